@@ -1,0 +1,66 @@
+# Five commands: make run, make test, make lint, make format, make lock. Needed: git, make, Python 3.11+ with venv.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help run install install-base test pytest lint types imports format test-vllm lock clean
+
+PYTHON ?=
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+TESTS ?= tests
+PYTEST_ARGS ?= -n auto -m "not vllm"
+CODE := evolve service migrations tests benchmarks scripts
+RUN_ARGS ?=
+
+help: ## what can be made
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 14
+
+run: install-base ## improve a packing of 26 circles, offline, in about a minute
+	@$(BIN)/evolve run examples/circle_packing $(RUN_ARGS)
+
+install-base: $(VENV)/.base ## the environment that running needs
+
+install: $(VENV)/.dev ## the environment that developing needs
+
+$(VENV)/.base: requirements/base.txt requirements/build.txt pyproject.toml scripts/check_machine.sh
+	@python=$$(scripts/check_machine.sh $(PYTHON)) && { test -x $(BIN)/python || "$$python" -m venv $(VENV); }
+	@echo "Installing what running needs into $(VENV) ..."
+	@$(PIP) -r requirements/build.txt -r requirements/base.txt
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base requirements/dev.txt
+	@echo "Installing what developing needs into $(VENV) ..."
+	@$(PIP) -r requirements/dev.txt
+	@touch $@
+
+test: lint pytest ## format, lint, types, import contracts and all tests
+
+pytest: install ## the tests alone: make pytest TESTS=tests/unit PYTEST_ARGS=-x
+	$(BIN)/pytest $(PYTEST_ARGS) $(TESTS)
+
+lint: install ## everything that reads the code without running it
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## rewrite the code to the house format
+	$(BIN)/ruff check --fix-only --exit-zero .
+	$(BIN)/ruff format .
+
+test-vllm: install ## a real vLLM on the processor, in an environment of its own (1 GB)
+	scripts/setup_vllm.sh
+	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
+
+# Versions and hashes, never a host: the lock holds wherever the packages come from.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer versions
+	$(COMPILE) $(UPGRADE) pyproject.toml -o requirements/base.txt
+	$(COMPILE) $(UPGRADE) --group build -o requirements/build.txt
+	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --group dev -o requirements/dev.txt
+
+clean: ## remove what make made
+	rm -rf $(VENV) .venv-vllm build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

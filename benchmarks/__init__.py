@@ -1,0 +1,1 @@
+"""What is measured about the system, each benchmark runnable by one command."""

@@ -1,0 +1,1 @@
+"""Checks and set-up steps that the Makefile calls."""

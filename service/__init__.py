@@ -1,0 +1,1 @@
+"""The service around the search: command line, storage, policies, sandbox and workers."""

@@ -1,0 +1,1 @@
+"""The tests: unit, property, contract, integration and structure."""
