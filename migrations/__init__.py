@@ -1,0 +1,1 @@
+"""The schema's history: Alembic revisions, shipped with the package."""
