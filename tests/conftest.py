@@ -1,0 +1,80 @@
+"""Fixtures and rules of the whole test suite."""
+
+import os
+import secrets
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from tests import services
+
+FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
+VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("root") and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason="holds for the superuser only: run as root"))
+        if item.get_closest_marker("vllm") and VLLM_PYTHON not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="needs a vLLM of its own: make test-vllm"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    report = yield
+    return _forbidding_skips(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    report = yield
+    return _forbidding_skips(report)
+
+
+def _forbidding_skips(report: Any) -> Any:
+    if os.environ.get(FORBID_SKIPS) == "1" and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{FORBID_SKIPS} is set, and this was left out: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[services.PostgresServer]:
+    """A PostgreSQL server of this test process."""
+    with services.postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_template() -> str:
+    """The database that each test's own is copied from; override it where a schema is wanted."""
+    return "template0"
+
+
+@pytest.fixture
+def postgres_url(postgres_server: services.PostgresServer, postgres_template: str) -> Iterator[str]:
+    """The URL of a database of this test's own."""
+    name = f"test_{secrets.token_hex(8)}"
+    yield postgres_server.create_database(name, template=postgres_template)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[services.RedisServer]:
+    """A Redis server of this test process."""
+    with services.redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: services.RedisServer, worker_id: str) -> Iterator[str]:
+    """The URL of an empty Redis database that no other test uses at the same time."""
+    url = redis_server.database_url(int(worker_id.removeprefix("gw")) if worker_id != "master" else 0)
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+        yield url
+        client.flushdb()
