@@ -1,0 +1,174 @@
+"""The configuration of a run: every key a user may set, with its default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evolve.errors import ConfigurationError
+
+STRATEGIES = ("islands", "best_of_n", "sequential")
+TOPOLOGIES = ("ring", "none")
+ARCHIVES = ("auto", "grid", "pareto", "top")
+SELECTIONS = ("dirichlet", "power_law", "tournament")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveConfig:
+    """Which archive an island keeps.
+
+    Attributes:
+        kind: `auto` is a grid when the problem has measures, a Pareto archive with several objectives, else top-k.
+        size: most individuals an island keeps (a grid's size is its number of cells).
+    """
+
+    kind: str = "auto"
+    size: int = 200
+
+    def __post_init__(self) -> None:
+        _one_of("archive.kind", self.kind, ARCHIVES)
+        _at_least("archive.size", self.size, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspirationsConfig:
+    """How many further programs a prompt shows: the island's best, and different ones."""
+
+    top: int = 2
+    diverse: int = 2
+
+    def __post_init__(self) -> None:
+        _at_least("inspirations.top", self.top, 0)
+        _at_least("inspirations.diverse", self.diverse, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptConfig:
+    """What a prompt says.
+
+    Attributes:
+        system: system message; empty: the template's.
+        template_dir: folder whose files replace the built-in templates of the same name.
+        feedback_kb: most kilobytes of the parent's feedback shown.
+        failures: how many recent failures of the island are shown.
+    """
+
+    system: str = ""
+    template_dir: str = ""
+    feedback_kb: float = 4.0
+    failures: int = 3
+
+    def __post_init__(self) -> None:
+        _at_least("prompt.feedback_kb", self.feedback_kb, 0)
+        _at_least("prompt.failures", self.failures, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetConfig:
+    """When a run ends: whichever comes first; None: no such limit.
+
+    Attributes:
+        evaluations: candidates evaluated, seeds included.
+        answers: answers taken from policies, duplicates and rejected ones included.
+        tokens: input and output tokens of the policies.
+        wall_seconds: time the run was at work, waiting for a policy included.
+        target: fitness at which the run ends (`target` of an objective does so for that objective).
+        patience: evaluations without a better best.
+    """
+
+    evaluations: int | None = 200
+    answers: int | None = None
+    tokens: int | None = None
+    wall_seconds: float | None = None
+    target: float | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("evaluations", "answers", "tokens", "patience"):
+            _at_least(f"budget.{name}", getattr(self, name), 1)
+        if self.wall_seconds is not None and not self.wall_seconds > 0:
+            raise ConfigurationError("budget.wall_seconds must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeterministicConfig:
+    """Results told in proposal order, so that a run is repeatable bit for bit.
+
+    Attributes:
+        window: `ask(n)` waits for `tell(n - window)`; 0: not deterministic. Independent of the number of workers.
+    """
+
+    window: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("deterministic.window", self.window, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyConfig:
+    """How much goes on at once; 0: as many as the policy allows, as the machine has cores."""
+
+    policy: int = 0
+    evaluations: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("concurrency.policy", self.policy, 0)
+        _at_least("concurrency.evaluations", self.evaluations, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """One run's configuration; stored with the run.
+
+    Attributes:
+        migration_interval: evaluations on an island between two migrations from it.
+        migration_rate: share of its archive that an island sends along, best first.
+        reset_after: evaluations without a better best after which an island restarts from another's best; 0: never.
+        selection: share by which each selection chooses parents; empty: dirichlet with several objectives, else
+            power_law.
+        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
+        answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
+    """
+
+    strategy: str = "islands"
+    islands: int = 4
+    topology: str = "ring"
+    migration_interval: int = 50
+    migration_rate: float = 0.1
+    reset_after: int = 0
+    archive: ArchiveConfig = field(default_factory=ArchiveConfig)
+    selection: Mapping[str, float] = field(default_factory=dict)
+    alpha: float = 1.0
+    inspirations: InspirationsConfig = field(default_factory=InspirationsConfig)
+    answers: int = 0
+    samples: int = 0
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
+    seed: int = 0
+    deterministic: DeterministicConfig = field(default_factory=DeterministicConfig)
+    concurrency: ConcurrencyConfig = field(default_factory=ConcurrencyConfig)
+
+    def __post_init__(self) -> None:
+        _one_of("strategy", self.strategy, STRATEGIES)
+        _one_of("topology", self.topology, TOPOLOGIES)
+        for name in ("islands", "migration_interval"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("reset_after", "answers", "samples", "seed"):
+            _at_least(name, getattr(self, name), 0)
+        if not 0 <= self.migration_rate <= 1:
+            raise ConfigurationError("migration_rate must lie between 0 and 1")
+        if not self.alpha > 0:
+            raise ConfigurationError("alpha must be above 0")
+        for name, share in self.selection.items():
+            _one_of("selection", name, SELECTIONS)
+            _at_least(f"selection.{name}", share, 0)
+        if self.selection and not sum(self.selection.values()) > 0:
+            raise ConfigurationError("selection needs a share above 0")
+
+
+def _one_of(key: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigurationError(f"{key} = {value!r} is unknown: choose one of {', '.join(known)}")
+
+
+def _at_least(key: str, value: float | None, least: float) -> None:
+    if value is not None and not value >= least:
+        raise ConfigurationError(f"{key} must be at least {least}")

@@ -1,0 +1,61 @@
+"""The errors of the library.
+
+    EvolveError
+    ├── ProblemError        a problem that cannot be searched on
+    ├── ConfigurationError  a run configuration that cannot be honoured
+    ├── ProgramError        text that is no program (paths, characters)
+    ├── AnswerError         an answer that makes no child of its parent
+    ├── ReplayError         an event log that does not fit the search
+    └── PolicyError         a policy gave no answer
+        ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
+        ├── PolicyDenied        it will not answer anybody with this key or for this model
+        └── PolicyRefused       it will not answer this proposal, however often it is asked
+"""
+
+
+class EvolveError(Exception):
+    """Base of every error the library raises on purpose; its text is one sentence for the user."""
+
+
+class ProblemError(EvolveError):
+    """The problem cannot be searched on."""
+
+
+class ConfigurationError(EvolveError):
+    """The run configuration cannot be honoured."""
+
+
+class ProgramError(EvolveError):
+    """The text cannot be a program."""
+
+
+class AnswerError(EvolveError):
+    """The answer makes no child of its parent."""
+
+
+class ReplayError(EvolveError):
+    """The event log does not fit this search."""
+
+
+class PolicyError(EvolveError):
+    """A policy gave no answer."""
+
+
+class PolicyUnavailable(PolicyError):
+    """The policy may answer later.
+
+    Attributes:
+        retry_after_seconds: when asking again is worth it.
+    """
+
+    def __init__(self, reason: str, retry_after_seconds: float = 5.0) -> None:
+        super().__init__(reason)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class PolicyDenied(PolicyError):
+    """The policy refuses the key or does not know the model: nothing will come until somebody mends that."""
+
+
+class PolicyRefused(PolicyError):
+    """The policy refuses this one proposal; others may be answered."""

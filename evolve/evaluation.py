@@ -1,0 +1,165 @@
+"""Evaluations: what came of scoring one program, and its fitness."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from evolve.problem import BUILT_IN_MEASURES, Problem
+
+COMBINED = "combined_score"
+_TEXT_KEYS = ("artifacts", "feedback")
+
+
+class Outcome(StrEnum):
+    """How an evaluation ended. Only `ok` enters an archive."""
+
+    OK = "ok"
+    INVALID = "invalid"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASH = "crash"
+    OUTPUT = "output"
+    STAGE = "stage"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Outcome of one attempt at scoring a program.
+
+    Attributes:
+        reason: one sentence; empty when the outcome is ok.
+        scores: finite numbers in the objectives' own units, objectives and further metrics alike.
+        measures: finite behaviour descriptors that the evaluator returned.
+        cases: per-case results in [0, 1], by name.
+        feedback: text for the next prompt.
+        seconds: wall-clock time of the evaluation.
+        spread: with repeats, the sample standard deviation of each score.
+        isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    measures: Mapping[str, float] = field(default_factory=dict)
+    cases: Mapping[str, float] = field(default_factory=dict)
+    feedback: str = ""
+    seconds: float = 0.0
+    spread: Mapping[str, float] = field(default_factory=dict)
+    worker: str = ""
+    isolation: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program may enter an archive."""
+        return self.outcome is Outcome.OK
+
+
+def read_result(raw: object, problem: Problem) -> Evaluation:
+    """Turn what an evaluator returned (a JSON value) into an evaluation.
+
+    Numeric entries are metrics, booleans count as 0 or 1; `cases`, `artifacts` and `feedback` are reserved; other
+    entries become feedback. A missing objective, NaN or infinity makes the outcome `invalid`.
+    """
+    if not isinstance(raw, Mapping):
+        return Evaluation(
+            outcome=Outcome.INVALID, reason=f"the evaluator returned {_describe(raw)} instead of a dict of scores"
+        )
+    metrics = {str(key): float(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
+    cases, complaint = _cases(raw.get("cases"))
+    feedback = _feedback(raw)
+    complaint = complaint or _complain(metrics, raw, problem)
+    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    measures = {measure.name for measure in problem.measures}
+    objectives = set(problem.objective_names)
+    evaluation = Evaluation(
+        outcome=Outcome.OK,
+        scores={name: value for name, value in finite.items() if name not in measures or name in objectives},
+        measures={name: value for name, value in finite.items() if name in measures},
+        cases=cases,
+        feedback=feedback,
+    )
+    return replace(evaluation, outcome=Outcome.INVALID, reason=complaint) if complaint else evaluation
+
+
+def fitness(problem: Problem, evaluation: Evaluation) -> float | None:
+    """The one number for curves, `best` and top-k; None unless the outcome is ok. More is better.
+
+    One objective: its score with the direction's sign. Several: `combined_score` if the evaluator gives one, else
+    the weighted mean of the scores over declared bounds, in [0, 1]. None declared: `combined_score`, else the mean.
+    """
+    if not evaluation.ok:
+        return None
+    scores = evaluation.scores
+    if problem.scalar:
+        rest = [value for name, value in scores.items() if name != COMBINED]
+        return scores[COMBINED] if COMBINED in scores else math.fsum(rest) / len(rest)
+    if len(problem.objectives) == 1:
+        return problem.objectives[0].sign * scores[problem.objectives[0].name]
+    if COMBINED in scores:
+        return scores[COMBINED]
+    total = math.fsum(objective.weight for objective in problem.objectives)
+    return math.fsum(o.weight * o.normalise(scores[o.name]) for o in problem.objectives) / total
+
+
+def reward_vector(problem: Problem, evaluation: Evaluation) -> tuple[float, ...]:
+    """Scores of the objectives with the direction's sign (more is better), in the order of the problem."""
+    if problem.scalar:
+        value = fitness(problem, evaluation)
+        return () if value is None else (value,)
+    return tuple(objective.sign * evaluation.scores[objective.name] for objective in problem.objectives)
+
+
+def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Problem) -> str:
+    for name, value in metrics.items():
+        if not math.isfinite(value):
+            return f"the score {name} is {value}, not a finite number"
+    if isinstance(raw.get("error"), str) and raw["error"]:
+        return f"the evaluator says: {raw['error'][:300]}"
+    for name in () if problem.scalar else problem.objective_names:
+        if name not in metrics:
+            found = f"it is {_describe(raw[name])}" if name in raw else "it is missing"
+            return f"the evaluator returned no number for the objective {name}: {found}"
+    measures = [measure.name for measure in problem.measures if measure.name not in BUILT_IN_MEASURES]
+    for name in measures:
+        if name not in metrics:
+            return f"the evaluator returned no number for the measure {name}"
+    if problem.scalar and not set(metrics) - set(measures):
+        return "the evaluator returned no numeric score"
+    return ""
+
+
+def _cases(raw: object) -> tuple[dict[str, float], str]:
+    if raw is None:
+        return {}, ""
+    pairs = list(raw.items()) if isinstance(raw, Mapping) else list(enumerate(raw)) if isinstance(raw, list) else None
+    if pairs is None:
+        return {}, f"cases is {_describe(raw)} instead of a list or dict of numbers in [0, 1]"
+    cases = {}
+    for name, value in pairs:
+        if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
+            return {}, f"the case {name} is {_describe(value)} instead of a number in [0, 1]"
+        cases[str(name)] = float(value)
+    return cases, ""
+
+
+def _feedback(raw: Mapping[Any, Any]) -> str:
+    lines = []
+    for key, value in raw.items():
+        if isinstance(value, bool | int | float) or key == "cases" or value is None:
+            continue
+        if key in _TEXT_KEYS and isinstance(value, Mapping):
+            lines += [f"{name}: {text}" for name, text in value.items()]
+        else:
+            lines.append(str(value) if key in _TEXT_KEYS else f"{key}: {value}")
+    return "\n".join(lines)
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, str):
+        return f"the text {value[:60]!r}"
+    return f"the number {value}" if isinstance(value, int | float) else f"a {type(value).__name__}"

@@ -1,0 +1,46 @@
+"""The doors between the search and the world: who answers proposals, who scores programs."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from evolve.evaluation import Evaluation
+from evolve.program import Program
+from evolve.proposal import Proposal, Reply
+
+
+class Policy(Protocol):
+    """Turns a proposal into answers: a model behind a server, a bundled model, or a mutator."""
+
+    @property
+    def name(self) -> str:
+        """The policy's name in records and statistics."""
+
+    @property
+    def answers(self) -> int:
+        """m: answers asked of one chain."""
+
+    @property
+    def samples(self) -> int:
+        """n: chains asked of one proposal."""
+
+    @property
+    def concurrency(self) -> int:
+        """Proposals it answers at once with profit."""
+
+    def propose(self, proposal: Proposal) -> AsyncIterator[Reply]:
+        """Answer a proposal: answers as they complete, at last one `Completed`.
+
+        Raises:
+            PolicyError: no answer came; its class says whether asking again may help.
+        """
+
+
+class Evaluator(Protocol):
+    """Scores programs; every way a program can fail is an outcome, never an exception."""
+
+    @property
+    def slots(self) -> int:
+        """Evaluations it runs at once with profit."""
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        """Score one program. Cancelling the call ends the evaluation's processes."""

@@ -1,0 +1,201 @@
+"""Problems: what is searched for, how it is scored, and within which limits."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from evolve.errors import ProblemError
+from evolve.program import Program
+
+BUILT_IN_MEASURES = ("complexity", "novelty")
+
+
+class Direction(StrEnum):
+    """Which way an objective is better."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+
+class Integrity(StrEnum):
+    """Whether the scorer ever shares a process with the program it scores."""
+
+    SEPARATE = "separate"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """Something optimised.
+
+    Attributes:
+        low, high: declared bounds in the objective's own unit; needed when there are several objectives.
+        target: the score at which the run may end.
+    """
+
+    name: str
+    direction: Direction = Direction.MAXIMIZE
+    low: float | None = None
+    high: float | None = None
+    weight: float = 1.0
+    target: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.low is None) != (self.high is None):
+            raise ProblemError(f"objective {self.name}: give both low and high, or neither")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ProblemError(f"objective {self.name}: low must be below high")
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise ProblemError(f"objective {self.name}: weight must be a finite number of at least 0")
+
+    @property
+    def sign(self) -> float:
+        """+1 when more is better, -1 when less is."""
+        return 1.0 if self.direction is Direction.MAXIMIZE else -1.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether bounds are declared."""
+        return self.low is not None
+
+    def normalise(self, score: float) -> float:
+        """Score in [0, 1], 1 best, by the declared bounds; clipped to them."""
+        if self.low is None or self.high is None:
+            raise ProblemError(f"objective {self.name} has no declared bounds")
+        share = (score - self.low) / (self.high - self.low)
+        share = min(1.0, max(0.0, share))
+        return share if self.direction is Direction.MAXIMIZE else 1.0 - share
+
+    def reached(self, score: float) -> bool:
+        """Whether a score is at the objective's target or beyond."""
+        return self.target is not None and self.sign * score >= self.sign * self.target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A behaviour descriptor that spans the MAP-Elites grid; never optimised.
+
+    Attributes:
+        low, high: fixed range of the axis; absent, the range of what was seen so far (running).
+    """
+
+    name: str
+    bins: int = 10
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.bins < 1:
+            raise ProblemError(f"measure {self.name}: bins must be at least 1")
+        if (self.low is None) != (self.high is None):
+            raise ProblemError(f"measure {self.name}: give both low and high, or neither")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ProblemError(f"measure {self.name}: low must be below high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one evaluation may use."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: float = 20.0
+    memory_mb: int = 1024
+    processes: int = 32
+    disk_mb: int = 64
+    output_kb: int = 256
+    network: bool = False
+    gpu: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb"):
+            if not getattr(self, name) > 0:
+                raise ProblemError(f"limits: {name} must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorSpec:
+    """How a program is scored.
+
+    Attributes:
+        file: path of the evaluator inside the problem's bundle.
+        entry: separate integrity, Python: the function of the program that is called.
+        command: separate integrity, other languages: argv that runs the program, JSON in, JSON out.
+        python: interpreter of program and evaluator; empty: the worker's own.
+        preload: modules imported once in the warm process.
+        stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
+    """
+
+    file: str = "evaluator.py"
+    integrity: Integrity = Integrity.SEPARATE
+    entry: str = ""
+    command: tuple[str, ...] = ()
+    python: str = ""
+    requirements: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    repeats: int = 1
+    stage_thresholds: tuple[Mapping[str, float], ...] = ()
+    holdout: bool = False
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ProblemError("evaluator: repeats must be at least 1")
+        if self.integrity is Integrity.SEPARATE and bool(self.entry) == bool(self.command):
+            raise ProblemError("evaluator: name the program's entry function (entry) or its command line (command)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A problem as the search sees it.
+
+    Attributes:
+        description: shown to the policy.
+        seeds: the programs the search starts from.
+        objectives: empty when the evaluator gives one scalar (`combined_score`, else the mean of its metrics).
+        bundle: SHA-256 of the problem's folder; the evaluator is fetched by it.
+        known_best: best known score of the first objective (of the scalar without objectives).
+        main: path, inside a program of several files, that is handed to a shared evaluator; empty: the folder.
+    """
+
+    name: str
+    description: str = ""
+    language: str = "python"
+    seeds: tuple[Program, ...]
+    evaluator: EvaluatorSpec
+    limits: Limits = field(default_factory=Limits)
+    objectives: tuple[Objective, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    known_best: float | None = None
+    known_best_source: str = ""
+    bundle: str = ""
+    main: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise ProblemError("a problem needs at least one seed program")
+        _refuse_repeats("objective", [objective.name for objective in self.objectives])
+        _refuse_repeats("measure", [measure.name for measure in self.measures])
+        unbounded = [objective.name for objective in self.objectives if not objective.bounded]
+        if len(self.objectives) > 1 and unbounded:
+            raise ProblemError(
+                f"objective {unbounded[0]} needs low and high: with several objectives the fitness is a weighted sum"
+                " over declared bounds, so that it never changes after the fact"
+            )
+        if self.objectives and not any(objective.weight for objective in self.objectives):
+            raise ProblemError("at least one objective needs a weight above 0")
+
+    @property
+    def scalar(self) -> bool:
+        """Whether the evaluator's one scalar is the only objective."""
+        return not self.objectives
+
+    @property
+    def objective_names(self) -> tuple[str, ...]:
+        """Names of the reward vector's components."""
+        return tuple(objective.name for objective in self.objectives) or ("combined_score",)
+
+
+def _refuse_repeats(what: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"two {what}s are called {name}")

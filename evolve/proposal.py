@@ -1,0 +1,160 @@
+"""Proposals and what comes back for them: the values that pass between search, policy and evaluator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evolve.evaluation import Evaluation
+from evolve.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One answer in one run, as a program.
+
+    Attributes:
+        number: number of its proposal; 0 are the seeds.
+        position: place among the proposal's answers: chain * m + place in the chain.
+        fingerprint: hash of the normalised program; equal ones are duplicates.
+        parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
+    """
+
+    id: str
+    number: int
+    position: int
+    island: int
+    program: Program
+    fingerprint: str
+    parents: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Individual:
+    """A candidate with its evaluation: what an archive holds and a prompt shows.
+
+    Attributes:
+        fitness: None when it failed.
+        rewards: the reward vector, more is better, in the order of the problem's objectives.
+        measures: values on the axes of the grid, built-in ones included.
+    """
+
+    candidate_id: str
+    program: Program
+    evaluation: Evaluation
+    fitness: float | None = None
+    rewards: tuple[float, ...] = ()
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One ask: everything a policy needs to answer with a set of children.
+
+    Attributes:
+        number: dense per run, from 1 (0 are the seeds); the random streams derive from it.
+        seed: seed for the policy's own sampling; another for every proposal.
+        selection: name of the selection that chose the parent; empty when the strategy did.
+        weights: the weights drawn by it, in the order of the objectives; empty when none were.
+        answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
+    """
+
+    id: str
+    number: int
+    island: int
+    operator: str
+    parent: Individual
+    inspirations: tuple[Individual, ...] = ()
+    failures: tuple[Individual, ...] = ()
+    selection: str = ""
+    weights: tuple[float, ...] = ()
+    policy: str = ""
+    seed: int = 0
+    answers: int = 1
+    samples: int = 1
+    limit: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a prompt, in parts: shared text first, varying text last, so that prefixes are stored once."""
+
+    role: str
+    parts: tuple[str, ...]
+
+    @property
+    def content(self) -> str:
+        """The message as it is sent."""
+        return "".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a policy was shown.
+
+    Attributes:
+        tokens: its length by the policy's own count or estimate; 0 when unknown.
+        shown: ids of the candidates whose programs it holds, the parent first.
+    """
+
+    messages: tuple[Message, ...]
+    tokens: int = 0
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer of a policy: a reply to a proposal, handed on the moment it is complete.
+
+    Attributes:
+        text: the answer as written: a full rewrite or SEARCH/REPLACE edits.
+        edits: `rewrite` or `diff`: how the text is to be read.
+    """
+
+    chain: int
+    index: int
+    text: str
+    edits: str = "rewrite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Part of the completion of a chain that made no answer, with the reason."""
+
+    chain: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one proposal: input (of which cached) and output."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+    @property
+    def total(self) -> int:
+        """What counts against a token budget."""
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """The last reply to a proposal: what the policy wrote and what it cost.
+
+    Attributes:
+        completions: text of each chain; a policy without a model gives its own account of what it did.
+        finish_reasons: why each chain ended, as the server says.
+        dropped: what of the chains made no answer, with the reason.
+        attempts: requests made, failed ones included.
+    """
+
+    completions: tuple[str, ...]
+    finish_reasons: tuple[str, ...] = ()
+    prompt: Prompt | None = None
+    dropped: tuple[Dropped, ...] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+Reply = Answer | Completed

@@ -1,0 +1,58 @@
+"""The errors of the service; one table at each edge maps a class to an exit code or a status.
+
+    ServiceError
+    ├── UsageError            the call's words are off
+    ├── NotFoundError         no such run, candidate, file
+    ├── ConflictError         the state of a thing does not allow it
+    │   └── LeaseLostError    another runner took the run
+    ├── RefusedError          configuration or safety does not allow it
+    ├── InvalidProblemError   a problem folder that cannot be searched on
+    ├── UnreachableError      the policy or the service does not answer
+    └── StorageError          the database cannot take or give: full, locked, newer, away
+"""
+
+from collections.abc import Sequence
+
+
+class ServiceError(Exception):
+    """Base of every error the service raises on purpose; its text is one sentence that says what to do next."""
+
+
+class UsageError(ServiceError):
+    """The call's words are off."""
+
+
+class NotFoundError(ServiceError):
+    """No such thing."""
+
+
+class ConflictError(ServiceError):
+    """The state of a thing does not allow it."""
+
+
+class LeaseLostError(ConflictError):
+    """Another runner took the run; this one must stop writing."""
+
+
+class RefusedError(ServiceError):
+    """Configuration or safety does not allow it."""
+
+
+class InvalidProblemError(ServiceError):
+    """A problem folder cannot be searched on.
+
+    Attributes:
+        complaints: every complaint found, each one sentence.
+    """
+
+    def __init__(self, complaints: Sequence[str]) -> None:
+        super().__init__("; ".join(complaints))
+        self.complaints = tuple(complaints)
+
+
+class UnreachableError(ServiceError):
+    """The policy or the service does not answer."""
+
+
+class StorageError(ServiceError):
+    """The database cannot take or give."""
