@@ -1,4 +1,4 @@
-# Five commands: make run, make test, make lint, make format, make lock. Needed: git, make, Python 3.11+ with venv.
+# Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help run install install-base test pytest lint types imports format test-vllm lock clean
@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 TESTS ?= tests
-PYTEST_ARGS ?= -n auto -m "not vllm"
+PYTEST_ARGS ?= -n logical
 CODE := evolve service migrations tests benchmarks scripts
 RUN_ARGS ?=
 
@@ -50,7 +50,7 @@ format: install ## rewrite the code to the house format
 	$(BIN)/ruff format .
 
 test-vllm: install ## a real vLLM on the processor, in an environment of its own (1 GB)
-	scripts/setup_vllm.sh
+	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
 	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
 
 # Versions and hashes, never a host: the lock holds wherever the packages come from.
