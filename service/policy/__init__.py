@@ -1,0 +1,1 @@
+"""Policies: what turns proposals into answers."""

@@ -1,0 +1,85 @@
+"""The circuit breaker: a policy that keeps failing is left alone for a growing time, then tried with one call."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Whether calls go through: all, none, or one to try."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Breaker:
+    """Counts failures in a row and says whether a call may go out; a pure state machine over a passed clock.
+
+    Every admitted call ends with exactly one of `succeeded`, `failed` and `abandoned`.
+
+    Args:
+        monotonic: seconds that never go back.
+        failures: failures in a row that open it.
+        first_seconds: how long it stays open the first time; twice that the next, and so on.
+        most_seconds: the longest it stays open.
+    """
+
+    def __init__(
+        self,
+        monotonic: Callable[[], float],
+        *,
+        failures: int = 6,
+        first_seconds: float = 5.0,
+        most_seconds: float = 300.0,
+    ) -> None:
+        self._monotonic = monotonic
+        self._threshold = failures
+        self._first_seconds = first_seconds
+        self._most_seconds = most_seconds
+        self._failures = 0
+        self._openings = 0
+        self._closed = True
+        self._open_until = 0.0
+        self._trying = False
+
+    @property
+    def state(self) -> State:
+        """Where it stands now."""
+        if self._closed:
+            return State.CLOSED
+        return State.OPEN if self._monotonic() < self._open_until else State.HALF_OPEN
+
+    def admit(self) -> float:
+        """Ask to make a call: 0.0 lets it out, any other number is the seconds to wait before asking again."""
+        state = self.state
+        if state is State.CLOSED:
+            return 0.0
+        if state is State.OPEN:
+            return self._open_until - self._monotonic()
+        if self._trying:
+            return self._first_seconds
+        self._trying = True
+        return 0.0
+
+    def succeeded(self) -> None:
+        """The call was answered: whatever was wrong is over."""
+        self._closed = True
+        self._trying = False
+        self._failures = self._openings = 0
+
+    def failed(self, retry_after_seconds: float = 0.0) -> None:
+        """The call failed; the server may have said when to come back."""
+        state = self.state
+        self._failures += 1
+        if state is State.HALF_OPEN or (state is State.CLOSED and self._failures >= self._threshold):
+            self._open(retry_after_seconds)
+
+    def abandoned(self) -> None:
+        """The call was given up by its maker and says nothing about the policy."""
+        self._trying = False
+
+    def _open(self, retry_after_seconds: float) -> None:
+        growing = self._first_seconds * 2.0 ** min(self._openings, 30)
+        self._open_until = self._monotonic() + max(min(growing, self._most_seconds), retry_after_seconds)
+        self._openings += 1
+        self._closed = self._trying = False
