@@ -1,0 +1,225 @@
+"""What a user says about policies: a word, an address, or a file of `[[policies]]`; never a key itself."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from service.errors import NotFoundError, UsageError
+
+DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
+DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
+MOST_KEY_CHARACTERS = 8192
+
+
+def _address(text: str) -> str:
+    """The address of an OpenAI-compatible API; one without a path means its `/v1`."""
+    try:
+        parts = urlsplit(text.strip())
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"is no address: {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an address such as http://localhost:8000/v1")
+    if parts.username is not None or parts.query or parts.fragment or port == 0:
+        raise ValueError("must hold no user, password, query or fragment: a key goes into api_key_env or api_key_file")
+    path = parts.path.rstrip("/") or "/v1"
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, "", ""))
+
+
+def _format(text: str) -> str:
+    kind, _, name = text.partition(":")
+    named = kind == "tags" and name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    if not named and text not in ("fences", "single"):
+        raise ValueError("must be tags:NAME, fences or single")
+    return text
+
+
+class PolicySettings(BaseModel):
+    """One policy. Everything here may be stored and shown: a key is named by its variable or file, never held."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$")
+    kind: Literal["openai", "syntax"] = "openai"
+    base_url: Annotated[str, AfterValidator(_address)] | None = None
+    model: str = Field(default="", max_length=256, description="empty: the only one that the server offers")
+    api_key_env: str = ""
+    api_key_file: str = ""
+    format: Annotated[str, AfterValidator(_format)] = "tags:answer"
+    edits: Literal["rewrite", "diff"] = "rewrite"
+    answers: int = Field(default=4, ge=1, le=64, description="m: answers in one chain")
+    samples: int = Field(default=2, ge=1, le=64, description="n: chains of one call")
+    temperature: float = Field(default=1.0, ge=0.0, le=2.0, allow_inf_nan=False)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=4096, ge=1, le=1_000_000)
+    context_tokens: int = Field(default=16384, ge=256, description="context of the model where the server names none")
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_seconds: float = Field(default=600.0, gt=0.0, le=86400.0)
+
+    @field_validator("api_key_env", "api_key_file", "base_url", "model", mode="before")
+    @classmethod
+    def _no_control_characters(cls, value: object) -> object:
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError("must not hold control characters")
+        return value
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Self:
+        if self.kind == "openai" and self.base_url is None:
+            raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
+        if self.kind == "syntax":
+            # Each key must act: what speaks to a server means nothing to the mutator.
+            for key in sorted(self.model_fields_set - {"name", "kind", "answers", "samples", "concurrency"}):
+                raise ValueError(f"{key} has no meaning for the syntax mutator: leave it out")
+        if self.api_key_env and self.api_key_file:
+            raise ValueError("name api_key_env or api_key_file, not both")
+        if self.format == "single" and self.answers != 1:
+            raise ValueError("format single gives one answer a chain: set answers = 1")
+        return self
+
+    def describe(self) -> dict[str, Any]:
+        """The policy as it is stored with a run: enough to build it again, without a key."""
+        if self.kind == "syntax":
+            return self.model_dump(include={"name", "kind", "answers", "samples", "concurrency"})
+        return self.model_dump()
+
+    def read_key(self, environment: Mapping[str, str] | None = None) -> SecretStr | None:
+        """Read the key from where the settings say, else from the default variable or file; None: there is none.
+
+        Args:
+            environment: the process's own when None.
+
+        Raises:
+            UsageError: the variable or file that is named does not give a key.
+        """
+        environment = os.environ if environment is None else environment
+        if self.api_key_file:
+            return _key_in_file(self.api_key_file, f"api_key_file of the policy {self.name}")
+        if self.api_key_env:
+            return _key_in_variable(self.api_key_env, environment, self.name)
+        if path := environment.get(DEFAULT_KEY_FILE_ENV):
+            return _key_in_file(path, f"the environment variable {DEFAULT_KEY_FILE_ENV}")
+        if DEFAULT_KEY_ENV in environment:
+            return _key_in_variable(DEFAULT_KEY_ENV, environment, self.name)
+        return None
+
+
+def load_policies(
+    source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
+) -> list[PolicySettings]:
+    """Read what `--policy` names: `syntax`, the address of a server, or a TOML file of `[[policies]]`.
+
+    Args:
+        source: the word, address or path.
+        model: model to ask for instead of the one that the policy names.
+        answers: m instead of the policy's own.
+        samples: n instead of the policy's own.
+
+    Raises:
+        NotFoundError: no such file.
+        UsageError: the file cannot be read, or a key or a value is off; the text names it.
+    """
+    changes = {"model": model, "answers": answers, "samples": samples}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    if source == "syntax":
+        return [_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
+    if source.lower().startswith(("http://", "https://")):
+        return [_policy({"name": "policy", "base_url": source, **changes}, f"--policy {_shown(source)}")]
+    tables = _tables(Path(source))
+    policies = [
+        _policy({**table, **changes}, f"policy {number} of {source}") for number, table in enumerate(tables, start=1)
+    ]
+    _refuse_repeats(policies, source)
+    return policies
+
+
+def _shown(address: str) -> str:
+    """An address that is not checked yet: without what may be a password."""
+    return address.rpartition("@")[2] if "@" in address else address
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"the policy {str(path)!r} is neither syntax, nor an address such as http://localhost:8000/v1, nor a file"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the policy file {path} cannot be read: {error}") from error
+    for key in document:
+        if key != "policies":
+            raise UsageError(f"the policy file {path} holds the unknown key {key}: it may hold [[policies]] only")
+    tables = document.get("policies")
+    if not (isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)):
+        raise UsageError(f"the policy file {path} holds no [[policies]]")
+    return tables
+
+
+def _policy(values: Mapping[str, Any], place: str) -> PolicySettings:
+    try:
+        return PolicySettings.model_validate(dict(values))
+    except ValidationError as error:
+        # Without the chain: the validation error quotes the values, and a mistaken one may be a key.
+        raise UsageError(f"{place}: {_complaint(error)}") from None
+
+
+def _complaint(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        return f"the key {key} is unknown: {_nearest(key, PolicySettings.model_fields)}"
+    message = message[0].lower() + message[1:]
+    return f"{key}: {message}" if key else message
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    if key in ("api_key", "key", "token"):
+        return "a key never stands in a file; name the variable or file that holds it, api_key_env or api_key_file"
+    return f"the nearest known one is {difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}"
+
+
+def _refuse_repeats(policies: list[PolicySettings], source: str) -> None:
+    names = [policy.name for policy in policies]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two policies of {source} are called {name}: give each its own name")
+
+
+def _key_in_variable(variable: str, environment: Mapping[str, str], policy: str) -> SecretStr:
+    if variable not in environment:
+        raise UsageError(f"the environment variable {variable}, which holds the key of the policy {policy}, is not set")
+    return _checked_key(environment[variable], f"the environment variable {variable}")
+
+
+def _key_in_file(path: str, named_by: str) -> SecretStr:
+    try:
+        with Path(path).expanduser().open(encoding="utf-8") as file:
+            text = file.read(MOST_KEY_CHARACTERS + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"the key file {path}, named by {named_by}, cannot be read: {reason}") from None
+    return _checked_key(text, f"the key file {path}")
+
+
+def _checked_key(text: str, place: str) -> SecretStr:
+    key = text.strip()
+    if not key or len(key) > MOST_KEY_CHARACTERS or not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"{place} holds no key: one line of printable characters without spaces is wanted")
+    return SecretStr(key)

@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import pytest
+
+from service.errors import NotFoundError, UsageError
+from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies
+
+SECRET = "sk-very-secret-0123456789"
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "policies.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def complaint(source: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_policies(source)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_word_syntax_names_the_mutator() -> None:
+    (policy,) = load_policies("syntax", answers=3)
+    assert policy.describe() == {"name": "syntax", "kind": "syntax", "answers": 3, "samples": 2, "concurrency": 16}
+
+
+@pytest.mark.parametrize(
+    ("source", "base_url"),
+    [
+        ("http://localhost:8000", "http://localhost:8000/v1"),
+        ("http://localhost:8000/", "http://localhost:8000/v1"),
+        ("https://models.example/openai/v1/", "https://models.example/openai/v1"),
+        ("HTTP://[::1]:8000/v1", "http://[::1]:8000/v1"),
+    ],
+)
+def test_an_address_names_a_server(source: str, base_url: str) -> None:
+    (policy,) = load_policies(source, model="vpo", answers=3, samples=5)
+    assert (policy.kind, policy.base_url, policy.model) == ("openai", base_url, "vpo")
+    assert (policy.answers, policy.samples) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    "source", ["http://", "http://user:pw@host/v1", "http://host/v1?key=1", "http://host:99999999/v1", "http://[::1"]
+)
+def test_an_address_that_is_none_is_refused_without_its_password(source: str) -> None:
+    assert "pw" not in complaint(source)
+
+
+def test_a_file_holds_several(tmp_path: Path) -> None:
+    text = """
+    [[policies]]
+    name = "vpo"
+    kind = "openai"
+    base_url = "http://localhost:8000/v1"
+    model = "vpo-policy"
+    api_key_env = "VLLM_API_KEY"
+    format = "tags:response"
+    edits = "diff"
+    answers = 8
+    samples = 2
+    temperature = 0.7
+    top_p = 0.9
+    max_tokens = 1000
+    concurrency = 4
+    timeout_seconds = 30
+    [[policies]]
+    name = "base"
+    kind = "syntax"
+    """
+    vpo, base = load_policies(write(tmp_path, text))
+    assert (vpo.format, vpo.edits, vpo.answers, vpo.timeout_seconds) == ("tags:response", "diff", 8, 30.0)
+    assert base.kind == "syntax"
+    assert PolicySettings.model_validate(vpo.describe()) == vpo
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("temprature = 1.0", "nearest known one is temperature"),
+        (f'api_key = "{SECRET}"', "api_key_env or api_key_file"),
+        ("weight = 2.0", "unknown"),
+        ('format = "xml"', "tags:NAME, fences or single"),
+        ('format = "tags:"', "tags:NAME, fences or single"),
+        ('format = "single"', "set answers = 1"),
+        ("temperature = 3.0", "temperature"),
+        ("temperature = nan", "temperature"),
+        ("answers = 0", "answers"),
+        ('answers = "many"', "answers"),
+        ("max_tokens = 1e400", "max_tokens"),
+        ('kind = "bundled"', "kind"),
+        ('kind = "syntax"', "has no meaning"),
+        ('model = "a\\u0000b"', "control characters"),
+        ('api_key_env = "A"\napi_key_file = "b"', "not both"),
+    ],
+)
+def test_a_key_or_value_that_is_off_is_named(tmp_path: Path, line: str, said: str) -> None:
+    text = complaint(write(tmp_path, f'[[policies]]\nname = "x"\nbase_url = "http://h/v1"\n{line}\n'))
+    assert said in text
+    assert SECRET not in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "policies = 3", "[[policies]]", "policies = []", "x = 1", "[[policies", 'policies = ["a"]', "\x00"]
+)
+def test_a_file_that_names_no_policy_is_refused(tmp_path: Path, text: str) -> None:
+    assert "polic" in complaint(write(tmp_path, text))
+
+
+def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
+    one = '[[policies]]\nbase_url = "http://h/v1"\n'
+    assert "give each its own name" in complaint(write(tmp_path, one + one))
+
+
+def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="neither syntax, nor an address"):
+        load_policies(str(tmp_path / "absent.toml"))
+
+
+def test_a_folder_is_no_policy_file(tmp_path: Path) -> None:
+    assert "cannot be read" in complaint(str(tmp_path))
+
+
+def openai(**changes: str) -> PolicySettings:
+    return PolicySettings.model_validate({"base_url": "http://h/v1", **changes})
+
+
+def test_the_key_is_read_from_the_variable_named() -> None:
+    key = openai(api_key_env="MY_KEY").read_key({"MY_KEY": f" {SECRET}\n"})
+    assert key is not None
+    assert key.get_secret_value() == SECRET
+    assert SECRET not in repr(key)
+
+
+def test_the_key_is_read_from_the_file_named(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text(SECRET + "\n")
+    for settings, environment in [
+        (openai(api_key_file=str(path)), {}),
+        (openai(), {DEFAULT_KEY_FILE_ENV: str(path), DEFAULT_KEY_ENV: "other"}),
+    ]:
+        key = settings.read_key(environment)
+        assert key is not None
+        assert key.get_secret_value() == SECRET
+
+
+def test_without_a_name_the_default_variable_serves_and_may_be_absent() -> None:
+    key = openai().read_key({DEFAULT_KEY_ENV: SECRET})
+    assert key is not None
+    assert openai().read_key({"OPENAI_API_KEY": SECRET}) is None
+
+
+@pytest.mark.parametrize("value", ["", "  ", "two words", "line\nbreak", "k\u00e9y", "x" * 9000])
+def test_a_variable_without_a_usable_key_is_named_and_not_quoted(value: str) -> None:
+    with pytest.raises(UsageError, match="MY_KEY holds no key") as caught:
+        openai(api_key_env="MY_KEY").read_key({"MY_KEY": value})
+    assert not value.strip() or value not in str(caught.value)
+
+
+def test_a_variable_that_is_named_and_not_set_is_an_error() -> None:
+    with pytest.raises(UsageError, match="MY_KEY"):
+        openai(api_key_env="MY_KEY").read_key({})
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "key"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be read"):
+        openai(api_key_file=str(path)).read_key({})
