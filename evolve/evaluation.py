@@ -107,11 +107,11 @@ def fitness(problem: Problem, evaluation: Evaluation) -> float | None:
 
 
 def reward_vector(problem: Problem, evaluation: Evaluation) -> tuple[float, ...]:
-    """Scores of the objectives with the direction's sign (more is better), in the order of the problem."""
+    """Scores of the objectives as `Objective.scale` gives them (more is better), in the order of the problem."""
     if problem.scalar:
         value = fitness(problem, evaluation)
         return () if value is None else (value,)
-    return tuple(objective.sign * evaluation.scores[objective.name] for objective in problem.objectives)
+    return tuple(objective.scale(evaluation.scores[objective.name]) for objective in problem.objectives)
 
 
 def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Problem) -> str:

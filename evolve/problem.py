@@ -59,13 +59,21 @@ class Objective:
         """Whether bounds are declared."""
         return self.low is not None
 
+    def scale(self, score: float) -> float:
+        """Score with the direction's sign, 0 to 1 over the declared bounds where there are any; never clipped.
+
+        An increasing map, so that dominance among scaled scores is dominance among scores.
+        """
+        if self.low is None or self.high is None:
+            return self.sign * score
+        share = (score - self.low) / (self.high - self.low)
+        return share if self.direction is Direction.MAXIMIZE else 1.0 - share
+
     def normalise(self, score: float) -> float:
         """Score in [0, 1], 1 best, by the declared bounds; clipped to them."""
-        if self.low is None or self.high is None:
+        if not self.bounded:
             raise ProblemError(f"objective {self.name} has no declared bounds")
-        share = (score - self.low) / (self.high - self.low)
-        share = min(1.0, max(0.0, share))
-        return share if self.direction is Direction.MAXIMIZE else 1.0 - share
+        return min(1.0, max(0.0, self.scale(score)))
 
     def reached(self, score: float) -> bool:
         """Whether a score is at the objective's target or beyond."""

@@ -1,0 +1,208 @@
+"""Deterministic order: whatever the order in which the world answers, a search is told in proposal order.
+
+Time is cut into ticks. Tick t asks for a proposal, then takes the answers to the proposal of tick t - lag, then the
+evaluations of the proposal of tick t - window + 1: so `ask(n)` sees exactly what was told up to `n - window`. The lag lets
+the evaluations of some proposals overlap with the completions of later ones. A tick whose ask was refused, because the
+budget is given out, holds no proposal.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, auto
+
+from evolve.configuration import RunConfig
+from evolve.errors import ReplayError
+from evolve.evaluation import Evaluation
+from evolve.events import Event, Kind
+from evolve.problem import Problem
+from evolve.proposal import Answer, Candidate, Completed, Individual
+from evolve.search import Asking, Resumed, Search, Step
+from evolve.state import State
+
+
+class Phase(Enum):
+    """What the current tick does next."""
+
+    ASK = auto()
+    ANSWERS = auto()
+    EVALUATIONS = auto()
+
+
+class Ordering:
+    """A schedule around a search: it keeps what comes early and offers the search's own calls."""
+
+    def __init__(self, search: Search, window: int) -> None:
+        self._search = search
+        self._lag = (window - 1) // 2
+        self._slots: deque[int | None] = deque([None] * window, maxlen=window)
+        self._phase = Phase.ASK
+        self._elapsed_seconds = 0.0
+        self._answers: dict[int, list[Answer]] = {}
+        self._ends: dict[int, Completed | str] = {}
+        self._evaluations: dict[str, Evaluation] = {}
+
+    @property
+    def state(self) -> State:
+        """The state of the search."""
+        return self._search.state
+
+    def start(self) -> Step:
+        """Propose the seeds."""
+        return self._search.start()
+
+    def ask(self, elapsed_seconds: float = 0.0) -> Step:
+        """Whatever is due by now."""
+        self._elapsed_seconds = elapsed_seconds
+        return self._advance()
+
+    def answer(self, number: int, answer: Answer) -> Step:
+        """Keep an answer until its proposal's turn."""
+        self._answers.setdefault(number, []).append(answer)
+        return Step()
+
+    def complete(self, number: int, completed: Completed) -> Step:
+        """Keep the end of a completion until its turn; whatever becomes due follows."""
+        self._ends[number] = completed
+        return self._advance()
+
+    def fail(self, number: int, reason: str) -> Step:
+        """Keep the failure of a proposal until its turn; whatever becomes due follows."""
+        self._ends[number] = reason
+        return self._advance()
+
+    def tell(self, candidate: str, evaluation: Evaluation) -> Step:
+        """Keep an evaluation until its turn; whatever becomes due follows."""
+        self._evaluations[candidate] = evaluation
+        return self._advance()
+
+    def ended(self, elapsed_seconds: float = 0.0) -> str | None:
+        """Why the run is over, or None."""
+        return self._search.ended(elapsed_seconds)
+
+    def close(self) -> Step:
+        """Let go of everything in flight."""
+        return self._search.close()
+
+    def replay(
+        self,
+        events: Iterable[Event],
+        individuals: Callable[[Sequence[str]], Iterable[Individual]],
+        candidates: Callable[[Sequence[str]], Iterable[Candidate]],
+    ) -> Resumed:
+        """Fold the events of an earlier run and take up the schedule where it stopped.
+
+        Raises:
+            ReplayError: the events were not written under this schedule.
+        """
+        return self._search.replay(self._follow(events), individuals, candidates)
+
+    def _advance(self) -> Step:
+        steps: list[Step] = []
+        if not self._seed(steps):
+            return _join(steps)
+        moves = {Phase.ASK: self._ask, Phase.ANSWERS: self._take_answers, Phase.EVALUATIONS: self._take_evaluations}
+        while not self._search.ended(self._elapsed_seconds) and moves[self._phase](steps):
+            pass
+        return _join(steps)
+
+    def _seed(self, steps: list[Step]) -> bool:
+        return self._release(0, steps) and bool(self.state.account.evaluations)
+
+    def _ask(self, steps: list[Step]) -> bool:
+        step = self._search.ask(self._elapsed_seconds)
+        if not step.proposals and not any(self._slots):
+            return False
+        steps.append(step)
+        self._push(step.proposals[0].number if step.proposals else None)
+        return True
+
+    def _take_answers(self, steps: list[Step]) -> bool:
+        number = self._answering
+        if number is not None:
+            end = self._ends.pop(number, None)
+            if end is None:
+                return False
+            for answer in sorted(self._answers.pop(number, []), key=lambda answer: (answer.chain, answer.index)):
+                steps.append(self._search.answer(number, answer))
+            close = self._search.fail(number, end) if isinstance(end, str) else self._search.complete(number, end)
+            steps.append(close)
+        self._phase = Phase.EVALUATIONS
+        return True
+
+    def _take_evaluations(self, steps: list[Step]) -> bool:
+        number = self._slots[0]
+        if number is not None and not self._release(number, steps):
+            return False
+        self._phase = Phase.ASK
+        return True
+
+    def _release(self, number: int, steps: list[Step]) -> bool:
+        """Tell all evaluations of a proposal, in the order of its answers, once they are there."""
+        waiting = sorted(self._waiting(number), key=lambda candidate: candidate.position)
+        if any(candidate.id not in self._evaluations for candidate in waiting):
+            return False
+        for candidate in waiting:
+            if self._search.ended(self._elapsed_seconds) is None:
+                steps.append(self._search.tell(candidate.id, self._evaluations.pop(candidate.id)))
+        return True
+
+    def _waiting(self, number: int) -> list[Candidate]:
+        return [candidate for candidate in self.state.pending.values() if candidate.number == number]
+
+    @property
+    def _answering(self) -> int | None:
+        return self._slots[-1 - self._lag]
+
+    def _push(self, number: int | None) -> None:
+        self._slots.append(number)
+        self._phase = Phase.ANSWERS
+
+    def _follow(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            self._observe(event)
+            yield event
+
+    def _observe(self, event: Event) -> None:
+        """Move the schedule to where this event was written; the state is that before it."""
+        if event.kind is Kind.PROPOSAL_CREATED:
+            self._skip_until(lambda: self._phase is Phase.ASK)
+            self._push(int(event.payload["number"]))
+        elif event.kind in {Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED}:
+            number = int(event.payload["number"])
+            self._skip_until(lambda: self._phase is Phase.ANSWERS and self._answering == number)
+            self._phase = Phase.EVALUATIONS
+        elif event.kind is Kind.CANDIDATE_EVALUATED:
+            number = self.state.pending[event.payload["candidate_id"]].number
+            if number:
+                self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
+
+    def _skip_until(self, there: Callable[[], bool]) -> None:
+        for _ in range(3 * len(self._slots) + 3):
+            if there():
+                return
+            self._skip()
+        raise ReplayError("the run was written under another deterministic window")
+
+    def _skip(self) -> None:
+        """Pass a phase that left no event."""
+        if self._phase is Phase.ASK:
+            self._push(None)
+        elif self._phase is Phase.ANSWERS and self._answering is None:
+            self._phase = Phase.EVALUATIONS
+        elif self._phase is Phase.EVALUATIONS and not self._waiting(self._slots[0] or -1):
+            self._phase = Phase.ASK
+
+
+def open_search(run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> Search | Ordering:
+    """The search of a run, ordered when its configuration is deterministic."""
+    search = Search(run_id, problem, config, asking)
+    return Ordering(search, config.deterministic.window) if config.deterministic.window else search
+
+
+def _join(steps: Iterable[Step]) -> Step:
+    steps = list(steps)
+    return Step(
+        events=tuple(event for step in steps for event in step.events),
+        candidates=tuple(candidate for step in steps for candidate in step.candidates),
+        proposals=tuple(proposal for step in steps for proposal in step.proposals),
+    )

@@ -1,0 +1,107 @@
+"""Payloads of the events that a search writes, and the way back: ids and small numbers only."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evolve.identity import candidate_id
+from evolve.proposal import Candidate, Completed, Individual, Proposal
+
+
+def edges(proposal: Proposal) -> tuple[tuple[str, str], ...]:
+    """(candidate id, role) of those a child of this proposal descends from, the parent first."""
+    inspirations = [(inspiration.candidate_id, "inspiration") for inspiration in proposal.inspirations]
+    return ((proposal.parent.candidate_id, "parent"), *inspirations)
+
+
+def describe_proposal(proposal: Proposal) -> dict[str, Any]:
+    """Payload of `proposal.created`: enough to put the proposal again."""
+    return {
+        "number": proposal.number,
+        "proposal_id": proposal.id,
+        "island": proposal.island,
+        "operator": proposal.operator,
+        "selection": proposal.selection,
+        "weights": list(proposal.weights),
+        "parents": [list(edge) for edge in edges(proposal)],
+        "failures": [failure.candidate_id for failure in proposal.failures],
+        "policy": proposal.policy,
+        "seed": proposal.seed,
+        "answers": proposal.answers,
+        "samples": proposal.samples,
+        "limit": proposal.limit,
+    }
+
+
+def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual]) -> Proposal:
+    """The proposal of a payload.
+
+    Args:
+        loaded: the individuals that the payload names, by id.
+    """
+    parent, *inspirations = (loaded[candidate] for candidate, _ in payload["parents"])
+    return Proposal(
+        id=payload["proposal_id"],
+        number=payload["number"],
+        island=payload["island"],
+        operator=payload["operator"],
+        parent=parent,
+        inspirations=tuple(inspirations),
+        failures=tuple(loaded[candidate] for candidate in payload["failures"]),
+        selection=payload["selection"],
+        weights=tuple(payload["weights"]),
+        policy=payload["policy"],
+        seed=payload["seed"],
+        answers=payload["answers"],
+        samples=payload["samples"],
+        limit=payload["limit"],
+    )
+
+
+def describe_outcome(individual: Individual) -> dict[str, Any]:
+    """Payload of `candidate.evaluated`."""
+    evaluation = individual.evaluation
+    return {
+        "candidate_id": individual.candidate_id,
+        "outcome": str(evaluation.outcome),
+        "fitness": individual.fitness,
+        "scores": dict(evaluation.scores),
+        "measures": dict(individual.measures),
+        "seconds": evaluation.seconds,
+        "attempt": 1,
+    }
+
+
+def describe_candidate(candidate: Candidate) -> dict[str, Any]:
+    """Payload of `candidate.created`."""
+    return {
+        "candidate_id": candidate.id,
+        "number": candidate.number,
+        "position": candidate.position,
+        "island": candidate.island,
+        "program_id": candidate.program.id,
+        "fingerprint": candidate.fingerprint,
+    }
+
+
+def describe_rejection(run_id: str, proposal: Proposal, position: int, reason: str) -> dict[str, Any]:
+    """Payload of `candidate.rejected`."""
+    return {
+        "candidate_id": candidate_id(run_id, proposal.number, position),
+        "number": proposal.number,
+        "position": position,
+        "island": proposal.island,
+        "parents": [list(edge) for edge in edges(proposal)],
+        "reason": reason,
+    }
+
+
+def describe_completion(number: int, answers: int, completed: Completed) -> dict[str, Any]:
+    """Payload of `proposal.answered`."""
+    usage = completed.usage
+    return {
+        "number": number,
+        "answers": answers,
+        "dropped": len(completed.dropped),
+        "tokens": {"input": usage.input, "cached": usage.cached, "output": usage.output},
+        "seconds": completed.seconds,
+    }

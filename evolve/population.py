@@ -1,0 +1,111 @@
+"""The members of an archive in contiguous arrays, so that choosing among 100,000 costs no more than among 300."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.proposal import Individual
+
+
+class Population:
+    """A set of individuals that selections read: rewards, fitness and ranks, kept up to date by `add` and `remove`.
+
+    Adding and removing cost a constant number of array writes and one insertion into a sorted list.
+
+    Attributes:
+        rewards: n x k matrix of what scalarisation weighs, one row a member.
+        fitness: n numbers, more is better.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._members: list[Individual] = []
+        self._places: dict[str, int] = {}
+        self._ranking: list[tuple[float, int, str]] = []
+        self._ages: dict[str, int] = {}
+        self._clock = 0
+        self._rewards = np.zeros((16, width))
+        self._fitness = np.zeros(16)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[Individual]:
+        return iter(self._members)
+
+    def __contains__(self, candidate_id: str) -> bool:
+        return candidate_id in self._places
+
+    def __getitem__(self, place: int) -> Individual:
+        return self._members[place]
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        return self._rewards[: len(self._members)]
+
+    @property
+    def fitness(self) -> NDArray[np.float64]:
+        return self._fitness[: len(self._members)]
+
+    def get(self, candidate_id: str) -> Individual:
+        """The member of this id."""
+        return self._members[self._places[candidate_id]]
+
+    def ranked(self, rank: int) -> int:
+        """Place of the member of a rank; 0 is the fittest, the older first among equals."""
+        return self._places[self._ranking[rank][2]]
+
+    def best(self, count: int = 1) -> list[Individual]:
+        """The fittest members, best first."""
+        return [self.get(entry[2]) for entry in self._ranking[:count]]
+
+    def worst(self) -> Individual:
+        """The least fit member, the oldest among equals."""
+        fitness = self._ranking[-1][0]
+        return self.get(self._ranking[bisect_left(self._ranking, (fitness, -1, ""))][2])
+
+    def add(self, individual: Individual) -> None:
+        """Add a member that is not one yet."""
+        place = len(self._members)
+        if place == len(self._fitness):
+            self._grow()
+        self._members.append(individual)
+        self._places[individual.candidate_id] = place
+        self._write(place, individual)
+        self._clock += 1
+        self._ages[individual.candidate_id] = self._clock
+        insort(self._ranking, self._entry(individual))
+
+    def remove(self, candidate_id: str) -> Individual:
+        """Remove a member; the last one takes its place."""
+        place = self._places.pop(candidate_id)
+        gone = self._members[place]
+        del self._ranking[bisect_left(self._ranking, self._entry(gone))]
+        del self._ages[candidate_id]
+        last = self._members.pop()
+        if last is not gone:
+            self._members[place] = last
+            self._places[last.candidate_id] = place
+            self._write(place, last)
+        return gone
+
+    def replace(self, individual: Individual) -> None:
+        """Put a member of the same id and scores in the place of the one there."""
+        self._members[self._places[individual.candidate_id]] = individual
+
+    def _entry(self, individual: Individual) -> tuple[float, int, str]:
+        return (-_fitness(individual), self._ages[individual.candidate_id], individual.candidate_id)
+
+    def _write(self, place: int, individual: Individual) -> None:
+        self._rewards[place] = individual.rewards
+        self._fitness[place] = _fitness(individual)
+
+    def _grow(self) -> None:
+        self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
+        self._fitness = np.concatenate([self._fitness, np.zeros_like(self._fitness)])
+
+
+def _fitness(individual: Individual) -> float:
+    assert individual.fitness is not None, "a failed individual is no member of a population"
+    return individual.fitness

@@ -1,0 +1,360 @@
+"""The search: `ask` for proposals, `tell` what came of them; every decision is an event."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evolve.budget import ended_by, room
+from evolve.configuration import RunConfig
+from evolve.edit import apply_answer
+from evolve.errors import AnswerError, ProgramError
+from evolve.evaluation import Evaluation, Outcome, fitness, reward_vector
+from evolve.events import Event, Kind, Subject
+from evolve.fingerprint import fingerprint
+from evolve.identity import candidate_id, proposal_id
+from evolve.islands import Island, migrants, neighbour
+from evolve.novelty import Reference
+from evolve.payloads import (
+    describe_candidate,
+    describe_completion,
+    describe_outcome,
+    describe_proposal,
+    describe_rejection,
+    edges,
+    rebuild_proposal,
+)
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal
+from evolve.state import State
+from evolve.strategies import open_strategy
+
+MAX_PROGRAM_CHARACTERS = 1_000_000
+AT_ONCE = ("target", "patience", "wall_seconds")
+ENDED = "the run ended before an answer came"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How a search asks: the policy's name, m answers in each of n chains."""
+
+    policy: str
+    answers: int = 1
+    samples: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What follows from a call.
+
+    Attributes:
+        events: to be logged, in this order, all or none.
+        candidates: to be evaluated now.
+        proposals: to be put to the policy now.
+    """
+
+    events: tuple[Event, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """What a replayed run still owes: proposals to put to the policy again, candidates to evaluate."""
+
+    proposals: tuple[Proposal, ...]
+    candidates: tuple[Candidate, ...]
+
+
+class Search:
+    """One search on one problem with one configuration and seed.
+
+    Call `start` once and evaluate the seeds; then `ask` while it returns proposals, and hand back every answer
+    (`answer`), the end of every completion (`complete` or `fail`) and every evaluation (`tell`), in any order.
+    Random streams derive from the run's seed and the proposal's number: with the same order of completion a search
+    repeats exactly, and a replayed one goes on exactly as the unbroken one would have.
+    """
+
+    def __init__(self, run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> None:
+        self.run_id = run_id
+        self.problem = problem
+        self.config = config
+        self.state = State(problem, config)
+        self._asking = asking
+        self._answers = config.answers or asking.answers
+        self._samples = config.samples or asking.samples
+        self._strategy = open_strategy(problem, config, self.state.seeds)
+        self._reference = Reference.of(problem.seeds)
+
+    def start(self) -> Step:
+        """Propose the seeds."""
+        events = _Events(self.state)
+        candidates: list[Candidate] = []
+        for position, program in enumerate(self.problem.seeds):
+            candidate = self._candidate(0, position, 0, program, ())
+            candidates += self._admit(candidate, events)
+        return Step(events=events.taken(), candidates=tuple(candidates))
+
+    def ask(self, elapsed_seconds: float = 0.0) -> Step:
+        """The next proposal; none while the seeds are not scored, when the budget is given out or the run has ended."""
+        limit = self._limit()
+        if self._seeding or limit < 1 or self._over(elapsed_seconds) or self.state.latest is None:
+            return Step()
+        number = self.state.asked + 1
+        rng = np.random.default_rng([self.config.seed, number])
+        plan = self._strategy.plan(number, self.state.islands, self.state.latest, rng)
+        answers = min(self._answers, limit)
+        proposal = Proposal(
+            id=proposal_id(self.run_id, number),
+            number=number,
+            island=plan.island,
+            operator=plan.operator,
+            parent=plan.parent,
+            inspirations=plan.inspirations,
+            failures=plan.failures,
+            selection=plan.selection,
+            weights=plan.weights,
+            policy=self._asking.policy,
+            seed=int(rng.integers(2**31)),
+            answers=answers,
+            samples=min(self._samples, math.ceil(limit / answers)),
+            limit=min(limit, self._samples * answers),
+        )
+        event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
+        self.state.apply(event)
+        return Step(events=(event,), proposals=(proposal,))
+
+    def answer(self, number: int, answer: Answer) -> Step:
+        """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason."""
+        entry = self.state.open.get(number)
+        if entry is None or entry.proposal is None or not entry.outstanding:
+            return Step()
+        proposal = entry.proposal
+        position = answer.chain * proposal.answers + answer.index
+        if position in entry.taken:
+            return Step()
+        events = _Events(self.state)
+        try:
+            program = apply_answer(proposal.parent.program, answer.text, answer.edits, self.problem.language)
+            _refuse_huge(program)
+        except (AnswerError, ProgramError) as error:
+            events.add(Kind.CANDIDATE_REJECTED, describe_rejection(self.run_id, proposal, position, str(error)))
+            return Step(events=events.taken())
+        candidate = self._candidate(number, position, proposal.island, program, edges(proposal))
+        admitted = self._admit(candidate, events)
+        return Step(events=events.taken(), candidates=admitted)
+
+    def complete(self, number: int, completed: Completed) -> Step:
+        """Close a proposal whose policy has written its last word."""
+        entry = self.state.open.get(number)
+        if entry is None:
+            return Step()
+        events = _Events(self.state)
+        events.add(Kind.PROPOSAL_ANSWERED, describe_completion(number, len(entry.taken), completed), completed)
+        return Step(events=events.taken())
+
+    def fail(self, number: int, reason: str) -> Step:
+        """Close a proposal that will have no further answer."""
+        if number not in self.state.open:
+            return Step()
+        events = _Events(self.state)
+        events.add(Kind.PROPOSAL_FAILED, {"number": number, "reason": reason})
+        return Step(events=events.taken())
+
+    def tell(self, candidate: str, evaluation: Evaluation) -> Step:
+        """Take a candidate's evaluation: into the archives with it, and on with migration."""
+        waiting = self.state.pending.get(candidate)
+        if waiting is None:
+            return Step()
+        individual = self._individual(waiting, evaluation)
+        events = _Events(self.state)
+        events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        if individual.fitness is not None:
+            homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
+            for island in homes:
+                self._insert(individual, island, events)
+            self._improve(individual, events)
+        if evaluation.outcome is not Outcome.CANCELLED and waiting.number:
+            self._migrate(self.state.islands[waiting.island], events)
+            self._reset(self.state.islands[waiting.island], events)
+        return Step(events=events.taken())
+
+    def ended(self, elapsed_seconds: float = 0.0) -> str | None:
+        """Why the run is over: a budget key, `target`, `exhausted`, `error` (no seed could be scored); None: go on.
+
+        Where nothing new may be asked for, what is in flight comes home first; target, patience and time end at once.
+        """
+        reason = self._over(elapsed_seconds)
+        in_flight = self.state.open or self.state.pending
+        return None if reason not in AT_ONCE and in_flight else reason
+
+    def close(self) -> Step:
+        """Let go of everything in flight, because the run has ended."""
+        events = _Events(self.state)
+        for number in sorted(self.state.open):
+            events.add(Kind.PROPOSAL_FAILED, {"number": number, "reason": ENDED})
+        cancelled = Evaluation(outcome=Outcome.CANCELLED, reason="the run ended before it was evaluated")
+        for waiting in sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position)):
+            individual = self._individual(waiting, cancelled)
+            events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        return Step(events=events.taken())
+
+    def replay(
+        self,
+        events: Iterable[Event],
+        individuals: Callable[[Sequence[str]], Iterable[Individual]],
+        candidates: Callable[[Sequence[str]], Iterable[Candidate]],
+    ) -> Resumed:
+        """Fold the events of an earlier run of this search, then load only the programs that are still alive.
+
+        Args:
+            individuals, candidates: bring what storage holds of the ids asked for.
+
+        Raises:
+            ReplayError: the events are not those of a search like this one.
+        """
+        for event in events:
+            self.state.apply(event)
+        pending = sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position))
+        loaded = self.state.fill(
+            individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
+        )
+        for entry in self.state.open.values():
+            entry.proposal = rebuild_proposal(entry.payload, loaded)
+        proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
+        owed = [self.state.pending[candidate.id] for candidate in pending]
+        return Resumed(proposals=tuple(proposals), candidates=tuple(owed))
+
+    def _over(self, elapsed_seconds: float) -> str | None:
+        if self._seeding:
+            return None
+        if not self.state.seeds:
+            return "error"
+        if self.state.reached:
+            return "target"
+        best = self.state.best.fitness if self.state.best else None
+        return ended_by(self.config.budget, self.state.account, best, elapsed_seconds)
+
+    @property
+    def _seeding(self) -> bool:
+        # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
+        first = next(iter(self.state.pending.values()), None)
+        return self.state.account.evaluations == 0 or (first is not None and first.number == 0)
+
+    def _limit(self) -> int:
+        state = self.state
+        free = room(self.config.budget, state.account, state.outstanding, len(state.pending))
+        most = self._answers * self._samples
+        return most if free is None else min(most, free)
+
+    def _candidate(
+        self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]
+    ) -> Candidate:
+        return Candidate(
+            id=candidate_id(self.run_id, number, position),
+            number=number,
+            position=position,
+            island=island,
+            program=program,
+            fingerprint=fingerprint(program, self.problem.language),
+            parents=parents,
+        )
+
+    def _admit(self, candidate: Candidate, events: "_Events") -> tuple[Candidate, ...]:
+        first = self.state.seen.get(candidate.fingerprint)
+        events.add(Kind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        if first is None:
+            return (candidate,)
+        events.add(Kind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
+        return ()
+
+    def _individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:
+        return Individual(
+            candidate_id=candidate.id,
+            program=candidate.program,
+            evaluation=evaluation,
+            fitness=fitness(self.problem, evaluation),
+            rewards=reward_vector(self.problem, evaluation) if evaluation.ok else (),
+            measures={**evaluation.measures, **self._built_in(candidate.program)},
+        )
+
+    def _built_in(self, program: Program) -> dict[str, float]:
+        names = {measure.name for measure in self.problem.measures}
+        if not names and self.config.archive.kind == "grid":
+            names = {"complexity", "novelty"}
+        values = {"complexity": float(program.size)} if "complexity" in names else {}
+        return values | ({"novelty": self._reference.novelty(program)} if "novelty" in names else {})
+
+    def _insert(self, individual: Individual, island: int, events: "_Events") -> None:
+        insertion = self.state.insert(individual, island)
+        payload = {
+            "candidate_id": individual.candidate_id,
+            "island": island,
+            "status": str(insertion.status),
+            "displaced": list(insertion.displaced),
+        }
+        events.note(Kind.INDIVIDUAL_INSERTED, payload)
+
+    def _improve(self, individual: Individual, events: "_Events") -> None:
+        best = self.state.best
+        if best is None or _value(individual) > _value(best):
+            payload = {"candidate_id": individual.candidate_id, "fitness": individual.fitness, "objective": None}
+            events.add(Kind.BEST_IMPROVED, payload)
+
+    def _migrate(self, island: Island, events: "_Events") -> None:
+        target = neighbour(island.number, len(self.state.islands), self.config.topology)
+        if target is None or island.evaluated % self.config.migration_interval:
+            return
+        leaving = [m for m in migrants(island, self.config.migration_rate) if not self._lives(m, target)]
+        if not leaving:
+            return
+        ids = [migrant.candidate_id for migrant in leaving]
+        events.note(Kind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
+        for migrant in leaving:
+            self._insert(migrant, target, events)
+
+    def _lives(self, individual: Individual, island: int) -> bool:
+        return individual.candidate_id in self.state.islands[island].archive.members
+
+    def _reset(self, island: Island, events: "_Events") -> None:
+        after = self.config.reset_after
+        others = [other for other in self.state.islands if other is not island and len(other.archive.members)]
+        if not after or island.since_best < after or not others:
+            return
+        survivor = max((other.archive.members.best()[0] for other in others), key=_value)
+        gone = [member.candidate_id for member in island.archive.members]
+        payload = {"island": island.number, "survivor": survivor.candidate_id, "displaced": gone}
+        events.add(Kind.ISLAND_RESET, payload)
+        self._insert(survivor, island.number, events)
+
+
+class _Events:
+    """Events of one call, each folded into the state as it is decided."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._events: list[Event] = []
+
+    def add(self, kind: Kind, payload: Mapping[str, Any], subject: Subject | None = None) -> None:
+        event = Event(kind=kind, payload=payload, subject=subject)
+        self._state.apply(event)
+        self._events.append(event)
+
+    def note(self, kind: Kind, payload: Mapping[str, Any]) -> None:
+        """Record what the state already did."""
+        self._events.append(Event(kind=kind, payload=payload))
+
+    def taken(self) -> tuple[Event, ...]:
+        return tuple(self._events)
+
+
+def _refuse_huge(program: Program) -> None:
+    if program.size > MAX_PROGRAM_CHARACTERS:
+        raise AnswerError(f"the program has {program.size:,} characters; at most {MAX_PROGRAM_CHARACTERS:,} are taken")
+
+
+def _value(individual: Individual) -> float:
+    return -math.inf if individual.fitness is None else individual.fitness

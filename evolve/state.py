@@ -1,0 +1,255 @@
+"""The state of a run as the fold of its events; the search decides on it, a restart replays into it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evolve.archive import Insertion
+from evolve.budget import Account
+from evolve.configuration import RunConfig
+from evolve.errors import ReplayError
+from evolve.evaluation import Evaluation, Outcome, reward_vector
+from evolve.events import Event, Kind
+from evolve.islands import Island
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Candidate, Individual, Proposal
+from evolve.strategies import island_count
+
+# Stands for a program whose text a replay has not loaded: most candidates of a run are never looked at again.
+UNLOADED = Program.of({"unloaded": ""})
+
+
+@dataclass(slots=True, kw_only=True)
+class Open:
+    """A proposal that awaits its policy.
+
+    Attributes:
+        proposal: None while a replay has not rebuilt it.
+        taken: positions whose answers were taken.
+        fresh: answers that became candidates to evaluate.
+    """
+
+    payload: Mapping[str, Any]
+    proposal: Proposal | None = None
+    taken: set[int] = field(default_factory=set)
+    fresh: int = 0
+
+    @property
+    def outstanding(self) -> int:
+        """Answers it may still bring."""
+        return max(0, int(self.payload["limit"]) - len(self.taken))
+
+
+class State:
+    """Everything a search knows of its run.
+
+    Attributes:
+        asked: number of the latest proposal.
+        open: proposals by number that await their policy.
+        pending: candidates by id that await their evaluation.
+        seen: fingerprint of every candidate -> id of the first that had it.
+        seeds: seeds that were evaluated with success.
+        latest: what was evaluated last, failed or not.
+        reached: whether one individual has reached the target of every objective that has one.
+    """
+
+    def __init__(self, problem: Problem, config: RunConfig) -> None:
+        self.problem = problem
+        self.islands = [Island(number, problem, config) for number in range(island_count(config))]
+        self.account = Account()
+        self.asked = 0
+        self.open: dict[int, Open] = {}
+        self.pending: dict[str, Candidate] = {}
+        self.seen: dict[str, str] = {}
+        self.seeds: list[Individual] = []
+        self.latest: Individual | None = None
+        self.best: Individual | None = None
+        self.reached = False
+        self._targets = [objective for objective in problem.objectives if objective.target is not None]
+
+    def apply(self, event: Event) -> None:
+        """Fold one event.
+
+        Raises:
+            ReplayError: the event does not follow from those before it.
+        """
+        step = _STEPS.get(event.kind)
+        if step is None:
+            return
+        try:
+            step(self, event)
+        except (KeyError, IndexError) as error:
+            raise ReplayError(f"the event {event.kind} refers to {error}, which the events before it do not know") from error
+
+    def insert(self, individual: Individual, island: int) -> Insertion:
+        """Offer an individual to an island's archive."""
+        insertion = self.islands[island].archive.add(individual)
+        if insertion.kept and individual.fitness is not None:
+            self.islands[island].credit(individual.fitness)
+        return insertion
+
+    def find(self, candidate_id: str) -> Individual:
+        """An individual that the state holds."""
+        for individual in self._loose():
+            if individual.candidate_id == candidate_id:
+                return individual
+        for island in self.islands:
+            if candidate_id in island.archive.members:
+                return island.archive.members.get(candidate_id)
+        raise KeyError(candidate_id)
+
+    @property
+    def outstanding(self) -> int:
+        """Answers that were asked for and have not come."""
+        return sum(entry.outstanding for entry in self.open.values())
+
+    def unloaded(self) -> list[str]:
+        """Ids of the individuals whose programs and texts a replay must still bring."""
+        wanted = {i.candidate_id: None for i in self._loose()}
+        wanted |= {member.candidate_id: None for island in self.islands for member in island.archive.members}
+        for entry in self.open.values():
+            wanted |= dict.fromkeys([*_edges(entry.payload), *entry.payload["failures"]])
+        return list(wanted)
+
+    def fill(self, loaded: Iterable[Individual], candidates: Iterable[Candidate]) -> dict[str, Individual]:
+        """Put programs and texts in the place of what a replay left out; all that was loaded, by id."""
+        known = {individual.candidate_id: individual for individual in loaded}
+        self.pending |= {candidate.id: candidate for candidate in candidates}
+        for island in self.islands:
+            for member in list(island.archive.members):
+                island.archive.members.replace(_same(known, member))
+            failures = [_same(known, failure) for failure in island.failures]
+            island.failures.clear()
+            island.failures.extend(failures)
+        self.seeds[:] = [_same(known, seed) for seed in self.seeds]
+        self.latest = self.latest and _same(known, self.latest)
+        self.best = self.best and _same(known, self.best)
+        return known
+
+    def _loose(self) -> Iterator[Individual]:
+        if self.latest is not None:
+            yield self.latest
+        if self.best is not None:
+            yield self.best
+        yield from self.seeds
+        for island in self.islands:
+            yield from island.failures
+
+    def _proposed(self, event: Event) -> None:
+        number = int(event.payload["number"])
+        if number != self.asked + 1:
+            raise ReplayError(f"proposal {number} follows proposal {self.asked}")
+        self.asked = number
+        subject = event.subject if isinstance(event.subject, Proposal) else None
+        self.open[number] = Open(payload=event.payload, proposal=subject)
+
+    def _created(self, event: Event) -> None:
+        payload = event.payload
+        number, position = int(payload["number"]), int(payload["position"])
+        candidate = event.subject if isinstance(event.subject, Candidate) else _unloaded(payload)
+        self.pending[candidate.id] = candidate
+        self.seen.setdefault(candidate.fingerprint, candidate.id)
+        if number:
+            self.open[number].taken.add(position)
+            self.open[number].fresh += 1
+            self.account.answers += 1
+
+    def _rejected(self, event: Event) -> None:
+        self.open[int(event.payload["number"])].taken.add(int(event.payload["position"]))
+        self.account.answers += 1
+
+    def _duplicated(self, event: Event) -> None:
+        number = self.pending.pop(event.payload["candidate_id"]).number
+        if number:
+            self.open[number].fresh -= 1
+
+    def _answered(self, event: Event) -> None:
+        entry = self.open.pop(int(event.payload["number"]))
+        tokens = event.payload["tokens"]
+        self.account.tokens += tokens["input"] + tokens["output"]
+        self.account.barren = 0 if entry.fresh else self.account.barren + 1
+
+    def _failed(self, event: Event) -> None:
+        entry = self.open.pop(int(event.payload["number"]))
+        self.account.barren = 0 if entry.fresh else self.account.barren + 1
+
+    def _evaluated(self, event: Event) -> None:
+        payload = event.payload
+        candidate = self.pending.pop(payload["candidate_id"])
+        subject = event.subject if isinstance(event.subject, Individual) else None
+        if payload["outcome"] == Outcome.CANCELLED:
+            return
+        individual = subject or self._scored(candidate, payload)
+        self.account.evaluations += 1
+        self.account.since_best += 1
+        self.islands[candidate.island].count(individual)
+        self.latest = individual
+        if individual.fitness is not None and self._targets:
+            scores = individual.evaluation.scores
+            self.reached |= all(objective.reached(scores[objective.name]) for objective in self._targets)
+        if candidate.number == 0 and individual.fitness is not None:
+            self.seeds.append(individual)
+
+    def _scored(self, candidate: Candidate, payload: Mapping[str, Any]) -> Individual:
+        evaluation = Evaluation(outcome=Outcome(payload["outcome"]), scores=payload["scores"])
+        return Individual(
+            candidate_id=candidate.id,
+            program=candidate.program,
+            evaluation=evaluation,
+            fitness=payload["fitness"],
+            rewards=reward_vector(self.problem, evaluation) if evaluation.ok else (),
+            measures=payload["measures"],
+        )
+
+    def _inserted(self, event: Event) -> None:
+        individual = self.find(event.payload["candidate_id"])
+        insertion = self.insert(individual, int(event.payload["island"]))
+        if str(insertion.status) != event.payload["status"]:
+            raise ReplayError(
+                f"candidate {individual.candidate_id} was {event.payload['status']} and is {insertion.status} on replay:"
+                " the run was made by another version or its problem has changed"
+            )
+
+    def _improved(self, event: Event) -> None:
+        self.best = self.find(event.payload["candidate_id"])
+        self.account.since_best = 0
+
+    def _reset(self, event: Event) -> None:
+        # The survivor may live in no other archive by now than the one that is cleared: hold it through the reset.
+        self.islands[int(event.payload["island"])].clear()
+
+
+def _same(known: Mapping[str, Individual], stub: Individual) -> Individual:
+    """The loaded twin of a replayed individual; its measures and fitness stay those of the event."""
+    loaded = known.get(stub.candidate_id)
+    return replace(stub, program=loaded.program, evaluation=loaded.evaluation) if loaded else stub
+
+
+def _unloaded(payload: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        id=payload["candidate_id"],
+        number=int(payload["number"]),
+        position=int(payload["position"]),
+        island=int(payload["island"]),
+        program=UNLOADED,
+        fingerprint=payload["fingerprint"],
+    )
+
+
+def _edges(payload: Mapping[str, Any]) -> list[str]:
+    return [candidate_id for candidate_id, _ in payload["parents"]]
+
+
+_STEPS = {
+    Kind.PROPOSAL_CREATED: State._proposed,  # noqa: SLF001 - the table of this class's own steps
+    Kind.PROPOSAL_ANSWERED: State._answered,  # noqa: SLF001
+    Kind.PROPOSAL_FAILED: State._failed,  # noqa: SLF001
+    Kind.CANDIDATE_CREATED: State._created,  # noqa: SLF001
+    Kind.CANDIDATE_REJECTED: State._rejected,  # noqa: SLF001
+    Kind.CANDIDATE_DUPLICATE: State._duplicated,  # noqa: SLF001
+    Kind.CANDIDATE_EVALUATED: State._evaluated,  # noqa: SLF001
+    Kind.INDIVIDUAL_INSERTED: State._inserted,  # noqa: SLF001
+    Kind.BEST_IMPROVED: State._improved,  # noqa: SLF001
+    Kind.ISLAND_RESET: State._reset,  # noqa: SLF001
+}

@@ -1,0 +1,37 @@
+"""Projections: what is shown of a run, folded from its events."""
+
+from dataclasses import replace
+
+from evolve.evaluation import Outcome
+from evolve.events import Event, Kind
+from service.ports import Counters
+
+
+def count(counters: Counters, event: Event) -> Counters:
+    """Fold one event into the running totals of a run. Cancelled evaluations count nowhere, seeds are no answers."""
+    kind, payload = event.kind, event.payload
+    if kind is Kind.PROPOSAL_CREATED:
+        return replace(counters, proposals=counters.proposals + 1)
+    if kind is Kind.PROPOSAL_ANSWERED:
+        tokens = payload["tokens"]
+        return replace(
+            counters,
+            tokens_input=counters.tokens_input + tokens["input"],
+            tokens_cached=counters.tokens_cached + tokens["cached"],
+            tokens_output=counters.tokens_output + tokens["output"],
+        )
+    if kind is Kind.CANDIDATE_CREATED:
+        return replace(counters, answers=counters.answers + (payload["number"] > 0))
+    if kind is Kind.CANDIDATE_REJECTED:
+        return replace(counters, answers=counters.answers + 1, rejected=counters.rejected + 1)
+    if kind is Kind.CANDIDATE_DUPLICATE:
+        return replace(counters, duplicates=counters.duplicates + 1)
+    if kind is Kind.CANDIDATE_EVALUATED and payload["outcome"] != Outcome.CANCELLED:
+        valid = payload["outcome"] == Outcome.OK
+        return replace(
+            counters,
+            evaluations=counters.evaluations + 1,
+            valid=counters.valid + valid,
+            failed=counters.failed + (not valid),
+        )
+    return counters

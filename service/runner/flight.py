@@ -1,0 +1,145 @@
+"""Flight: what is under way in the world, proposals at the policy and candidates at the evaluator."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.identity import evaluation_id
+from evolve.ordering import Ordering
+from evolve.ports import Evaluator, Policy
+from evolve.proposal import Answer, Candidate, Proposal
+from evolve.search import Search, Step
+
+DENIED_RETRY_SECONDS = 30.0
+
+
+class Flight:
+    """Starts policy calls and evaluations up to their limits, and gathers what they bring for the loop to take.
+
+    Attributes:
+        waiting: why policy calls cannot go on at present; empty: they can.
+        retry_seconds: when the next try is made, from when `waiting` was set.
+    """
+
+    def __init__(self, search: Search | Ordering, policy: Policy, evaluator: Evaluator, calls: int, slots: int) -> None:
+        self.waiting = ""
+        self.retry_seconds = 0.0
+        self._search = search
+        self._policy = policy
+        self._evaluator = evaluator
+        self._calls = calls
+        self._slots = slots
+        self._proposals: deque[Proposal] = deque()
+        self._candidates: deque[Candidate] = deque()
+        self._proposing: set[asyncio.Task[None]] = set()
+        self._evaluating: set[asyncio.Task[None]] = set()
+        self._inbox: deque[Callable[[], Step]] = deque()
+        self._arrived = asyncio.Event()
+
+    @property
+    def proposing(self) -> int:
+        """Proposals at the policy, or on their way to it."""
+        return len(self._proposing) + len(self._proposals)
+
+    @property
+    def evaluating(self) -> int:
+        """Candidates at the evaluator, or on their way to it."""
+        return len(self._evaluating) + len(self._candidates)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another proposal would be put at once and its answers evaluated soon."""
+        return self.proposing < self._calls and len(self._candidates) <= 2 * self._slots
+
+    def send(self, step: Step) -> None:
+        """Put a step's proposals to the policy and its candidates to the evaluator, as soon as there is room."""
+        self._proposals.extend(step.proposals)
+        self._candidates.extend(step.candidates)
+        while self._proposals and len(self._proposing) < self._calls:
+            self._start(self._propose(self._proposals.popleft()), self._proposing)
+        while self._candidates and len(self._evaluating) < self._slots:
+            self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
+
+    async def arrivals(self, timeout_seconds: float) -> list[Step]:
+        """What arrived since the last call, told to the search; waits for the first arrival or the timeout."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._arrived.wait()
+        except TimeoutError:
+            pass
+        self._arrived.clear()
+        self._raise_failures()
+        return self.landed()
+
+    def landed(self) -> list[Step]:
+        """What arrived since the last call, told to the search."""
+        steps = []
+        while self._inbox:
+            steps.append(self._inbox.popleft()())
+        return steps
+
+    def wake(self) -> None:
+        """Make `arrivals` return at once."""
+        self._arrived.set()
+
+    async def cancel(self) -> None:
+        """End everything under way; returns when the last process of it is gone."""
+        self._proposals.clear()
+        self._candidates.clear()
+        tasks = [*self._proposing, *self._evaluating]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(lambda _: self.wake())
+
+    def _raise_failures(self) -> None:
+        """Let go of finished tasks; an error that none of them may have ends the run."""
+        for tasks in (self._proposing, self._evaluating):
+            for task in [task for task in tasks if task.done()]:
+                tasks.discard(task)
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    raise error
+
+    def _post(self, arrival: Callable[[], Step]) -> None:
+        self._inbox.append(arrival)
+        self._arrived.set()
+
+    async def _propose(self, proposal: Proposal) -> None:
+        number = proposal.number
+        while True:
+            try:
+                await self._converse(proposal)
+            except PolicyRefused as error:
+                reason = str(error)
+                self._post(lambda: self._search.fail(number, reason))
+            except PolicyDenied as error:
+                await self._wait(str(error), DENIED_RETRY_SECONDS)
+                continue
+            except PolicyUnavailable as error:
+                await self._wait(str(error), error.retry_after_seconds)
+                continue
+            return
+
+    async def _converse(self, proposal: Proposal) -> None:
+        number = proposal.number
+        async for reply in self._policy.propose(proposal):
+            self.waiting = ""
+            if isinstance(reply, Answer):
+                self._post(lambda answer=reply: self._search.answer(number, answer))  # type: ignore[misc]  # a bound default
+            else:
+                self._post(lambda completed=reply: self._search.complete(number, completed))  # type: ignore[misc]
+
+    async def _wait(self, reason: str, seconds: float) -> None:
+        self.waiting, self.retry_seconds = reason, seconds
+        self._arrived.set()
+        await asyncio.sleep(seconds)
+
+    async def _evaluate(self, candidate: Candidate) -> None:
+        evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1))
+        self._post(lambda: self._search.tell(candidate.id, evaluation))

@@ -1,0 +1,44 @@
+"""Journal: gives events their sequence and time, and commits them in batches off the event loop."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evolve.events import Event, Kind
+from service.ports import Clock, LoggedEvent, RunLog
+
+
+class Journal:
+    """The outbox of a run: what is written here is durable, and may be shown, after the next `commit`."""
+
+    def __init__(self, log: RunLog, clock: Clock, run_id: str, fence: int, sequence: int) -> None:
+        self._log = log
+        self._clock = clock
+        self._run_id = run_id
+        self._fence = fence
+        self._sequence = sequence
+        self._outbox: list[LoggedEvent] = []
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Put events into the outbox."""
+        now = self._clock.now()
+        for event in events:
+            self._sequence += 1
+            self._outbox.append(LoggedEvent(run_id=self._run_id, sequence=self._sequence, at=now, event=event))
+
+    def note(self, kind: Kind, payload: Mapping[str, Any]) -> None:
+        """Put an event of the run itself into the outbox."""
+        self.write([Event(kind=kind, payload=payload)])
+
+    async def commit(self) -> list[LoggedEvent]:
+        """Make the outbox durable; what it held.
+
+        Raises:
+            LeaseLostError: another runner took the run.
+            StorageError: nothing was committed.
+        """
+        batch, self._outbox = self._outbox, []
+        if batch:
+            # Not to be torn by a cancellation: the thread would commit what the journal believes lost.
+            await asyncio.shield(asyncio.to_thread(self._log.append, self._run_id, self._fence, batch))
+        return batch

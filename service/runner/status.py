@@ -1,0 +1,97 @@
+"""Status: where a run stands, as far as it is committed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from evolve.events import Event, Kind
+from service.ports import Counters, LoggedEvent
+from service.projections import count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """Where a run stands.
+
+    Attributes:
+        waiting: why the run cannot go on at present; empty: it can.
+        seed_fitness: the best fitness among the seeds.
+        evaluating, proposing: candidates and proposals in flight.
+        elapsed_seconds: time at work, earlier sittings included.
+    """
+
+    run_id: str
+    state: str = "queued"
+    reason: str = ""
+    waiting: str = ""
+    counters: Counters = field(default_factory=Counters)
+    seed_fitness: float | None = None
+    best_candidate_id: str | None = None
+    best_program_id: str | None = None
+    best_fitness: float | None = None
+    best_scores: Mapping[str, float] = field(default_factory=dict)
+    evaluating: int = 0
+    proposing: int = 0
+    elapsed_seconds: float = 0.0
+
+
+class RunObserver(Protocol):
+    """Somebody who watches a run."""
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        """Called after each commit with what it made durable."""
+
+
+class StatusFold:
+    """Folds events into a status."""
+
+    def __init__(self, run_id: str) -> None:
+        self.status = RunStatus(run_id=run_id)
+        self._pending: dict[str, tuple[int, str]] = {}
+        self._evaluated: tuple[str, str, Mapping[str, float]] = ("", "", {})
+
+    def apply(self, event: Event) -> None:
+        """Fold one event."""
+        status = replace(self.status, counters=count(self.status.counters, event))
+        payload = event.payload
+        match event.kind:
+            case Kind.RUN_STARTED | Kind.RUN_RESUMED:
+                status = replace(status, state="running", waiting="")
+            case Kind.RUN_PAUSED:
+                status = replace(status, state="paused")
+            case Kind.RUN_WAITING:
+                status = replace(status, waiting=payload["reason"])
+            case Kind.RUN_GOING_ON:
+                status = replace(status, waiting="")
+            case Kind.RUN_FINISHED:
+                state = "failed" if payload["reason"] == "error" else "succeeded"
+                status = replace(status, state=state, reason=payload["reason"])
+            case Kind.CANDIDATE_CREATED:
+                self._pending[payload["candidate_id"]] = (payload["number"], payload["program_id"])
+            case Kind.CANDIDATE_DUPLICATE:
+                self._pending.pop(payload["candidate_id"], None)
+            case Kind.CANDIDATE_EVALUATED:
+                status = self._score(status, event)
+            case Kind.BEST_IMPROVED:
+                status = self._improve(status, event)
+        self.status = status
+
+    def _score(self, status: RunStatus, event: Event) -> RunStatus:
+        candidate, fitness = event.payload["candidate_id"], event.payload["fitness"]
+        number, program = self._pending.pop(candidate)
+        self._evaluated = (candidate, program, event.payload["scores"])
+        if number or fitness is None:
+            return status
+        best = fitness if status.seed_fitness is None else max(fitness, status.seed_fitness)
+        return replace(status, seed_fitness=best)
+
+    def _improve(self, status: RunStatus, event: Event) -> RunStatus:
+        # The best is always the candidate that was evaluated just before.
+        candidate, program, scores = self._evaluated
+        return replace(
+            status,
+            best_candidate_id=candidate,
+            best_program_id=program,
+            best_fitness=event.payload["fitness"],
+            best_scores=scores,
+        )
