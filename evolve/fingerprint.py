@@ -1,0 +1,88 @@
+"""Fingerprints: equal for programs that differ in nothing but formatting, comments and docstrings."""
+
+import ast
+import hashlib
+import re
+
+from evolve.edit import is_python, parse_python
+from evolve.program import Program
+
+# Quoted strings stay as they are; runs of operators stay together, so that `a++b` and `a + +b` differ.
+# The bound on strings keeps a line of unclosed ones linear.
+_TOKEN = re.compile(r"\"(?:\\.|[^\"\\]){0,200}\"|'(?:\\.|[^'\\]){0,200}'|\w+|[^\w\s\"']+|[\"']")
+# Where the indentation of a line does not matter. Elsewhere it is part of the program, and so it is in text.
+_FREE_FORM = {
+    "c", "c++", "c#", "cpp", "csharp", "css", "cuda", "dart", "glsl", "go", "java", "javascript", "js", "julia",
+    "kotlin", "lua", "opencl", "perl", "php", "r", "ruby", "rust", "scala", "sql", "swift", "ts", "typescript",
+    "verilog", "zig",
+}  # fmt: skip
+_CONTEXT = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+_DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def fingerprint(program: Program, language: str) -> str:
+    """32 hex digits, equal for programs that are the same but for what does not matter to their running.
+
+    Python is compared by syntax tree: comments, formatting and docstrings are ignored, names are kept. Other languages,
+    and Python that does not parse, are compared by tokens line by line, with blank lines and white space folded
+    (indentation is kept where it may carry meaning; comments are kept, their syntax being unknown).
+    """
+    sha = hashlib.sha256()
+    for path, text in program.files:
+        form = _syntax(text) if is_python(path, program, language) else None
+        normal = form if form is not None else _tokens(text, language.lower() in _FREE_FORM)
+        sha.update(f"{len(path)} {path} {len(normal)} ".encode())
+        sha.update(normal.encode("utf-8", "surrogatepass"))
+    return sha.hexdigest()[:32]
+
+
+def _tokens(text: str, free_form: bool) -> str:
+    lines = []
+    for line in text.splitlines():
+        words = _TOKEN.findall(line)
+        if words:
+            indentation = "" if free_form else line[: len(line) - len(line.lstrip())]
+            lines.append(indentation + "\x1f".join(words))
+    return "\n".join(lines)
+
+
+def _syntax(text: str) -> str | None:
+    """The syntax tree in prefix order, without recursion: however deep a tree was parsed, it is written."""
+    try:
+        stack: list[object] = [parse_python(text)]
+    except SyntaxError:
+        return None
+    out: list[str] = ["python"]
+    write, push = out.append, stack.extend
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.AST):
+            kind = type(node)
+            write(kind.__name__)
+            if isinstance(node, _DOCUMENTED):
+                push(_undocumented(node))
+            else:
+                push([getattr(node, name, None) for name in _fields(kind)])
+        elif isinstance(node, list):
+            write(f"[{len(node)}")
+            push(node)
+        else:
+            # Decimal digits of a huge integer are refused by the interpreter; hexadecimal ones are not.
+            write(hex(node) if type(node) is int else repr(node))
+    return "\x1f".join(out)
+
+
+def _undocumented(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[object]:
+    body = node.body
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        body = body[1:]
+    return [body if name == "body" else getattr(node, name, None) for name in _fields(type(node))]
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _CONTEXT)
+    return fields

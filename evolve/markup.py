@@ -1,0 +1,64 @@
+"""The marks that give an answer its parts: fenced blocks, file headings, edit markers. One line is read at a time."""
+
+import re
+from dataclasses import dataclass
+
+# No mark is longer; what is longer is text, and is not searched.
+_LONGEST_MARK = 400
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(.*)")
+_SEPARATOR = re.compile(r" {0,3}-{3,}")
+_HEADING = re.compile(r"(?:#{2,6} +|\*\*|`)?FILE:[ \t]*(\S.*)")
+_SEARCH = re.compile(r"<{7} ?SEARCH")
+_DIVIDER = re.compile(r"={7}")
+_REPLACE = re.compile(r">{7} ?REPLACE")
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A line that opens a fenced block: its run of backticks or tildes, and its info string."""
+
+    run: str
+    info: str
+
+    def closed_by(self, line: str) -> bool:
+        """Whether a line ends the block: the same character, at least as many, and nothing behind it."""
+        other = fence(line)
+        return other is not None and not other.info and other.run.startswith(self.run)
+
+
+def fence(line: str) -> Fence | None:
+    """The fence that a line opens or closes, as CommonMark reads it; None for any other line."""
+    match = _matched(_FENCE, line)
+    if match is None or (match[1][0] == "`" and "`" in match[2]):
+        return None
+    return Fence(match[1], match[2].strip())
+
+
+def heading(line: str) -> str | None:
+    """The path in a line `FILE: path`, emphasis, quotes and a leading `./` taken off; None for any other line."""
+    match = _matched(_HEADING, line)
+    return (match[1].strip("`*\"' ").removeprefix("./") or None) if match else None
+
+
+def is_separator(line: str) -> bool:
+    """Whether a line is `---`, which sets answers apart."""
+    return _matched(_SEPARATOR, line) is not None
+
+
+def opens_search(line: str) -> bool:
+    """Whether a line is `<<<<<<< SEARCH`."""
+    return _matched(_SEARCH, line) is not None
+
+
+def divides_edit(line: str) -> bool:
+    """Whether a line is `=======`."""
+    return _matched(_DIVIDER, line) is not None
+
+
+def closes_replace(line: str) -> bool:
+    """Whether a line is `>>>>>>> REPLACE`."""
+    return _matched(_REPLACE, line) is not None
+
+
+def _matched(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
+    return pattern.fullmatch(line.rstrip()) if len(line) <= _LONGEST_MARK else None

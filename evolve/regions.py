@@ -1,0 +1,111 @@
+"""EVOLVE-BLOCK regions: the parts of a program that may change, between markers in any comment syntax."""
+
+import re
+from dataclasses import dataclass
+
+from evolve.errors import AnswerError, ProblemError
+from evolve.program import Program
+
+# A marker stands alone in its comment: before it come comment signs (or the comment words of Basic, m4, Fortran).
+_MARKER = re.compile(r"[^\w\n]*(?:(?:REM|rem|dnl|C|c)[^\w\n]+)?EVOLVE-BLOCK-(START|END)\b")
+_HINT = "EVOLVE-BLOCK-"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The lines between a pair of markers: `start` up to, not including, `end`, counted from 0."""
+
+    start: int
+    end: int
+
+
+def regions(text: str) -> list[Region]:
+    """The regions of a file, in order; none when it has no markers.
+
+    Raises:
+        AnswerError: the markers do not pair up.
+    """
+    found, complaint = _pair(text.split("\n"))
+    if complaint:
+        raise AnswerError(complaint)
+    return found
+
+
+def guarded(program: Program) -> bool:
+    """Whether markers bound what may change in a program."""
+    return any(_HINT in text and _markers(text.split("\n")) for _, text in program.files)
+
+
+def check_markers(program: Program) -> None:
+    """Check a seed's markers.
+
+    Raises:
+        ProblemError: they do not pair up in some file.
+    """
+    for path, text in program.files:
+        _, complaint = _pair(text.split("\n"))
+        if complaint:
+            raise ProblemError(f"{path}: {complaint}")
+
+
+def enforce(parent: Program, child: Program) -> Program:
+    """The child with everything outside its parent's regions as the parent has it.
+
+    What stands in the child's regions is put into the parent's frame, so that nothing outside changes; the parent's
+    files without markers are restored. A program without any marker may change anywhere.
+
+    Raises:
+        AnswerError: a file's regions do not correspond to its parent's, or a file was added.
+    """
+    if not guarded(parent):
+        return child
+    changed = dict(child.files)
+    added = [path for path in changed if path not in dict(parent.files)]
+    if added:
+        raise AnswerError(f"the answer adds {added[0]}, but only the EVOLVE-BLOCK regions may change")
+    return parent.replace({path: _transplant(path, text, changed.get(path, text)) for path, text in parent.files})
+
+
+def _transplant(path: str, parent: str, child: str) -> str:
+    if child == parent or _HINT not in parent:
+        return parent
+    frame, source = parent.split("\n"), child.split("\n")
+    slots, _ = _pair(frame)
+    blocks, complaint = _pair(source)
+    if complaint:
+        raise AnswerError(f"{path}: {complaint}")
+    if len(blocks) != len(slots):
+        raise AnswerError(
+            f"{path} has {_count(len(slots))} in the parent and {_count(len(blocks))} in the answer: keep the markers"
+        )
+    lines: list[str] = []
+    position = 0
+    for slot, block in zip(slots, blocks, strict=True):
+        lines += frame[position : slot.start] + source[block.start : block.end]
+        position = slot.end
+    return "\n".join(lines + frame[position:])
+
+
+def _count(blocks: int) -> str:
+    return f"{blocks} EVOLVE-BLOCK region{'' if blocks == 1 else 's'}"
+
+
+def _markers(lines: list[str]) -> list[tuple[int, str]]:
+    matched = ((number, _MARKER.match(line)) for number, line in enumerate(lines) if _HINT in line)
+    return [(number, match[1]) for number, match in matched if match]
+
+
+def _pair(lines: list[str]) -> tuple[list[Region], str]:
+    found: list[Region] = []
+    opened: int | None = None
+    for number, kind in _markers(lines):
+        if kind == "START" and opened is not None:
+            return [], f"EVOLVE-BLOCK-START in line {number + 1} stands inside the region of line {opened + 1}"
+        if kind == "END" and opened is None:
+            return [], f"EVOLVE-BLOCK-END in line {number + 1} has no EVOLVE-BLOCK-START before it"
+        if kind == "END" and opened is not None:
+            found.append(Region(opened + 1, number))
+        opened = number if kind == "START" else None
+    if opened is not None:
+        return [], f"EVOLVE-BLOCK-START in line {opened + 1} has no EVOLVE-BLOCK-END after it"
+    return found, ""
