@@ -176,10 +176,11 @@ class GridArchive:
     def _rebin(self) -> list[str]:
         """Place every member anew; where two meet, the fitter stays (the earlier member among equals)."""
         self._cells = {}
-        losers = []
-        for individual in self.members.best(len(self.members)):
-            if self._cells.setdefault(self._cell(individual), individual.candidate_id) != individual.candidate_id:
-                losers.append(individual.candidate_id)
+        losers = [
+            individual.candidate_id
+            for individual in self.members.best(len(self.members))
+            if self._cells.setdefault(self._cell(individual), individual.candidate_id) != individual.candidate_id
+        ]
         for candidate_id in losers:
             self.members.remove(candidate_id)
         return losers

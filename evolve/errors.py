@@ -1,15 +1,15 @@
 """The errors of the library.
 
-    EvolveError
-    ├── ProblemError        a problem that cannot be searched on
-    ├── ConfigurationError  a run configuration that cannot be honoured
-    ├── ProgramError        text that is no program (paths, characters)
-    ├── AnswerError         an answer that makes no child of its parent
-    ├── ReplayError         an event log that does not fit the search
-    └── PolicyError         a policy gave no answer
-        ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
-        ├── PolicyDenied        it will not answer anybody with this key or for this model
-        └── PolicyRefused       it will not answer this proposal, however often it is asked
+EvolveError
+├── ProblemError        a problem that cannot be searched on
+├── ConfigurationError  a run configuration that cannot be honoured
+├── ProgramError        text that is no program (paths, characters)
+├── AnswerError         an answer that makes no child of its parent
+├── ReplayError         an event log that does not fit the search
+└── PolicyError         a policy gave no answer
+    ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
+    ├── PolicyDenied        it will not answer anybody with this key or for this model
+    └── PolicyRefused       it will not answer this proposal, however often it is asked
 """
 
 

@@ -1,9 +1,9 @@
 """Deterministic order: whatever the order in which the world answers, a search is told in proposal order.
 
 Time is cut into ticks. Tick t asks for a proposal, then takes the answers to the proposal of tick t - lag, then the
-evaluations of the proposal of tick t - window + 1: so `ask(n)` sees exactly what was told up to `n - window`. The lag lets
-the evaluations of some proposals overlap with the completions of later ones. A tick whose ask was refused, because the
-budget is given out, holds no proposal.
+evaluations of the proposal of tick t - window + 1: so `ask(n)` sees exactly what was told up to `n - window`. The lag
+lets the evaluations of some proposals overlap with the completions of later ones. A tick whose ask was refused, because
+the budget is given out, holds no proposal.
 """
 
 from collections import deque
@@ -122,8 +122,8 @@ class Ordering:
             end = self._ends.pop(number, None)
             if end is None:
                 return False
-            for answer in sorted(self._answers.pop(number, []), key=lambda answer: (answer.chain, answer.index)):
-                steps.append(self._search.answer(number, answer))
+            answers = sorted(self._answers.pop(number, []), key=lambda answer: (answer.chain, answer.index))
+            steps += [self._search.answer(number, answer) for answer in answers]
             close = self._search.fail(number, end) if isinstance(end, str) else self._search.complete(number, end)
             steps.append(close)
         self._phase = Phase.EVALUATIONS
@@ -141,9 +141,11 @@ class Ordering:
         waiting = sorted(self._waiting(number), key=lambda candidate: candidate.position)
         if any(candidate.id not in self._evaluations for candidate in waiting):
             return False
-        for candidate in waiting:
-            if self._search.ended(self._elapsed_seconds) is None:
-                steps.append(self._search.tell(candidate.id, self._evaluations.pop(candidate.id)))
+        steps += [
+            self._search.tell(candidate.id, self._evaluations.pop(candidate.id))
+            for candidate in waiting
+            if self._search.ended(self._elapsed_seconds) is None
+        ]
         return True
 
     def _waiting(self, number: int) -> list[Candidate]:

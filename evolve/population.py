@@ -13,10 +13,6 @@ class Population:
     """A set of individuals that selections read: rewards, fitness and ranks, kept up to date by `add` and `remove`.
 
     Adding and removing cost a constant number of array writes and one insertion into a sorted list.
-
-    Attributes:
-        rewards: n x k matrix of what scalarisation weighs, one row a member.
-        fitness: n numbers, more is better.
     """
 
     def __init__(self, width: int) -> None:
@@ -42,10 +38,12 @@ class Population:
 
     @property
     def rewards(self) -> NDArray[np.float64]:
+        """n x k matrix of what scalarisation weighs, one row a member."""
         return self._rewards[: len(self._members)]
 
     @property
     def fitness(self) -> NDArray[np.float64]:
+        """n numbers, more is better."""
         return self._fitness[: len(self._members)]
 
     def get(self, candidate_id: str) -> Individual:

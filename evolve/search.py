@@ -197,7 +197,9 @@ class Search:
         for number in sorted(self.state.open):
             events.add(Kind.PROPOSAL_FAILED, {"number": number, "reason": ENDED})
         cancelled = Evaluation(outcome=Outcome.CANCELLED, reason="the run ended before it was evaluated")
-        for waiting in sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position)):
+        for waiting in sorted(
+            self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position)
+        ):
             individual = self._individual(waiting, cancelled)
             events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         return Step(events=events.taken())

@@ -80,7 +80,9 @@ class State:
         try:
             step(self, event)
         except (KeyError, IndexError) as error:
-            raise ReplayError(f"the event {event.kind} refers to {error}, which the events before it do not know") from error
+            raise ReplayError(
+                f"the event {event.kind} refers to {error}, which the events before it do not know"
+            ) from error
 
     def insert(self, individual: Individual, island: int) -> Insertion:
         """Offer an individual to an island's archive."""

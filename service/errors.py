@@ -1,14 +1,14 @@
 """The errors of the service; one table at each edge maps a class to an exit code or a status.
 
-    ServiceError
-    ├── UsageError            the call's words are off
-    ├── NotFoundError         no such run, candidate, file
-    ├── ConflictError         the state of a thing does not allow it
-    │   └── LeaseLostError    another runner took the run
-    ├── RefusedError          configuration or safety does not allow it
-    ├── InvalidProblemError   a problem folder that cannot be searched on
-    ├── UnreachableError      the policy or the service does not answer
-    └── StorageError          the database cannot take or give: full, locked, newer, away
+ServiceError
+├── UsageError            the call's words are off
+├── NotFoundError         no such run, candidate, file
+├── ConflictError         the state of a thing does not allow it
+│   └── LeaseLostError    another runner took the run
+├── RefusedError          configuration or safety does not allow it
+├── InvalidProblemError   a problem folder that cannot be searched on
+├── UnreachableError      the policy or the service does not answer
+└── StorageError          the database cannot take or give: full, locked, newer, away
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,204 @@
+"""The search: budgets are exact, nothing is evaluated twice, baselines share the accounts, a replay goes on."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
+from evolve.errors import ReplayError
+from evolve.evaluation import Evaluation, Outcome
+from evolve.events import Kind
+from evolve.proposal import Answer, Completed
+from evolve.search import Search
+from tests.fakes.world import ASKING, World, new_search, resume, score, toy_problem
+
+
+def run(config: RunConfig, **problem: object) -> tuple[Search, World, str | None]:
+    toy = toy_problem(**problem)  # type: ignore[arg-type]  # keyword arguments of the fixture function
+    search = new_search(toy, config)
+    assert isinstance(search, Search)
+    world = World(toy)
+    return search, world, world.play(search, search.start())
+
+
+@pytest.mark.parametrize("strategy", ["islands", "best_of_n", "sequential"])
+def test_the_evaluation_budget_is_spent_exactly(strategy: str) -> None:
+    search, world, reason = run(RunConfig(strategy=strategy, budget=BudgetConfig(evaluations=77)))
+    assert reason == "evaluations"
+    assert len(world.evaluated) == 77
+    assert search.state.account.evaluations == 77
+    assert not search.state.pending
+    assert not search.state.open
+
+
+def test_the_answer_budget_is_spent_exactly_and_every_candidate_of_it_is_evaluated() -> None:
+    search, world, reason = run(RunConfig(budget=BudgetConfig(evaluations=None, answers=50)))
+    assert reason == "answers"
+    assert search.state.account.answers == 50
+    assert not search.state.pending
+
+
+def test_no_program_is_evaluated_twice() -> None:
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=150)))
+    programs = Counter(world.candidates[i].program.id for i in world.evaluated)
+    assert max(programs.values()) == 1
+    assert any(event.kind is Kind.CANDIDATE_DUPLICATE for event in world.log)
+
+
+def test_every_answer_is_a_candidate_a_duplicate_or_rejected_with_a_reason() -> None:
+    search, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=120)))
+    kinds = Counter(event.kind for event in world.log)
+    seeds = 1
+    assert search.state.account.answers == kinds[Kind.CANDIDATE_CREATED] - seeds + kinds[Kind.CANDIDATE_REJECTED]
+    rejected = [event for event in world.log if event.kind is Kind.CANDIDATE_REJECTED]
+    assert rejected
+    assert all(event.payload["reason"] for event in rejected)
+
+
+def test_the_best_never_gets_worse_and_evolution_approaches_the_optimum() -> None:
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=300)))
+    bests = [event.payload["fitness"] for event in world.log if event.kind is Kind.BEST_IMPROVED]
+    assert bests == sorted(bests)
+    assert bests[0] == -9.0
+    assert bests[-1] > -0.1
+
+
+def test_a_target_ends_the_run_at_once() -> None:
+    search, _, reason = run(RunConfig(budget=BudgetConfig(evaluations=5000)), target=-0.5)
+    assert reason == "target"
+    assert search.state.account.evaluations < 5000
+
+
+def test_a_fitness_target_of_the_budget_ends_the_run() -> None:
+    search, _, reason = run(RunConfig(budget=BudgetConfig(target=-1.0)))
+    assert reason == "target"
+    assert search.state.best is not None
+    assert search.state.best.fitness is not None
+    assert search.state.best.fitness >= -1.0
+
+
+def test_patience_ends_a_run_that_stands_still() -> None:
+    search, _, reason = run(RunConfig(budget=BudgetConfig(evaluations=None, patience=40)))
+    assert reason == "patience"
+    assert search.state.account.since_best >= 40
+
+
+def test_tokens_end_a_run() -> None:
+    search, _, reason = run(RunConfig(budget=BudgetConfig(tokens=100)))
+    assert reason == "tokens"
+    assert search.state.account.tokens >= 100
+
+
+def test_wall_clock_ends_a_run() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, RunConfig(budget=BudgetConfig(wall_seconds=10.0)), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    assert search.ended(9.9) is None
+    assert search.ask(9.9).proposals
+    assert search.ended(10.0) == "wall_seconds"
+    assert not search.ask(10.0).proposals
+
+
+def test_a_policy_that_repeats_itself_exhausts_the_run() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, RunConfig(), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    while search.ended() is None:
+        (proposal,) = search.ask().proposals
+        search.answer(proposal.number, Answer(chain=0, index=0, text=seed.program.text.replace("0.0", "0.0  # same")))
+        search.complete(proposal.number, Completed(completions=("same",)))
+    assert search.ended() == "exhausted"
+    assert search.state.account.evaluations == 1
+
+
+def test_a_run_whose_seeds_all_fail_ends_with_an_error() -> None:
+    search = Search("run_toy", toy_problem(), RunConfig(), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, Evaluation(outcome=Outcome.ERROR, reason="ZeroDivisionError"))
+    assert search.ended() == "error"
+    assert not search.ask().proposals
+
+
+def test_seeds_live_on_every_island_and_islands_exchange_migrants() -> None:
+    _, world, _ = run(RunConfig(islands=3, migration_interval=10, budget=BudgetConfig(evaluations=200)))
+    seeded = [e.payload["island"] for e in world.log if e.kind is Kind.INDIVIDUAL_INSERTED][:3]
+    assert seeded == [0, 1, 2]
+    moves = {(e.payload["from"], e.payload["to"]) for e in world.log if e.kind is Kind.ISLAND_MIGRATED}
+    assert moves == {(0, 1), (1, 2), (2, 0)}
+
+
+def test_no_migrant_leaves_where_the_topology_is_none() -> None:
+    config = RunConfig(topology="none", migration_interval=5, budget=BudgetConfig(evaluations=100))
+    _, world, _ = run(config)
+    assert all(event.kind is not Kind.ISLAND_MIGRATED for event in world.log)
+
+
+def test_an_island_that_stands_still_restarts_from_another_ones_best() -> None:
+    config = RunConfig(islands=2, reset_after=8, topology="none", budget=BudgetConfig(evaluations=200))
+    _, world, _ = run(config)
+    resets = [event for event in world.log if event.kind is Kind.ISLAND_RESET]
+    assert resets
+    assert all(event.payload["survivor"] for event in resets)
+
+
+def test_best_of_n_always_starts_from_the_seed_and_sequential_from_the_last() -> None:
+    _, samples, _ = run(RunConfig(strategy="best_of_n", budget=BudgetConfig(evaluations=40)))
+    parents = {e.payload["parents"][0][0] for e in samples.log if e.kind is Kind.PROPOSAL_CREATED}
+    assert parents == {samples.evaluated[0]}
+    _, revisions, _ = run(RunConfig(strategy="sequential", budget=BudgetConfig(evaluations=40)))
+    parents = {e.payload["parents"][0][0] for e in revisions.log if e.kind is Kind.PROPOSAL_CREATED}
+    assert len(parents) > 3
+
+
+def test_with_several_objectives_parents_are_chosen_under_drawn_weights() -> None:
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=60)), several=True)
+    asked = [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+    assert {payload["selection"] for payload in asked} == {"dirichlet"}
+    assert all(sum(payload["weights"]) == pytest.approx(1.0) for payload in asked)
+    assert len({tuple(payload["weights"]) for payload in asked}) == len(asked)
+
+
+def test_every_proposal_has_another_seed() -> None:
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=100)))
+    seeds = [event.payload["seed"] for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_events_hold_no_program_text() -> None:
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=60)))
+    assert not any("x = " in repr(event.payload) for event in world.log)
+
+
+def test_a_log_of_another_search_is_refused() -> None:
+    search, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=60)))
+    twisted = [
+        replace(event, payload={**event.payload, "status": "full"}) if event.kind is Kind.INDIVIDUAL_INSERTED else event
+        for event in world.log
+    ]
+    with pytest.raises(ReplayError, match="replay"):
+        resume(world, new_search(search.problem, search.config), twisted)
+    with pytest.raises(ReplayError):
+        resume(world, new_search(search.problem, search.config), world.log[5:])
+
+
+def test_another_deterministic_window_refuses_the_log() -> None:
+    toy = toy_problem()
+    config = RunConfig(deterministic=DeterministicConfig(window=6), budget=BudgetConfig(evaluations=60))
+    world = World(toy)
+    search = new_search(toy, config)
+    world.play(search, search.start())
+    other = new_search(toy, replace(config, deterministic=DeterministicConfig(window=1)))
+    with pytest.raises(ReplayError, match="window"):
+        resume(world, other, world.log[:100])
+
+
+def test_an_unknown_number_or_candidate_changes_nothing() -> None:
+    search = Search("run_toy", toy_problem(), RunConfig(), ASKING)
+    search.start()
+    assert not search.answer(7, Answer(chain=0, index=0, text="x = 1\n")).events
+    assert not search.complete(7, Completed(completions=())).events
+    assert not search.fail(7, "gone").events
+    assert not search.tell("cnd_unknown", Evaluation(outcome=Outcome.OK)).events
