@@ -1,0 +1,221 @@
+"""Builds the prompt of a proposal: what is the same over a run first, what varies last, and no more than fits."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from evolve.chain import example, parse_format
+from evolve.configuration import PromptConfig
+from evolve.errors import PolicyRefused
+from evolve.problem import Problem
+from evolve.prompt.scores import objectives_text, scores_text, weights_text
+from evolve.prompt.templates import fill
+from evolve.prompt.text import cut_middle, fenced, inert, one_line, shown
+from evolve.proposal import Individual, Message, Prompt, Proposal
+from evolve.regions import guarded
+
+Count = Callable[[str], int]
+
+_MESSAGE_TOKENS = 8  # what a chat template puts around a message, with some to spare
+_LEAST_FEEDBACK = 200  # characters: less says nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRequest:
+    """What a prompt is built from.
+
+    Attributes:
+        format: how the answers of a chain are set apart: `tags:NAME`, `fences` or `single`.
+        edits: `rewrite` or `diff`.
+        templates: texts that replace built-in ones, by name; checked by `check_templates`.
+        context_tokens: what prompt and reply may have together, `reply_tokens` of it for the reply.
+    """
+
+    problem: Problem
+    proposal: Proposal
+    format: str = "tags:answer"
+    edits: str = "rewrite"
+    config: PromptConfig = field(default_factory=PromptConfig)
+    templates: Mapping[str, str] = field(default_factory=dict)
+    context_tokens: int = 16384
+    reply_tokens: int = 4096
+
+
+def build_prompt(request: PromptRequest, count: Count) -> Prompt:
+    """Build the prompt of a proposal.
+
+    Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback;
+    the parent is always shown whole. Each part is counted once, and the sum of the parts stands for the prompt.
+
+    Args:
+        request: the proposal, the problem, and the form and the size that prompt and reply may have.
+        count: the tokens of a text; asked again for the parts that do not change over a run, so it should remember.
+
+    Raises:
+        PolicyRefused: the parent does not fit.
+    """
+    system = request.config.system or fill(request.templates, "system")
+    shared, parent, ending = _shared(request), _parent(request), _ending(request)
+    space = _Space(request.context_tokens - request.reply_tokens - 2 * _MESSAGE_TOKENS, count)
+    for text in (system, shared, parent, ending):
+        space.spend(text)
+    if space.left < 0:
+        raise PolicyRefused(
+            f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: the prompt"
+            f" needs {space.used} tokens and {max(0, space.used + space.left)} are left beside a reply of"
+            f" {request.reply_tokens}."
+        )
+    feedback = _fit_feedback(request, space)
+    failures = _fit_failures(request, space)
+    inspirations, individuals = _fit_inspirations(request, space)
+    parts = (shared, *inspirations, failures, parent, feedback, ending)
+    return Prompt(
+        messages=(
+            Message(role="system", parts=(system,)),
+            Message(role="user", parts=tuple(part for part in parts if part)),
+        ),
+        tokens=space.used + 2 * _MESSAGE_TOKENS,
+        shown=(request.proposal.parent.candidate_id, *(individual.candidate_id for individual in individuals)),
+    )
+
+
+@dataclass(slots=True)
+class _Space:
+    """Tokens left for the parts not placed yet."""
+
+    left: int
+    count: Count
+    used: int = 0
+
+    def spend(self, text: str) -> int:
+        tokens = self.count(text)
+        self.left -= tokens
+        self.used += tokens
+        return tokens
+
+    def take(self, text: str) -> bool:
+        """Spend what a text needs, if there is as much."""
+        tokens = self.spend(text)
+        if self.left >= 0:
+            return True
+        self.left += tokens
+        self.used -= tokens
+        return False
+
+
+def _answers(request: PromptRequest) -> int:
+    return 1 if request.format == "single" else max(1, request.proposal.answers)
+
+
+def _shared(request: PromptRequest) -> str:
+    """The same for every proposal of a run: it depends on problem, configuration and policy alone."""
+    problem, templates, m = request.problem, request.templates, _answers(request)
+    task = fill(
+        templates,
+        "problem",
+        name=one_line(problem.name),
+        description=inert(problem.description.strip()),
+        language=problem.language,
+        objectives=objectives_text(problem, templates),
+    )
+    bounded = any(guarded(seed) for seed in problem.seeds)
+    reply = fill(
+        templates,
+        "reply",
+        count="one answer" if m == 1 else f"{m} answers",
+        example=_example(request, m),
+        edits=_edits(request),
+        regions=fill(templates, "regions") if bounded else "",
+    )
+    return task + reply
+
+
+def _several_files(request: PromptRequest) -> bool:
+    return not all(seed.single for seed in request.problem.seeds)
+
+
+def _example(request: PromptRequest, m: int) -> str:
+    chain = parse_format(request.format)
+    several = _several_files(request)
+    if request.edits == "diff":
+        return example(chain, m, "(edits)")
+    program = "(the whole of this file)" if several else "(a whole program)"
+    if chain.kind == "fences" and several:
+        return "\n---\n".join([f"FILE: path\n{fenced(program)}"] * m)
+    body = program if chain.kind == "fences" else fenced(program, request.problem.language)
+    return example(chain, m, f"FILE: path\n{body}" if several else body)
+
+
+def _edits(request: PromptRequest) -> str:
+    several = _several_files(request)
+    if request.edits == "diff":
+        return fill(request.templates, "diff") + (fill(request.templates, "diff_files") if several else "")
+    return fill(request.templates, "rewrite_files" if several else "rewrite")
+
+
+def _parent(request: PromptRequest) -> str:
+    parent = request.proposal.parent
+    scores = scores_text(request.problem, parent)
+    return fill(request.templates, "parent", scores=scores, program=shown(parent.program, request.problem.language))
+
+
+def _ending(request: PromptRequest) -> str:
+    problem, templates, m = request.problem, request.templates, _answers(request)
+    weights = request.proposal.weights if len(problem.objectives) > 1 else ()
+    drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
+    if m == 1:
+        return drawn + fill(templates, "request_one")
+    if len(problem.objectives) < 2:
+        return drawn + fill(templates, "request_scalar", count=m)
+    names = ", ".join(one_line(name) for name in problem.objective_names)
+    return drawn + fill(templates, "request_vector", count=m, names=names)
+
+
+def _fit_feedback(request: PromptRequest, space: _Space) -> str:
+    """The parent's feedback, at most as long as configured, and cut once more to what is left."""
+    longest = int(request.config.feedback_kb * 1024)
+    text = inert(request.proposal.parent.evaluation.feedback.strip())
+    if not text or longest <= 0:
+        return ""
+    text = cut_middle(text, longest)
+    part = fill(request.templates, "feedback", feedback=fenced(text))
+    needed, left = space.count(part), max(0, space.left)
+    if needed > left:
+        shorter = int(len(part) * left / needed * 0.9) - (len(part) - len(text))
+        if shorter < _LEAST_FEEDBACK:
+            return ""
+        part = fill(request.templates, "feedback", feedback=fenced(cut_middle(text, shorter)))
+    return part if space.take(part) else ""
+
+
+def _fit_failures(request: PromptRequest, space: _Space) -> str:
+    reasons = [
+        f"- {failure.evaluation.outcome}: {one_line(failure.evaluation.reason)}"
+        for failure in request.proposal.failures[: request.config.failures]
+    ]
+    reasons = list(dict.fromkeys(reasons))
+    while reasons:
+        part = fill(request.templates, "failures", failures="\n".join(reasons))
+        if space.take(part):
+            return part
+        reasons.pop()
+    return ""
+
+
+def _fit_inspirations(request: PromptRequest, space: _Space) -> tuple[list[str], list[Individual]]:
+    """The inspirations that fit: from the first, which are the best, until one does not."""
+    parts: list[str] = []
+    individuals: list[Individual] = []
+    heading = fill(request.templates, "inspirations")
+    for individual in request.proposal.inspirations:
+        part = fill(
+            request.templates,
+            "inspiration",
+            number=len(parts) + 1,
+            scores=scores_text(request.problem, individual),
+            program=shown(individual.program, request.problem.language),
+        )
+        if not space.take(part if parts else heading + part):
+            break
+        parts.append(part if parts else heading + part)
+        individuals.append(individual)
+    return parts, individuals
