@@ -1,0 +1,134 @@
+"""The syntax mutator as a policy: a proposal in, a set of different programs out, with an account of each."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from evolve.errors import AnswerError, PolicyRefused
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.prompt.text import fenced
+from evolve.proposal import Answer, Completed, Dropped, Proposal, Reply
+from evolve.regions import guarded, regions
+from service.policy.syntax.draw import pick
+from service.policy.syntax.mutation import mutate
+from service.policy.syntax.scan import language_of
+from service.policy.syntax.source import Source
+
+_TRIES = 24
+_CACHED = 256
+_NOTHING_NEW = "found no further change that parses and differs from the parent and the other answers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    path: str
+    text: str
+    account: str
+
+
+class SyntaxPolicy:
+    """Answers a proposal with mutations of the parent's syntax; equal proposals get equal answers."""
+
+    def __init__(self, problem: Problem, name: str = "syntax", answers: int = 8) -> None:
+        self.name = name
+        self.answers = answers
+        self.samples = 1
+        self.concurrency = 1
+        self._language = problem.language
+        self._cache: OrderedDict[str, tuple[Source, ...]] = OrderedDict()
+
+    async def propose(self, proposal: Proposal) -> AsyncIterator[Reply]:
+        """Yield each answer as it is made, at last what was done for each.
+
+        Raises:
+            PolicyRefused: nothing in the parent can be changed.
+        """
+        rng = np.random.default_rng(proposal.seed)
+        parent = self._sources(proposal.parent.program)
+        others = [self._sources(individual.program) for individual in proposal.inspirations]
+        seen: set[tuple[str, str]] = set()
+        accounts: list[list[str]] = [[] for _ in range(proposal.samples)]
+        dropped: list[Dropped] = []
+        for number in range(min(proposal.limit, proposal.samples * proposal.answers)):
+            chain, index = divmod(number, proposal.answers)
+            child = self._child(parent, others, seen, rng)
+            if child is None:
+                dropped.append(Dropped(chain=chain, reason=_NOTHING_NEW))
+                break
+            accounts[chain].append(f"{index + 1}. {child.account}")
+            yield Answer(chain=chain, index=index, text=_written(child, alone=len(parent) == 1))
+            await asyncio.sleep(0)  # others get their turn between two answers
+        if not seen:
+            raise PolicyRefused(
+                f"The syntax mutator found nothing to change in program {proposal.parent.program.id}:"
+                " it needs a number or Python syntax where changes are allowed."
+            )
+        yield Completed(
+            completions=tuple("\n".join(account) for account in accounts),
+            finish_reasons=("stop",) * proposal.samples,
+            dropped=tuple(dropped),
+        )
+
+    def _child(
+        self,
+        parent: Sequence[Source],
+        others: Sequence[Sequence[Source]],
+        seen: set[tuple[str, str]],
+        rng: np.random.Generator,
+    ) -> _Child | None:
+        sources = [source for source in parent if source.spans]
+        for _ in range(_TRIES if sources else 0):
+            source = pick(sources, rng)
+            alone = len(parent) == 1
+            same = [
+                other
+                for program in others
+                for other in program
+                if other.path == source.path or (alone and len(program) == 1)
+            ]
+            draft = mutate(source, same, rng)
+            text = source.apply(draft) if draft is not None else source.text
+            if draft is None or text == source.text or (source.path, text) in seen or not source.sound(text):
+                continue
+            seen.add((source.path, text))
+            return _Child(source.path, text, draft.account)
+        return None
+
+    def _sources(self, program: Program) -> tuple[Source, ...]:
+        known = self._cache.get(program.id)
+        if known is None:
+            known = self._cache[program.id] = tuple(_read(program, self._language))
+            if len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(program.id)
+        return known
+
+
+def _written(child: _Child, *, alone: bool) -> str:
+    # In a fence, for the program may hold what reads as the mark-up of an answer.
+    return fenced(child.text) if alone else f"FILE: {child.path}\n{fenced(child.text)}"
+
+
+def _read(program: Program, language: str) -> Iterator[Source]:
+    bounded = guarded(program)
+    for path, text in program.files:
+        spoken = language.lower() if program.single else language_of(path, language)
+        if spoken is None:
+            yield Source(path, text, "", spans=())
+        else:
+            yield Source(path, text, spoken, spans=_spans(text) if bounded else None)
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of each EVOLVE-BLOCK region; none where the markers do not pair up, so that nothing changes."""
+    try:
+        found = regions(text)
+    except AnswerError:
+        return []
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    return [(starts[region.start], starts[region.end]) for region in found]

@@ -1,0 +1,128 @@
+"""A source file as the mutator sees it: what may change in it, and the drafts of changes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from service.policy.syntax.numeral import Numeral
+from service.policy.syntax.scan import numerals
+from service.policy.syntax.tree import Tree, parse, read_tree
+
+PYTHON = "python"
+_WORD = re.compile(r"[^\W\d]\w*")
+_MARKER = "EVOLVE-BLOCK-"
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One stretch of a text and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A mutation not made yet: its changes, none of which overlap, and what they mean in words."""
+
+    changes: tuple[Change, ...]
+    account: str
+
+
+class Source:
+    """One file of a program; what is derived from its text is derived once, when first asked for."""
+
+    def __init__(self, path: str, text: str, language: str, spans: Sequence[tuple[int, int]] | None = None) -> None:
+        self.path = path
+        self.text = text
+        self.language = language
+        self.spans = tuple(spans) if spans is not None else ((0, len(text)),)
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The places of a Python text; None in other languages and for text that does not parse."""
+        return read_tree(self.text) if self.language == PYTHON else None
+
+    @cached_property
+    def numerals(self) -> tuple[Numeral, ...]:
+        """The numerals that may change, in order."""
+        found = self.tree.numerals if self.tree is not None else numerals(self.text, self.language)
+        return tuple(numeral for numeral in found if self.editable(numeral.start, numeral.end))
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Numeral, ...], ...]:
+        """Numerals that stand in one bracket, for each bracket around two or more."""
+        members: dict[int, list[Numeral]] = {}
+        for numeral in self.numerals:
+            for group in numeral.groups:
+                members.setdefault(group, []).append(numeral)
+        return tuple(tuple(group) for group in members.values() if len(group) > 1)
+
+    @cached_property
+    def numeral_keys(self) -> dict[tuple[str, int, int], Numeral]:
+        """Numerals by what their line is without its numbers, which of such lines it is, and their place in it.
+
+        Two programs that share a key say the same thing there with another number.
+        """
+        keys: dict[tuple[str, int, int], Numeral] = {}
+        seen: dict[str, int] = {}
+        for members in self._by_line():
+            line = self._skeleton(members)
+            turn = seen[line] = seen.get(line, -1) + 1
+            keys.update({(line, turn, index): numeral for index, numeral in enumerate(members)})
+        return keys
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every name and keyword of the text."""
+        return frozenset(_WORD.findall(self.text))
+
+    def editable(self, start: int, end: int) -> bool:
+        """Whether a stretch of the text may change."""
+        return any(low <= start and end <= high for low, high in self.spans)
+
+    def apply(self, draft: Draft) -> str:
+        """The text with a draft's changes made."""
+        pieces, last = [], 0
+        for change in sorted(draft.changes, key=lambda change: change.start):
+            pieces += [self.text[last : change.start], change.text]
+            last = change.end
+        return "".join([*pieces, self.text[last:]])
+
+    def sound(self, text: str) -> bool:
+        """Whether a changed text still parses where this one did, and has the markers of its regions."""
+        same_markers = text.count(_MARKER) == self.text.count(_MARKER)
+        return same_markers and (self.tree is None or parse(text) is not None)
+
+    def line(self, offset: int) -> int:
+        """The number of the line at an offset, from 1."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def tell(self, change: Change) -> str:
+        """A change in words."""
+        return (
+            f"line {self.line(change.start)}: {_short(self.text[change.start : change.end])} -> {_short(change.text)}"
+        )
+
+    def _by_line(self) -> list[list[Numeral]]:
+        lines: dict[int, list[Numeral]] = {}
+        for numeral in self.numerals:
+            lines.setdefault(self.text.rfind("\n", 0, numeral.start), []).append(numeral)
+        return list(lines.values())
+
+    def _skeleton(self, members: list[Numeral]) -> str:
+        start = self.text.rfind("\n", 0, members[0].start) + 1
+        end = self.text.find("\n", members[-1].end)
+        pieces = []
+        for numeral in members:
+            pieces.append(self.text[start : numeral.start])
+            start = numeral.end
+        return "\0".join([*pieces, self.text[start : end if end >= 0 else len(self.text)]])
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split()) or "nothing"
+    return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 3]}..."
