@@ -1,0 +1,92 @@
+import pytest
+
+from evolve.errors import AnswerError, ProblemError
+from evolve.program import Program
+from evolve.regions import Region, check_markers, enforce, guarded, regions
+
+PARENT = "import x\n# EVOLVE-BLOCK-START\na = 1\n# EVOLVE-BLOCK-END\nprint(a)\n"
+
+
+def one(text: str) -> Program:
+    return Program.of({"main.py": text})
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"),
+        ("    // EVOLVE-BLOCK-START: the packer", "  //EVOLVE-BLOCK-END"),
+        ("/* EVOLVE-BLOCK-START */", "/* EVOLVE-BLOCK-END */"),
+        ("<!-- EVOLVE-BLOCK-START -->", "<!-- EVOLVE-BLOCK-END -->"),
+        ("-- EVOLVE-BLOCK-START", "-- EVOLVE-BLOCK-END"),
+        ("% EVOLVE-BLOCK-START", "; EVOLVE-BLOCK-END"),
+        ("REM EVOLVE-BLOCK-START", "REM EVOLVE-BLOCK-END\r"),
+    ],
+)
+def test_markers_are_found_in_any_comment_syntax(opening: str, closing: str) -> None:
+    assert regions(f"head\n{opening}\nbody\nbody\n{closing}\ntail") == [Region(2, 4)]
+
+
+def test_text_about_markers_is_no_marker() -> None:
+    assert regions('x = "EVOLVE-BLOCK-START"\n# the EVOLVE-BLOCK-START marker\n# EVOLVE-BLOCK-STARTED') == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("# EVOLVE-BLOCK-START\nx", "line 1 has no EVOLVE-BLOCK-END"),
+        ("x\n# EVOLVE-BLOCK-END", "line 2 has no EVOLVE-BLOCK-START"),
+        ("# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END", "line 2 stands inside the region of line 1"),
+    ],
+)
+def test_unbalanced_markers_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(AnswerError, match=reason):
+        regions(text)
+    with pytest.raises(ProblemError, match=rf"main\.py: .*{reason}"):
+        check_markers(one(text))
+    with pytest.raises(AnswerError, match=rf"main\.py: .*{reason}"):
+        enforce(one(PARENT), one(text))
+
+
+def test_balanced_markers_pass_the_check() -> None:
+    check_markers(one(PARENT))
+    assert guarded(one(PARENT))
+    assert not guarded(one("a = 1\n"))
+
+
+def test_changes_outside_the_regions_are_undone() -> None:
+    child = one("import os\n  #EVOLVE-BLOCK-START\na = 2\nb = 3\n# EVOLVE-BLOCK-END\nprint(0)")
+    assert enforce(one(PARENT), child) == one(PARENT.replace("a = 1\n", "a = 2\nb = 3\n"))
+
+
+def test_a_region_may_be_emptied_and_filled() -> None:
+    empty = one(PARENT.replace("a = 1\n", ""))
+    assert enforce(one(PARENT), empty) == empty
+    assert enforce(empty, one(PARENT)) == one(PARENT)
+
+
+def test_each_region_takes_its_own_content() -> None:
+    parent = one(PARENT + PARENT)
+    child = one(PARENT.replace("1", "2") + PARENT.replace("1", "3"))
+    assert enforce(parent, child) == child
+
+
+def test_a_lost_region_is_refused() -> None:
+    with pytest.raises(AnswerError, match=r"1 EVOLVE-BLOCK region in the parent and 0 EVOLVE-BLOCK regions"):
+        enforce(one(PARENT), one("a = 2\n"))
+
+
+def test_files_without_markers_are_restored_beside_files_with_them() -> None:
+    parent = Program.of({"main.py": PARENT, "fixed.py": "f = 1\n"})
+    child = parent.replace({"fixed.py": "f = 2\n", "main.py": PARENT.replace("1", "2")})
+    assert enforce(parent, child) == parent.replace({"main.py": PARENT.replace("1", "2")})
+
+
+def test_a_file_added_beside_regions_is_refused() -> None:
+    with pytest.raises(AnswerError, match=r"adds new\.py"):
+        enforce(one(PARENT), one(PARENT).replace({"new.py": "x = 1\n"}))
+
+
+def test_a_program_without_markers_may_change_anywhere() -> None:
+    child = Program.of({"main.py": "b = 2\n", "new.py": ""})
+    assert enforce(one("a = 1\n"), child) == child
