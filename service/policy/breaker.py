@@ -49,13 +49,18 @@ class Breaker:
             return State.CLOSED
         return State.OPEN if self._monotonic() < self._open_until else State.HALF_OPEN
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long it stays open from now; 0.0 when it is not."""
+        return self._open_until - self._monotonic() if self.state is State.OPEN else 0.0
+
     def admit(self) -> float:
         """Ask to make a call: 0.0 lets it out, any other number is the seconds to wait before asking again."""
         state = self.state
         if state is State.CLOSED:
             return 0.0
         if state is State.OPEN:
-            return self._open_until - self._monotonic()
+            return self.wait_seconds
         if self._trying:
             return self._first_seconds
         self._trying = True

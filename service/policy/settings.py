@@ -19,6 +19,8 @@ from pydantic import (
     model_validator,
 )
 
+from evolve.chain import parse_format
+from evolve.errors import ConfigurationError
 from service.errors import NotFoundError, UsageError
 
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
@@ -42,10 +44,10 @@ def _address(text: str) -> str:
 
 
 def _format(text: str) -> str:
-    kind, _, name = text.partition(":")
-    named = kind == "tags" and name.replace("_", "").replace("-", "").isalnum() and name.isascii()
-    if not named and text not in ("fences", "single"):
-        raise ValueError("must be tags:NAME, fences or single")
+    try:
+        parse_format(text)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
     return text
 
 
@@ -139,7 +141,7 @@ def load_policies(
     if source == "syntax":
         return [_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
     if source.lower().startswith(("http://", "https://")):
-        return [_policy({"name": "policy", "base_url": source, **changes}, f"--policy {_shown(source)}")]
+        return [_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
     tables = _tables(Path(source))
     policies = [
         _policy({**table, **changes}, f"policy {number} of {source}") for number, table in enumerate(tables, start=1)
@@ -186,7 +188,7 @@ def _complaint(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"the key {key} is unknown: {_nearest(key, PolicySettings.model_fields)}"
     message = message[0].lower() + message[1:]
-    return f"{key}: {message}" if key else message
+    return f"{key}: {message}" if key and not message.startswith(f"{key} =") else message
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:

@@ -1,0 +1,89 @@
+"""The chains of one completion: each choice of the stream taken apart into answers as it is written."""
+
+from evolve.chain import ChainFormat, ChainParser
+from evolve.proposal import Answer, Dropped, Usage
+from evolve.special import restore
+from service.policy.wire import Chunk, Delta
+
+CUT = "cut"
+# What a server says of a chain that did not come to its own end.
+_BROKEN_OFF = frozenset({CUT, "length", "abort", "error", "content_filter"})
+
+
+class Chains:
+    """Collects n chains and gives their answers, at most `limit` of them in all.
+
+    Args:
+        chain_format: how answers are set apart.
+        edits: how the text of an answer is to be read.
+        samples: n, chains asked for.
+        answers: m, most answers of one chain.
+        limit: most answers of all chains; the first chains come first.
+    """
+
+    def __init__(self, chain_format: ChainFormat, *, edits: str, samples: int, answers: int, limit: int) -> None:
+        quotas = [max(0, min(answers, limit - chain * answers)) for chain in range(samples)]
+        self._parsers = [ChainParser(chain_format, quota) for quota in quotas]
+        self._texts: list[list[str]] = [[] for _ in quotas]
+        self._finish_reasons = [""] * samples
+        self._edits = edits
+        self.handed = 0
+        self.usage: Usage | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every chain came to its end."""
+        return all(self._finish_reasons)
+
+    @property
+    def completions(self) -> tuple[str, ...]:
+        """The text of each chain as it was written."""
+        return tuple("".join(parts) for parts in self._texts)
+
+    @property
+    def finish_reasons(self) -> tuple[str, ...]:
+        """Why each chain ended, as the server says; `cut` when the stream broke off."""
+        return tuple(self._finish_reasons)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What made no answer."""
+        return tuple(
+            Dropped(chain=chain, reason=reason)
+            for chain, parser in enumerate(self._parsers)
+            for reason in parser.dropped
+        )
+
+    def feed(self, chunk: Chunk) -> list[Answer]:
+        """Take one event; gives the answers that it completes. Choices nobody asked for are ignored."""
+        self.usage = chunk.usage or self.usage
+        return [answer for delta in chunk.deltas for answer in self._take(delta)]
+
+    def close(self, finish_reason: str) -> list[Answer]:
+        """End the chains that have no end yet; gives the answers that the end completes."""
+        return [
+            answer
+            for chain, reason in enumerate(self._finish_reasons)
+            if not reason
+            for answer in self._finish(chain, finish_reason)
+        ]
+
+    def _take(self, delta: Delta) -> list[Answer]:
+        chain = delta.choice
+        if not 0 <= chain < len(self._parsers) or self._finish_reasons[chain]:
+            return []
+        self._texts[chain].append(delta.text)
+        answers = self._hand_on(chain, delta.text)
+        return answers + (self._finish(chain, delta.finish_reason) if delta.finish_reason else [])
+
+    def _hand_on(self, chain: int, text: str) -> list[Answer]:
+        return self._answers(chain, [(parsed.index, parsed.text) for parsed in self._parsers[chain].feed(text)])
+
+    def _finish(self, chain: int, reason: str) -> list[Answer]:
+        self._finish_reasons[chain] = reason
+        rest = self._parsers[chain].close(cut=reason in _BROKEN_OFF)
+        return self._answers(chain, [(parsed.index, parsed.text) for parsed in rest])
+
+    def _answers(self, chain: int, parsed: list[tuple[int, str]]) -> list[Answer]:
+        self.handed += len(parsed)
+        return [Answer(chain=chain, index=index, text=restore(text), edits=self._edits) for index, text in parsed]

@@ -1,0 +1,276 @@
+"""The policy behind an OpenAI-compatible server, vLLM first: a prompt out, a stream of chains back."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import httpx
+import numpy as np
+from pydantic import SecretStr
+
+from evolve.chain import parse_format
+from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
+from evolve.special import neutralise
+from service.policy.breaker import Breaker
+from service.policy.chains import CUT, Chains
+from service.policy.retry import Backoff
+from service.policy.server import Offered, Server
+from service.policy.settings import PolicySettings
+from service.policy.tokens import Count, TokenCounter, estimate_tokens
+
+LEAST_WAIT_SECONDS = 1.0
+# What a chat template puts around messages; a prompt stays that much below the model's context.
+TEMPLATE_TOKENS = 64
+_SEEDS = 2**31
+_MODELS_NAMED = 8
+
+
+class PromptBuilder(Protocol):
+    """Builds the prompt of a proposal for this policy's format, within a number of tokens; pure."""
+
+    def __call__(self, proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+        """Build it; `count` gives the tokens of a text, `context_tokens` is the room for the whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a preflight found: the model that will answer, its context, and whether the server counts tokens."""
+
+    model: str
+    context_tokens: int
+    tokenizer: bool
+
+
+class OpenAIPolicy:
+    """Answers proposals through a server; see `evolve.ports.Policy`.
+
+    Args:
+        settings: of kind `openai`.
+        build_prompt: makes the prompt of a proposal.
+        key: the key of the server, if it wants one.
+        rng: spreads the waits between attempts; answers do not depend on it.
+        backoff: how often and how soon a request is repeated. The seed stays the same.
+        breaker: leaves a failing server alone; one of its own when None.
+        monotonic: seconds that never go back.
+        sleep: waits for seconds.
+        transport: another way to the server than a network connection.
+    """
+
+    def __init__(
+        self,
+        settings: PolicySettings,
+        *,
+        build_prompt: PromptBuilder,
+        key: SecretStr | None = None,
+        rng: np.random.Generator,
+        backoff: Backoff | None = None,
+        breaker: Breaker | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.settings = settings
+        self._build_prompt = build_prompt
+        self._format = parse_format(settings.format)
+        self._rng = rng
+        self._backoff = backoff or Backoff()
+        self._breaker = breaker or Breaker(monotonic)
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._server = Server(settings, key, monotonic=monotonic, transport=transport)
+        self._tokens = TokenCounter(None)
+        self._found: Served | None = None
+        self._finding = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The policy's name in records and statistics."""
+        return self.settings.name
+
+    @property
+    def answers(self) -> int:
+        """m: answers asked of one chain."""
+        return self.settings.answers
+
+    @property
+    def samples(self) -> int:
+        """n: chains asked of one proposal."""
+        return self.settings.samples if self.settings.temperature else 1
+
+    @property
+    def concurrency(self) -> int:
+        """Proposals it answers at once with profit."""
+        return self.settings.concurrency
+
+    async def close(self) -> None:
+        """Close every connection to the server."""
+        await self._server.close()
+
+    async def check(self) -> Served:
+        """Ask the server who it is, before anything is asked of it.
+
+        Raises:
+            PolicyUnavailable: it cannot be reached or fails.
+            PolicyDenied: it refuses the key, or does not offer the model; the text names those that it offers.
+        """
+        offered = await self._server.models()
+        model = self._choose(offered)
+        named = {entry.name: entry.context_tokens for entry in offered or ()}
+        tokenizer = await self._server.count_tokens(model, "a b c") is not None
+        self._tokens = TokenCounter((lambda text: self._server.count_tokens(model, text)) if tokenizer else None)
+        context = named.get(model) or self.settings.context_tokens
+        self._found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
+        return self._found
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        """Answer a proposal: answers as they complete, at last one `Completed`.
+
+        Raises:
+            PolicyError: no answer came; its class says whether asking again may help.
+        """
+        started = self._monotonic()
+        served = await self._served()
+        asked = self._fitted(proposal)
+        most_tokens = min(self.settings.max_tokens, served.context_tokens // 2)
+        prompt = await self._prompt(asked, served.context_tokens - most_tokens - TEMPLATE_TOKENS)
+        body = self._body(asked, prompt, served.model, most_tokens)
+        attempt = 0
+        while True:
+            attempt += 1
+            chains = self._chains(asked)
+            self._admit()
+            try:
+                async with aclosing(self._attempt(body, chains)) as answers:
+                    async for answer in answers:
+                        yield answer
+                break
+            except PolicyError as error:
+                if chains.handed:
+                    break
+                await self._wait(error, attempt)
+        for answer in chains.close(CUT):
+            yield answer
+        yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)
+
+    def _choose(self, offered: list[Offered] | None) -> str:
+        """The model to ask for: the one that is named, else the only one."""
+        model, url = self.settings.model, self.settings.base_url
+        if offered is None:
+            if not model:
+                raise PolicyDenied(f"the policy server {url} does not list its models: name one with --model")
+            return model
+        names = [entry.name for entry in offered]
+        shown = ", ".join(names[:_MODELS_NAMED]) + (", ..." if len(names) > _MODELS_NAMED else "")
+        if not names:
+            raise PolicyDenied(f"the policy server {url} offers no model")
+        if not model and len(names) > 1:
+            raise PolicyDenied(f"the policy server {url} offers several models: name one of {shown} with --model")
+        if model and model not in names:
+            raise PolicyDenied(f"the policy server {url} does not know the model {model}: it offers {shown}")
+        return model or names[0]
+
+    async def _served(self) -> Served:
+        async with self._finding:
+            return self._found or await self.check()
+
+    def _fitted(self, proposal: Proposal) -> Proposal:
+        """The proposal with no more chains and answers than may come back."""
+        answers = max(1, min(proposal.answers, proposal.limit))
+        chains = min(proposal.samples, -(-proposal.limit // answers))
+        # Without temperature every chain would be the same, and vLLM refuses to write more than one.
+        return replace(proposal, answers=answers, samples=max(1, chains) if self.settings.temperature else 1)
+
+    async def _prompt(self, proposal: Proposal, room: int) -> Prompt:
+        def build(count: Count) -> Prompt:
+            return self._build_prompt(proposal, count=lambda text: count(neutralise(text)), context_tokens=room)
+
+        return await self._tokens.fit(build)
+
+    def _body(self, proposal: Proposal, prompt: Prompt, model: str, most_tokens: int) -> dict[str, Any]:
+        return {
+            "model": model,
+            "messages": [{"role": message.role, "content": neutralise(message.content)} for message in prompt.messages],
+            "n": proposal.samples,
+            "seed": proposal.seed % _SEEDS,
+            "temperature": self.settings.temperature,
+            "top_p": self.settings.top_p,
+            "max_tokens": most_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+
+    def _chains(self, proposal: Proposal) -> Chains:
+        return Chains(
+            self._format,
+            edits=self.settings.edits,
+            samples=proposal.samples,
+            answers=proposal.answers,
+            limit=proposal.limit,
+        )
+
+    def _admit(self) -> None:
+        wait = self._breaker.admit()
+        if wait > 0.0:
+            raise PolicyUnavailable(
+                f"the policy server {self.settings.base_url} kept failing and is left alone for a while", wait
+            )
+
+    async def _attempt(self, body: dict[str, Any], chains: Chains) -> AsyncGenerator[Answer, None]:
+        tokens = body["n"] * body["max_tokens"]
+        with self._watched():
+            done = False
+            async with aclosing(self._server.stream(body, tokens)) as chunks:
+                async for chunk in chunks:
+                    for answer in chains.feed(chunk):
+                        yield answer
+                    done = chunk.done
+            if not (done or chains.finished):
+                raise PolicyUnavailable(f"the policy server {self.settings.base_url} broke off its stream", 0.0)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Tell the breaker how a call ended. A refusal comes from a server that is well."""
+        try:
+            yield
+        except PolicyUnavailable as error:
+            self._breaker.failed(error.retry_after_seconds)
+            raise
+        except PolicyError:
+            self._breaker.succeeded()
+            raise
+        except BaseException:
+            self._breaker.abandoned()
+            raise
+        else:
+            self._breaker.succeeded()
+
+    async def _wait(self, error: PolicyError, attempt: int) -> None:
+        """Wait until the next attempt, or hand the error on with the time after which asking again is worth it."""
+        if not isinstance(error, PolicyUnavailable):
+            raise error
+        asked = error.retry_after_seconds
+        seconds = self._backoff.wait(attempt, asked, self._rng)
+        if seconds is None or self._breaker.wait_seconds:
+            raise PolicyUnavailable(str(error), max(asked, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)) from error
+        await self._sleep(seconds)
+
+    def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
+        return Completed(
+            completions=chains.completions,
+            finish_reasons=chains.finish_reasons,
+            prompt=prompt,
+            dropped=chains.dropped,
+            usage=chains.usage or _estimated(chains, prompt),
+            seconds=seconds,
+            attempts=attempts,
+        )
+
+
+def _estimated(chains: Chains, prompt: Prompt) -> Usage:
+    """Tokens by estimate, for a server that does not tell or a stream that was cut: budgets hold all the same."""
+    given = prompt.tokens or sum(estimate_tokens(message.content) for message in prompt.messages)
+    return Usage(input=given, output=sum(estimate_tokens(text) for text in chains.completions))

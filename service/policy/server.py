@@ -1,0 +1,243 @@
+"""An OpenAI-compatible server over HTTP: its models, tokenizer and streams, and in one sentence what went wrong."""
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import SecretStr
+
+from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from service.policy.retry import read_retry_after
+from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
+from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json
+
+CONNECT_SECONDS = 10.0
+CHECK_SECONDS = 30.0
+DRAIN_SECONDS = 0.5
+MOST_BODY_BYTES = 4 << 20
+_BYTES_OF_A_TOKEN = 1024  # on the wire, each in an event of its own
+_BYTES_OF_ANY_ANSWER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A model that a server offers; `context_tokens` is None where it does not say."""
+
+    name: str
+    context_tokens: int | None = None
+
+
+class Server:
+    """Speaks to one server.
+
+    Args:
+        settings: of a policy of kind `openai`.
+        key: sent as bearer token to this server only, never along a redirect.
+        monotonic: seconds that never go back.
+        now: the current time, for dates in `Retry-After`.
+        transport: another way to the server than a network connection.
+    """
+
+    def __init__(
+        self,
+        settings: PolicySettings,
+        key: SecretStr | None,
+        *,
+        monotonic: Callable[[], float],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        assert settings.base_url is not None
+        self._settings = settings
+        self._key = key
+        self._monotonic = monotonic
+        self._now = now
+        headers = {"Accept-Encoding": "identity", "User-Agent": "evolve"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key.get_secret_value()}"
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=httpx.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS, pool=None),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency + 8),
+            # A server on this machine is not reached through a proxy, whatever the environment says.
+            trust_env=not _is_loopback(settings.base_url),
+            transport=transport,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._client.aclose()
+
+    async def models(self) -> list[Offered] | None:
+        """The models that it offers; None where it keeps no list.
+
+        Raises:
+            PolicyError: it is not there, refuses the key or makes no sense.
+        """
+        with self._explained():
+            url = f"{self._settings.base_url}/models"
+            async with self._client.stream("GET", url, timeout=CHECK_SECONDS) as response:
+                text = await _beginning(response)
+            if response.status_code in (404, 405, 501):
+                return None
+            if response.status_code != 200:
+                raise self._failure(response, text)
+            return _offered(read_json(text))
+
+    async def count_tokens(self, model: str, text: str) -> int | None:
+        """Tokens of a text; None where the server has no answer."""
+        root = str(self._settings.base_url).removesuffix("/v1")
+        body = {"model": model, "prompt": text, "add_special_tokens": False}
+        try:
+            async with self._client.stream("POST", f"{root}/tokenize", json=body, timeout=CHECK_SECONDS) as response:
+                value = read_json(await _beginning(response)) if response.status_code == 200 else None
+        except (httpx.HTTPError, PolicyError):
+            return None
+        count = value.get("count") if isinstance(value, Mapping) else None
+        return count if isinstance(count, int) and 0 <= count <= len(text.encode()) else None
+
+    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+        """Ask for a chat completion; gives its events as they come.
+
+        Args:
+            body: the request.
+            tokens: most tokens asked for, over all choices.
+
+        Raises:
+            PolicyError: whatever went wrong, its text one sentence.
+        """
+        url = f"{self._settings.base_url}/chat/completions"
+        with self._explained():
+            async with self._client.stream("POST", url, json=body) as response:
+                if response.status_code != 200:
+                    raise self._failure(response, await _beginning(response))
+                if "json" in response.headers.get("content-type", ""):
+                    yield read_chunk(await _beginning(response, self._settings.timeout_seconds))
+                    return
+                most_bytes = tokens * _BYTES_OF_A_TOKEN + _BYTES_OF_ANY_ANSWER
+                async with aclosing(read_events(self._in_time(response), most_bytes)) as events:
+                    async for data in events:
+                        chunk = read_chunk(data)
+                        yield chunk
+                        if chunk.done:
+                            await _drain(events)
+                            return
+
+    async def _in_time(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        # A server that keeps on trickling never meets a timeout of the connection.
+        deadline = self._monotonic() + self._settings.timeout_seconds
+        async with aclosing(_blocks(response)) as blocks:
+            async for block in blocks:
+                if self._monotonic() > deadline:
+                    raise PolicyUnavailable(f"it took longer than {self._settings.timeout_seconds:g} seconds", 0.0)
+                yield block
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn every failure into a policy's error that names the server and never holds the key."""
+        try:
+            yield
+        except PolicyError as error:
+            raise self._named(error, str(error)) from None
+        except httpx.TimeoutException as error:
+            seconds = CONNECT_SECONDS if isinstance(error, httpx.ConnectTimeout) else self._settings.timeout_seconds
+            raise self._named(PolicyUnavailable("", 0.0), f"it did not answer within {seconds:g} seconds") from None
+        except httpx.ConnectError as error:
+            raise self._named(PolicyUnavailable("", 0.0), f"it cannot be reached ({_cause(error)})") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._named(PolicyUnavailable("", 0.0), f"the connection broke ({_cause(error)})") from None
+
+    def _named(self, error: PolicyError, text: str) -> PolicyError:
+        if self._key is not None:
+            text = text.replace(self._key.get_secret_value(), "***")
+        sentence = f"the policy server {self._settings.base_url} gives no answer: {text}"
+        if isinstance(error, PolicyUnavailable):
+            return PolicyUnavailable(sentence, error.retry_after_seconds)
+        return type(error)(sentence)
+
+    def _failure(self, response: httpx.Response, body: str) -> PolicyError:
+        status = response.status_code
+        if 300 <= status < 400:
+            return PolicyDenied("it redirects elsewhere, which is not followed: name the address itself")
+        asked = read_retry_after(response.headers.get("retry-after"), self._now)
+        error = failure(status, body, asked)
+        if status in (401, 403):
+            return PolicyDenied(f"it {self._about_key()} ({error})")
+        if isinstance(error, PolicyDenied):
+            return PolicyDenied(f"{error} (is the address right, and the model {self._settings.model or 'there'}?)")
+        return error
+
+    def _about_key(self) -> str:
+        place = self._settings.api_key_file or self._settings.api_key_env or DEFAULT_KEY_ENV
+        if self._key is None:
+            return f"wants a key: put it into the environment variable {place}"
+        return f"refuses the key from {place}"
+
+
+def _offered(value: object) -> list[Offered]:
+    entries = value.get("data") if isinstance(value, Mapping) else None
+    if not isinstance(entries, list):
+        raise PolicyUnavailable("it lists its models in no known form", 0.0)
+    named = {entry["id"]: entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)}
+    return [Offered(name=name, context_tokens=_context(entry, named)) for name, entry in named.items()]
+
+
+def _context(entry: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> int | None:
+    """The context of a base model, which is its adapters' too: of an adapter vLLM tells only which model it adapts."""
+    for place in (entry, named.get(str(entry.get("parent")), {})):
+        length = place.get("max_model_len")
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def _blocks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+
+
+async def _beginning(response: httpx.Response, seconds: float = CHECK_SECONDS) -> str:
+    """As much of the body as anybody needs."""
+    kept = bytearray()
+    try:
+        async with asyncio.timeout(seconds), aclosing(_blocks(response)) as blocks:
+            async for block in blocks:
+                kept += block
+                if len(kept) > MOST_BODY_BYTES:
+                    break
+    except TimeoutError:
+        raise PolicyUnavailable(f"it took longer than {seconds:g} seconds", 0.0) from None
+    return kept[:MOST_BODY_BYTES].decode("utf-8", "replace")
+
+
+async def _drain(events: AsyncGenerator[str, None]) -> None:
+    """Read to the end, so that the connection serves again; it is not worth more than a moment."""
+    with suppress(TimeoutError, httpx.HTTPError, PolicyError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in events:
+                pass
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _cause(error: BaseException) -> str:
+    """What the operating system said, where it said something."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.errno:
+            # Names that do not resolve have numbers below 0, which only their own text explains.
+            return (os.strerror(found.errno) if found.errno > 0 else str(found.strerror)).lower()
+        found = found.__cause__ or found.__context__
+    return str(error) or type(error).__name__

@@ -1,0 +1,70 @@
+"""How many tokens a text has: by the server's own tokenizer where it offers one, else by an estimate."""
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from evolve.identity import digest
+from evolve.proposal import Prompt
+
+CHARACTERS_PER_TOKEN = 3.5
+Count = Callable[[str], int]
+
+_KEPT = 8192
+_ROUNDS = 4
+_AT_ONCE = 8
+_MOST_A_ROUND = 256
+
+
+def estimate_tokens(text: str) -> int:
+    """An estimate that suits code in the tokenizers of today: a token for each 3.5 characters, rounded up."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+
+
+class TokenCounter:
+    """Counts for prompts that are built by pure code: what is unknown is asked of the server between two buildings.
+
+    Args:
+        ask: asks the server for the count of a text, None where it gives none; None: there is no tokenizer.
+    """
+
+    def __init__(self, ask: Callable[[str], Awaitable[int | None]] | None) -> None:
+        self._ask = ask
+        self._known: OrderedDict[str, int] = OrderedDict()
+        self._gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def fit(self, build: Callable[[Count], Prompt]) -> Prompt:
+        """Build a prompt with counts by the server, by the estimate where the server does not say in time."""
+        for _ in range(_ROUNDS if self._ask else 0):
+            missing: dict[str, str] = {}
+            prompt = build(lambda text, missing=missing: self._count(text, missing))  # type: ignore[misc] # a default binds it
+            if not missing or not await self._fetch(missing):
+                return prompt
+        return build(lambda text: self._count(text, {}))
+
+    def _count(self, text: str, missing: dict[str, str]) -> int:
+        if not text:
+            return 0
+        key = digest(text)
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        missing[key] = text
+        return estimate_tokens(text)
+
+    async def _fetch(self, missing: dict[str, str]) -> bool:
+        """Ask for what is missing; whether anything was learnt."""
+        wanted = list(missing.items())[:_MOST_A_ROUND]
+        async with asyncio.TaskGroup() as group:
+            tasks = [(key, group.create_task(self._one(text))) for key, text in wanted]
+        learnt = {key: count for key, task in tasks if (count := task.result()) is not None}
+        self._known.update(learnt)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return bool(learnt)
+
+    async def _one(self, text: str) -> int | None:
+        assert self._ask is not None
+        async with self._gate:
+            return await self._ask(text)

@@ -1,0 +1,154 @@
+"""The OpenAI streaming protocol as it comes off the wire, read with care: a server may send anything."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
+from evolve.proposal import Usage
+from service.policy.retry import worth_retrying
+
+DONE = "[DONE]"
+MOST_LINE_BYTES = 2 << 20
+MOST_MESSAGE_CHARACTERS = 300
+_UNKNOWN_MODEL = frozenset({"model_not_found", "unknown_model", "model_not_exist"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What one event adds to one choice; `finish_reason` is empty until its end."""
+
+    choice: int
+    text: str = ""
+    finish_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One event of a stream; `done` is the last, after which nothing comes."""
+
+    deltas: tuple[Delta, ...] = ()
+    usage: Usage | None = None
+    done: bool = False
+
+
+async def read_events(blocks: AsyncIterator[bytes], most_bytes: int) -> AsyncGenerator[str, None]:
+    """The data of server-sent events, one string each, without waiting for more than a line.
+
+    Raises:
+        PolicyUnavailable: a line or the whole is longer than any honest answer.
+    """
+    rest, total = b"", 0
+    async for block in blocks:
+        total += len(block)
+        *lines, rest = (rest + block).split(b"\n")
+        if total > most_bytes or len(rest) > MOST_LINE_BYTES:
+            raise PolicyUnavailable("it sends more than was asked for", 0.0)
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip().decode("utf-8", "replace")
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip().decode("utf-8", "replace")
+
+
+def read_chunk(data: str) -> Chunk:
+    """Read one event of a chat completion, or a whole completion that came without streaming.
+
+    Raises:
+        PolicyError: the event reports an error, or is none of a chat completion.
+    """
+    if data == DONE:
+        return Chunk(done=True)
+    value = read_json(data)
+    if not isinstance(value, Mapping):
+        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+    if value.get("error"):
+        code = value["error"].get("code") if isinstance(value["error"], Mapping) else None
+        raise failure(code if isinstance(code, int) and 400 <= code < 600 else 500, data)
+    choices = value.get("choices")
+    if not isinstance(choices, list):
+        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+    return Chunk(deltas=tuple(_delta(choice) for choice in choices), usage=_usage(value.get("usage")))
+
+
+def read_json(text: str) -> Any:
+    """A JSON value.
+
+    Raises:
+        PolicyUnavailable: the text is none.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PolicyUnavailable("it sends what is no JSON", 0.0) from error
+
+
+def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyError:
+    """The error that a response with this status and body stands for; its text is the server's own, trimmed."""
+    code, said = _error(body)
+    text = said or f"status {status}"
+    if worth_retrying(status):
+        return PolicyUnavailable(f"status {status}: {said}" if said else text, retry_after_seconds)
+    if code in _UNKNOWN_MODEL or status not in (400, 413, 422):
+        return PolicyDenied(text)
+    return PolicyRefused(text)
+
+
+def clean(text: str) -> str:
+    """Text that any storage takes: halves of characters and NUL become the replacement character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\x00", "\ufffd")
+
+
+def _delta(choice: object) -> Delta:
+    if not isinstance(choice, Mapping):
+        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+    part = choice.get("delta", choice.get("message"))
+    text = part.get("content") if isinstance(part, Mapping) else None
+    index, reason = choice.get("index", 0), choice.get("finish_reason")
+    if not isinstance(index, int):
+        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+    return Delta(
+        choice=index,
+        text=clean(text) if isinstance(text, str) else "",
+        finish_reason=clean(reason)[:64] if isinstance(reason, str) else "",
+    )
+
+
+def _usage(value: object) -> Usage | None:
+    if not isinstance(value, Mapping):
+        return None
+    details = value.get("prompt_tokens_details")
+    given = _count(value.get("prompt_tokens"))
+    # With several choices the server tells of one of them: as much of the prompt as that one found, never a sum.
+    cached = min(given, _count(details.get("cached_tokens"))) if isinstance(details, Mapping) else 0
+    return Usage(input=given, cached=cached, output=_count(value.get("completion_tokens")))
+
+
+def _count(value: object) -> int:
+    return min(value, 2**53) if isinstance(value, int) and value > 0 else 0
+
+
+def _error(body: str) -> tuple[str, str]:
+    """Code and message of an error body: an object, a string, or no JSON at all."""
+    try:
+        value: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", _trim(re.sub(r"<[^<>]*>", " ", body))
+    code = ""
+    for _ in range(4):
+        if not isinstance(value, Mapping):
+            break
+        code = value["code"] if isinstance(value.get("code"), str) else code
+        value = next((value[key] for key in ("error", "message", "detail") if value.get(key)), "")
+    return code, _trim(value if isinstance(value, str) else json.dumps(value))
+
+
+def _trim(text: str) -> str:
+    line = clean(" ".join("".join(c if c.isprintable() else " " for c in text[:4096]).split()))
+    return line if len(line) <= MOST_MESSAGE_CHARACTERS else line[: MOST_MESSAGE_CHARACTERS - 1] + "\u2026"

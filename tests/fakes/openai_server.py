@@ -1,0 +1,261 @@
+"""A real HTTP server on a loopback port that speaks the OpenAI protocol and misbehaves on demand.
+
+    with openai_server(lambda body: ["<answer_1>\\nprint(1)\\n</answer_1>"]) as server:
+        server.script(Reply(status=429, headers={"retry-after": "2"}), Reply(cut_after=3))
+        ...  # server.url, server.requests
+
+The scripted replies are given to the next chat completions, one each; after them every one is answered in full.
+"""
+
+import asyncio
+import itertools
+import json
+import re
+import socket
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+Respond = Callable[[Mapping[str, Any]], Sequence[str]]
+
+
+def chain(*answers: str, tag: str = "answer") -> str:
+    """A well-formed chain of numbered tags."""
+    return "\n".join(f"<{tag}_{n}>\n{text}\n</{tag}_{n}>" for n, text in enumerate(answers, start=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """How one chat completion is answered.
+
+    Attributes:
+        status, headers, body: other than 200: an error with this body, a dict or text.
+        raw: bytes sent as the event stream instead of a completion.
+        plain: the completion comes as one JSON object, although a stream was asked for.
+        cut_after: events after which the connection is dropped.
+        error_after: events after which the stream reports an error.
+        hold_after: events after which the stream waits for `release`.
+        release: see `hold_after`; a reply without events waits for it before its head.
+        usage: whether the stream ends with the usage.
+        done: whether the stream ends with its end mark.
+        finish_reason: of every choice.
+    """
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | str = ""
+    raw: bytes | None = None
+    plain: bool = False
+    cut_after: int | None = None
+    error_after: int | None = None
+    hold_after: int | None = None
+    release: threading.Event | None = None
+    usage: bool = True
+    done: bool = True
+    finish_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A request as the server saw it."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+class OpenAIServer:
+    """State of the server; the test changes it while the server runs.
+
+    Args:
+        respond: the text of each choice for a request.
+        models: names offered.
+        context_tokens: `max_model_len` of each; None: not told.
+        tokenizer: whether `/tokenize` is there.
+        key: bearer token wanted.
+        characters: of each event's piece of text.
+        latency_seconds: before each completion begins.
+    """
+
+    def __init__(
+        self,
+        respond: Respond,
+        *,
+        models: Sequence[str] = ("fake",),
+        context_tokens: int | None = 8192,
+        tokenizer: bool = False,
+        key: str | None = None,
+        characters: int = 16,
+        latency_seconds: float = 0.0,
+    ) -> None:
+        self.respond = respond
+        self.models: Any = models
+        self.context_tokens = context_tokens
+        self.tokenizer = tokenizer
+        self.key = key
+        self.characters = characters
+        self.latency_seconds = latency_seconds
+        self.requests: list[Received] = []
+        self.hung_up = threading.Event()
+        self.url = ""
+        self._scripted: deque[Reply] = deque()
+
+    @property
+    def root(self) -> str:
+        return self.url.removesuffix("/v1")
+
+    @property
+    def chats(self) -> list[Received]:
+        """Chat completions asked for."""
+        return [request for request in self.requests if request.path == "/v1/chat/completions"]
+
+    def script(self, *replies: Reply) -> None:
+        self._scripted.extend(replies)
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/v1/models", self._models),
+                Route("/tokenize", self._tokenize, methods=["POST"]),
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            ]
+        )
+
+    async def _receive(self, request: Request) -> tuple[dict[str, Any], Response | None]:
+        raw = await request.body()
+        body = json.loads(raw) if raw else {}
+        self.requests.append(Received(path=request.url.path, headers=dict(request.headers), body=body))
+        guarded = request.url.path.startswith("/v1/") and self.key is not None
+        if guarded and request.headers.get("authorization") != f"Bearer {self.key}":
+            return body, JSONResponse({"error": "Unauthorized"}, status_code=401)
+        return body, None
+
+    async def _models(self, request: Request) -> Response:
+        _, refusal = await self._receive(request)
+        if refusal is not None:
+            return refusal
+        if not isinstance(self.models, list | tuple):
+            return JSONResponse(self.models)
+        entries = [{"id": name, "object": "model", "max_model_len": self.context_tokens} for name in self.models]
+        return JSONResponse({"object": "list", "data": entries})
+
+    async def _tokenize(self, request: Request) -> Response:
+        body, _ = await self._receive(request)
+        if not self.tokenizer:
+            return JSONResponse({"detail": "Not Found"}, status_code=404)
+        return JSONResponse({"count": self.count(body["prompt"]), "max_model_len": self.context_tokens})
+
+    @staticmethod
+    def count(text: str) -> int:
+        """The fake's tokens: words and marks."""
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+    async def _chat(self, request: Request) -> Response:
+        body, refusal = await self._receive(request)
+        if refusal is not None:
+            return refusal
+        reply = self._scripted.popleft() if self._scripted else Reply()
+        if self.latency_seconds:
+            await asyncio.sleep(self.latency_seconds)
+        if reply.release is not None and reply.hold_after is None:
+            await asyncio.to_thread(reply.release.wait, 10.0)
+        if reply.status != 200:
+            content = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
+            return Response(content, reply.status, dict(reply.headers))
+        if body.get("model") not in self.models:
+            error = {"message": f"The model `{body.get('model')}` does not exist.", "code": 404}
+            return JSONResponse({"error": error}, status_code=404)
+        texts = list(self.respond(body))
+        if reply.plain:
+            return JSONResponse(self._whole(texts, body, reply))
+        return StreamingResponse(self._events(texts, body, reply), media_type="text/event-stream")
+
+    async def _events(self, texts: list[str], body: Mapping[str, Any], reply: Reply) -> AsyncIterator[bytes]:
+        complete = False
+        try:
+            if reply.raw is not None:
+                yield reply.raw
+            else:
+                async for event in self._misbehaving(self._chunks(texts, body, reply), reply):
+                    yield event
+            complete = True
+        finally:
+            if not complete:
+                self.hung_up.set()
+
+    async def _misbehaving(self, chunks: Iterator[bytes], reply: Reply) -> AsyncIterator[bytes]:
+        for number, chunk in enumerate(chunks):
+            if number == reply.cut_after:
+                raise ConnectionAbortedError("as scripted")
+            if number == reply.error_after:
+                yield _event({"error": {"message": "engine died", "type": "InternalServerError", "code": 500}})
+                return
+            if number == reply.hold_after and reply.release is not None:
+                await asyncio.to_thread(reply.release.wait, 10.0)
+            await asyncio.sleep(0)  # the loop learns here that the client hung up
+            yield chunk
+
+    def _chunks(self, texts: list[str], body: Mapping[str, Any], reply: Reply) -> Iterator[bytes]:
+        size = self.characters
+        pieces = [[text[at : at + size] for at in range(0, len(text), size)] for text in texts]
+        for row in itertools.zip_longest(*pieces):
+            for index, piece in enumerate(row):
+                if piece is not None:
+                    yield _event({"choices": [{"index": index, "delta": {"content": piece}, "finish_reason": None}]})
+        for index in range(len(texts)):
+            yield _event({"choices": [{"index": index, "delta": {}, "finish_reason": reply.finish_reason}]})
+        if reply.usage:
+            yield _event({"choices": [], "usage": self._usage(texts, body)})
+        if reply.done:
+            yield b"data: [DONE]\n\n"
+
+    def _whole(self, texts: list[str], body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+        choices = [
+            {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reply.finish_reason}
+            for index, text in enumerate(texts)
+        ]
+        return {"choices": choices, "usage": self._usage(texts, body)}
+
+    def _usage(self, texts: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
+        given = sum(self.count(message["content"]) for message in body["messages"])
+        written = sum(self.count(text) for text in texts)
+        return {
+            "prompt_tokens": given,
+            "completion_tokens": written,
+            "total_tokens": given + written,
+            "prompt_tokens_details": {"cached_tokens": given // 2},
+        }
+
+
+def _event(value: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+@contextmanager
+def openai_server(respond: Respond, **state: Any) -> Iterator[OpenAIServer]:
+    """Yield a running server; `state` is that of `OpenAIServer`."""
+    fake = OpenAIServer(respond, **state)
+    # Bound and listening before the thread begins: whoever connects early waits in the backlog.
+    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    fake.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    config = uvicorn.Config(
+        fake.app(), loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
