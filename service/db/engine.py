@@ -1,0 +1,222 @@
+"""Opening a database: SQLite by default, PostgreSQL by its URL; every commit durable."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from service.db import schema
+from service.db.faults import translated
+from service.errors import StorageError, UsageError
+
+LOCK_SECONDS = 10.0
+_CACHE_KIB = 64 * 1024
+_WRITES = "evolve_writes"
+_POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """An open database.
+
+    Attributes:
+        name: the database as messages call it, without user and password.
+    """
+
+    engine: Engine
+    name: str
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes: it has the writer's lock from its beginning, and is durable when it ends.
+
+        Raises:
+            StorageError: the database cannot take it; nothing was committed.
+        """
+        with translated(self.name), self.engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITES: True})
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that reads one state of the database.
+
+        Raises:
+            StorageError: the database cannot give.
+        """
+        with translated(self.name), self.engine.connect() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def open_database(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
+    """Open a database whose schema is this version's.
+
+    A SQLite file is made and brought up to date by opening it; a PostgreSQL only by `upgrade`.
+
+    Args:
+        url: `sqlite:///FILE`, `postgresql://USER@HOST/NAME`, or the path of a SQLite file.
+        lock_seconds: how long a statement waits for another process's lock.
+
+    Raises:
+        UsageError: the URL is none that can be opened.
+        StorageError: the database is away, locked, full, damaged, older or newer than this version.
+    """
+    database = connect(url, lock_seconds)
+    try:
+        _prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def upgrade(url: str) -> None:
+    """Bring a database's schema to this version's.
+
+    Raises:
+        UsageError: the URL is none that can be opened.
+        StorageError: the database is away, locked, or newer than this version.
+    """
+    database = connect(url)
+    try:
+        with database.write() as connection:
+            schema.upgrade(connection, database.name)
+    finally:
+        database.close()
+
+
+def check(url: str) -> schema.Revision:
+    """How a database's schema stands to this version's; a SQLite file is not made by asking.
+
+    Raises:
+        UsageError: the URL is none that can be opened.
+        StorageError: the database is away or locked.
+    """
+    address = _address(url)
+    if address.get_backend_name() == "sqlite" and not Path(address.database or "").exists():
+        return schema.Revision(current=None)
+    database = connect(url)
+    try:
+        with database.read() as connection:
+            return schema.revision(connection)
+    finally:
+        database.close()
+
+
+def connect(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
+    """A database whatever its schema; nothing is connected to yet."""
+    address = _address(url)
+    if address.get_backend_name() == "sqlite":
+        return _sqlite(address, lock_seconds)
+    return _postgres(address, lock_seconds)
+
+
+def _prepare(database: Database) -> None:
+    with database.read() as connection:
+        found = schema.revision(connection)
+    if found.newer:
+        raise StorageError(schema.newer(database.name))
+    if not found.behind:
+        return
+    if database.engine.dialect.name != "sqlite":
+        raise StorageError(f"{database.name} is older than this version: run 'evolve db upgrade'")
+    with database.write() as connection:
+        schema.upgrade(connection, database.name)
+
+
+def _address(url: str) -> URL:
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("sqlite", *_POSTGRES_NAMES):
+        raise UsageError(f"a database of the kind {scheme!r} cannot be used: give sqlite:///FILE or postgresql://...")
+    try:
+        address = make_url(f"{'sqlite' if scheme == 'sqlite' else 'postgresql+psycopg'}://{rest}")
+    except (exc.ArgumentError, ValueError):
+        raise UsageError("the database's URL cannot be read: give sqlite:///FILE or postgresql://...") from None
+    if "@" in (address.host or ""):
+        raise UsageError("the password in the database's URL holds an @: write it as %40")
+    if scheme == "sqlite" and (not address.database or address.database == ":memory:" or address.query):
+        raise UsageError("a SQLite database needs a file and nothing else: give sqlite:///FILE")
+    return address
+
+
+def _sqlite(address: URL, lock_seconds: float) -> Database:
+    path = Path(address.database or "").expanduser()
+    name = f"the database {path}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{name} cannot be made, its folder neither: {error}") from error
+    engine = create_engine(
+        address.set(database=str(path)),
+        connect_args={"timeout": lock_seconds, "cached_statements": 256},
+        json_serializer=_as_json,
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+        _configure(connection, lock_seconds)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A reader that becomes a writer later may find that another was faster; a writer says so at once.
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return Database(engine=engine, name=name)
+
+
+def _configure(connection: sqlite3.Connection, lock_seconds: float) -> None:
+    connection.isolation_level = None  # transactions are begun by the engine, not by the driver's guess
+    _enter_wal(connection, lock_seconds)
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+
+
+def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
+    # The change of mode does not wait for locks by itself, and two processes may open a new file at once.
+    deadline = time.monotonic() + lock_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _postgres(address: URL, lock_seconds: float) -> Database:
+    place = address.host or address.query.get("host") or "the local server"
+    port = f":{address.port}" if address.port else ""
+    arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve"}
+    if "options" not in address.query:
+        arguments["options"] = f"-c lock_timeout={int(lock_seconds * 1000)}"
+    engine = create_engine(
+        address,
+        connect_args={key: value for key, value in arguments.items() if key not in address.query},
+        json_serializer=_as_json,
+        pool_pre_ping=True,
+    )
+    return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
+
+
+def _as_json(value: object) -> str:
+    # ASCII only: escapes carry NUL and lone surrogates through both databases.
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,83 @@
+"""What database drivers complain about, as one sentence that says what to do; no password ever appears in it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc
+
+from service.errors import StorageError
+
+_SQLITE = {
+    sqlite3.SQLITE_FULL: "{where} cannot grow, the disk is full: free some space and resume",
+    sqlite3.SQLITE_BUSY: "{where} is locked by another process: wait for it to end, or name another with --db",
+    sqlite3.SQLITE_LOCKED: "{where} is locked by another process: wait for it to end, or name another with --db",
+    sqlite3.SQLITE_CORRUPT: "{where} is damaged: restore it from a backup, or name another with --db",
+    sqlite3.SQLITE_NOTADB: "{where} is no SQLite database: name another with --db",
+    sqlite3.SQLITE_CANTOPEN: "{where} cannot be opened: check that its folder exists and may be written to",
+    sqlite3.SQLITE_READONLY: "{where} may only be read: check the permissions of the file and its folder",
+    sqlite3.SQLITE_PERM: "{where} may not be opened: check the permissions of the file and its folder",
+    sqlite3.SQLITE_IOERR: "{where} cannot be read or written, the disk fails: check it and resume",
+}
+_UPGRADE = "{where} lacks tables that this version needs: run 'evolve db upgrade'"
+# By the first characters of the SQLSTATE, the longest that fits.
+_POSTGRES = {
+    "53100": "{where} cannot grow, its disk is full: free some space and resume",
+    "53300": "{where} has too many connections: close some or raise max_connections",
+    "53": "{where} has run out of resources: look into its log and resume",
+    "55P03": "{where} is locked by another process: wait for it to end and resume",
+    "40": "{where} could not serve two writers at once: try again",
+    "25006": "{where} may only be read: name the primary server with --db",
+    "42P01": _UPGRADE,
+    "42703": _UPGRADE,
+    "42501": "{where} denies its user the tables: grant them",
+    "28": "{where} refuses its user: check name and password",
+    "3D": "{where} does not exist: create it",
+    "57": "{where} is shutting down or was stopped: start it and resume",
+    "08": "{where} does not answer: check that it runs and is reachable",
+}
+_AWAY = "{where} does not answer: check that it runs and is reachable"
+_AUTHENTICATION = ("password authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn what a driver raises into a StorageError about `where`, the name of the database for people.
+
+    Raises:
+        StorageError: the database cannot take or give; a mistake in a statement or its values is raised as it is.
+    """
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise StorageError(f"{where} has no free connection: try again") from error
+    except exc.DBAPIError as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        # The driver's own error stays out of the chain: some drivers repeat the address with its password.
+        raise StorageError(sentence.format(where=where)) from None
+
+
+def _sentence(error: exc.DBAPIError) -> str | None:
+    original = error.orig
+    if isinstance(original, sqlite3.Error):
+        code = getattr(original, "sqlite_errorcode", None)
+        if code is None:
+            return None
+        if code == sqlite3.SQLITE_ERROR and "no such" in str(original):
+            return _UPGRADE
+        return _SQLITE.get(code & 0xFF)
+    state = getattr(original, "sqlstate", None)
+    if state:
+        return next((_POSTGRES[state[:length]] for length in (5, 2) if state[:length] in _POSTGRES), None)
+    if isinstance(error, exc.OperationalError) or error.connection_invalidated:
+        return _without_state(str(original))
+    return None
+
+
+def _without_state(text: str) -> str:
+    """Errors of connecting carry no SQLSTATE."""
+    if "does not exist" in text and "database " in text:
+        return _POSTGRES["3D"]
+    return _POSTGRES["28"] if any(mark in text for mark in _AUTHENTICATION) else _AWAY

@@ -1,0 +1,40 @@
+"""Ids as people give them: whole, or any beginning of at least six characters that names one thing."""
+
+import re
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from service.errors import NotFoundError, UsageError
+
+_SHORTEST = 6
+_SHOWN = 5
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
+
+
+def resolve(connection: Connection, column: InstrumentedAttribute[str], noun: str, beginning: str, hint: str) -> str:
+    """The one id that begins so; `noun` is what it names, `hint` how to find those that exist.
+
+    Raises:
+        NotFoundError: no id begins so.
+        UsageError: several do, or it is too short to tell.
+    """
+    if not _WORD.fullmatch(beginning):
+        raise NotFoundError(f"there is no {noun} {beginning[:60]!r}: {hint}")
+    query = select(column).where(column >= beginning, column < _after(beginning)).order_by(column).limit(_SHOWN + 1)
+    found = list(connection.execute(query).scalars())
+    if beginning in found:
+        return beginning
+    if len(beginning) < _SHORTEST:
+        raise UsageError(f"{beginning!r} is too short to name a {noun}: give at least {_SHORTEST} characters")
+    if not found:
+        raise NotFoundError(f"there is no {noun} {beginning}: {hint}")
+    if len(found) > 1:
+        more = ", ..." if len(found) > _SHOWN else ""
+        raise UsageError(f"{beginning} begins several ids, give more of it: {', '.join(found[:_SHOWN])}{more}")
+    return found[0]
+
+
+def _after(beginning: str) -> str:
+    """The first text that sorts behind every text with this beginning."""
+    return beginning[:-1] + chr(ord(beginning[-1]) + 1)

@@ -1,0 +1,72 @@
+"""The lease of a run: one runner at a time, told apart by a fencing token that only grows."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, or_, select, update
+
+from service.db.models import RunRow
+from service.errors import ConflictError, LeaseLostError, NotFoundError
+
+
+def take(connection: Connection, run_id: str, owner: str, now: datetime, lease_seconds: float) -> int:
+    """Take a lease that nobody else holds; its owner may take it anew.
+
+    Raises:
+        NotFoundError: no such run.
+        ConflictError: somebody else holds it.
+    """
+    free = or_(RunRow.lease_owner.is_(None), RunRow.lease_owner == owner, RunRow.lease_expires_at <= now)
+    statement = (
+        update(RunRow)
+        .where(RunRow.id == run_id, free)
+        .values(lease_owner=owner, lease_expires_at=_until(now, lease_seconds), fence=RunRow.fence + 1)
+        .returning(RunRow.fence)
+    )
+    fence = connection.execute(statement).scalar()
+    if fence is not None:
+        return fence
+    held = connection.execute(
+        select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id)
+    ).one_or_none()
+    if held is None:
+        raise missing(run_id)
+    raise ConflictError(f"run {run_id} is driven by {held[0]}: wait for it to end, or until {held[1]:%H:%M:%S} UTC")
+
+
+def renew(connection: Connection, run_id: str, fence: int, now: datetime, lease_seconds: float) -> str:
+    """Extend a lease and return the state that people want the run in.
+
+    Raises:
+        LeaseLostError: another took it.
+    """
+    statement = (
+        update(RunRow)
+        .where(RunRow.id == run_id, RunRow.fence == fence, RunRow.lease_owner.is_not(None))
+        .values(lease_expires_at=_until(now, lease_seconds))
+        .returning(RunRow.desired_state)
+    )
+    desired = connection.execute(statement).scalar()
+    if desired is None:
+        raise lost(run_id)
+    return desired
+
+
+def release(connection: Connection, run_id: str, fence: int) -> None:
+    """Give a lease back, unless another took it."""
+    connection.execute(
+        update(RunRow).where(RunRow.id == run_id, RunRow.fence == fence).values(lease_owner=None, lease_expires_at=None)
+    )
+
+
+def missing(run_id: str) -> NotFoundError:
+    """The error of a run that is not there."""
+    return NotFoundError(f"there is no run {run_id}: 'evolve runs' lists them")
+
+
+def lost(run_id: str) -> LeaseLostError:
+    """The error of a writer that no longer is the run's."""
+    return LeaseLostError(f"run {run_id} was taken over by another runner: this one stops writing")
+
+
+def _until(now: datetime, lease_seconds: float) -> datetime:
+    return now + timedelta(seconds=lease_seconds)

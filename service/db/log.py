@@ -1,0 +1,173 @@
+"""The log of runs on a database: what the one writer of a run writes and reads back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, exc, select, update
+
+from evolve.events import Event, Kind
+from evolve.proposal import Candidate, Individual
+from service.db import creation, leases, rebuild
+from service.db.engine import Database
+from service.db.models import BundleRow, EventRow, ProblemRow, RunRow
+from service.db.projection import Projection
+from service.db.statements import write, write_totals
+from service.db.totals import FOLDED, fold
+from service.errors import ConflictError
+from service.ports import Bundle, Clock, LoggedEvent, NewRun
+
+_CHUNK = 1000
+
+
+class SqlRunLog:
+    """The port RunLog on SQLite or PostgreSQL.
+
+    Args:
+        clock: says when a lease ends; runners of one database need clocks that agree to well within a lease.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(self, run: NewRun) -> None:
+        """Store a run and its problem, with the event `run.created`.
+
+        Raises:
+            ConflictError: a run of this id exists.
+        """
+        with self._database.write() as connection:
+            creation.create(connection, run)
+
+    def take(self, run_id: str, owner: str, lease_seconds: float) -> int:
+        """Take the run's lease and return a fencing token, higher than every earlier one.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: somebody else holds the lease.
+        """
+        with self._database.write() as connection:
+            return leases.take(connection, run_id, owner, self._clock.now(), lease_seconds)
+
+    def release(self, run_id: str, fence: int) -> None:
+        """Give the lease back; harmless when it was lost."""
+        with self._database.write() as connection:
+            leases.release(connection, run_id, fence)
+
+    def renew(self, run_id: str, fence: int, lease_seconds: float) -> str:
+        """Extend the lease and return the run's desired state.
+
+        Raises:
+            LeaseLostError: another took it.
+        """
+        with self._database.write() as connection:
+            return leases.renew(connection, run_id, fence, self._clock.now(), lease_seconds)
+
+    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
+        """Commit events and what they project, all or nothing; durable on return.
+
+        Raises:
+            LeaseLostError: the fencing token is no longer the run's.
+            ConflictError: the events do not follow the last one, or tell of what the run does not have.
+            StorageError: the database cannot take them; nothing was committed.
+        """
+        if not events:
+            return
+        projection = Projection.of(run_id, events)
+        try:
+            with self._database.write() as connection:
+                before = _held(connection, run_id, fence)
+                _check_order(run_id, before["sequence"], events)
+                write(connection, projection)
+                write_totals(connection, run_id, fold(before, events))
+                if projection.budget:
+                    _extend(connection, run_id, projection.budget)
+        except exc.IntegrityError as error:
+            raise ConflictError("the events tell of a candidate that the run does not have") from error
+
+    def events(self, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[LoggedEvent]:
+        """Events of a run in order, from the one after `after`; none for a run that is not there."""
+        # One short transaction a chunk: a reader that is slow holds up neither the writer nor its checkpoints.
+        while limit is None or limit > 0:
+            wanted = _CHUNK if limit is None else min(_CHUNK, limit)
+            chunk = self._chunk(run_id, after, wanted)
+            yield from chunk
+            if len(chunk) < wanted:
+                return
+            after = chunk[-1].sequence
+            limit = None if limit is None else limit - len(chunk)
+
+    def candidates(self, run_id: str, candidate_ids: Sequence[str]) -> list[Candidate]:
+        """Candidates with their programs, in the order asked for; a rejected one has no program and is left out.
+
+        Raises:
+            NotFoundError: the run has no such candidate.
+        """
+        with self._database.read() as connection:
+            return rebuild.candidates(connection, run_id, candidate_ids)
+
+    def individuals(self, run_id: str, candidate_ids: Sequence[str]) -> list[Individual]:
+        """Candidates with programs and latest evaluations, in the order asked for.
+
+        One without a program or an evaluation is left out.
+
+        Raises:
+            NotFoundError: the run has no such candidate.
+        """
+        with self._database.read() as connection:
+            return rebuild.individuals(connection, run_id, candidate_ids)
+
+    def bundle(self, run_id: str) -> Bundle:
+        """The problem's folder as it was when the run was created.
+
+        Raises:
+            NotFoundError: no such run.
+        """
+        query = (
+            select(BundleRow.hash, BundleRow.content)
+            .join(ProblemRow, ProblemRow.bundle_hash == BundleRow.hash)
+            .join(RunRow, RunRow.problem_id == ProblemRow.id)
+            .where(RunRow.id == run_id)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(query).one_or_none()
+        if found is None:
+            raise leases.missing(run_id)
+        return Bundle(hash=found.hash, content=found.content)
+
+    def _chunk(self, run_id: str, after: int, size: int) -> list[LoggedEvent]:
+        query = (
+            select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload)
+            .where(EventRow.run_id == run_id, EventRow.sequence > after)
+            .order_by(EventRow.sequence)
+            .limit(size)
+        )
+        with self._database.read() as connection:
+            return [
+                LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=Kind(kind), payload=payload))
+                for sequence, kind, at, payload in connection.execute(query)
+            ]
+
+
+def _held(connection: Connection, run_id: str, fence: int) -> dict[str, Any]:
+    """The run's totals, locked until the transaction ends."""
+    query = select(RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        raise leases.missing(run_id)
+    totals = dict(row)
+    if totals.pop("fence") != fence:
+        raise leases.lost(run_id)
+    return totals
+
+
+def _check_order(run_id: str, last: int, events: Sequence[LoggedEvent]) -> None:
+    for expected, logged in enumerate(events, start=last + 1):
+        if logged.sequence != expected or logged.run_id != run_id:
+            raise ConflictError(f"event {logged.sequence} of run {logged.run_id} is not event {expected} of {run_id}")
+
+
+def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:
+    config = connection.execute(select(RunRow.config).where(RunRow.id == run_id)).scalar_one()
+    extended = {**config, "budget": {**config.get("budget", {}), **budget}}
+    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended))

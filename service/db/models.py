@@ -1,0 +1,225 @@
+"""The tables: what a run is, what it asked, what came back, and the events that all of it projects."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db.columns import Base, Id, Key
+
+
+class Tenant(Base):
+    """Whom problems and runs belong to."""
+
+    __tablename__ = "tenants"
+
+    id: Mapped[Key]
+    created_at: Mapped[datetime]
+
+
+class BundleRow(Base):
+    """A problem's folder by the hash of its content."""
+
+    __tablename__ = "bundles"
+
+    hash: Mapped[Key]
+    content: Mapped[bytes]
+
+
+class ProblemRow(Base):
+    """A problem as it was at one time; another content of the same name is the next version."""
+
+    __tablename__ = "problems"
+    __table_args__ = (UniqueConstraint("tenant", "name", "version"), UniqueConstraint("tenant", "name", "bundle_hash"))
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    name: Mapped[str]
+    version: Mapped[int]
+    bundle_hash: Mapped[Id] = mapped_column(ForeignKey("bundles.hash"))
+    created_at: Mapped[datetime]
+
+
+class RunRow(Base):
+    """A run: what it was asked for, and the fold of its events.
+
+    `sequence`, `last_at` and what stands below them are that fold; `fence` grows with every taking of the lease.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    problem_id: Mapped[Id] = mapped_column(ForeignKey("problems.id"))
+    seed: Mapped[int] = mapped_column(JSON)  # of any size
+    known_best: Mapped[float | None]
+    integrity: Mapped[str]
+    isolation: Mapped[str]
+    source: Mapped[str]
+    desired_state: Mapped[str]
+    lease_owner: Mapped[str | None]
+    lease_expires_at: Mapped[datetime | None]
+    fence: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime]
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    last_at: Mapped[datetime]
+    state: Mapped[str]
+    reason: Mapped[str]
+    waiting: Mapped[Mapping[str, Any] | None]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    active_seconds: Mapped[float]
+    best_candidate_id: Mapped[Id | None]
+    best_fitness: Mapped[float | None]
+    proposals: Mapped[int]
+    answers: Mapped[int]
+    evaluations: Mapped[int]
+    valid: Mapped[int]
+    failed: Mapped[int]
+    duplicates: Mapped[int]
+    rejected: Mapped[int]
+    tokens_input: Mapped[int] = mapped_column(BigInteger)
+    tokens_cached: Mapped[int] = mapped_column(BigInteger)
+    tokens_output: Mapped[int] = mapped_column(BigInteger)
+    config: Mapped[Mapping[str, Any]]
+    policies: Mapped[Sequence[Any]]
+    objectives: Mapped[Sequence[Any]]
+
+
+class EventRow(Base):
+    """An event of a run; rows are only ever added."""
+
+    __tablename__ = "events"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    kind: Mapped[str]
+    at: Mapped[datetime]
+    payload: Mapped[Mapping[str, Any]]
+
+
+class TextRow(Base):
+    """A long text by the hash of its content: a prefix that prompts share is stored once."""
+
+    __tablename__ = "texts"
+
+    hash: Mapped[Key]
+    body: Mapped[str]
+
+
+class ProposalRow(Base):
+    """What a policy was asked, what it wrote and what it cost.
+
+    `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed.
+    """
+
+    __tablename__ = "proposals"
+    __table_args__ = (UniqueConstraint("id"),)
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    id: Mapped[Id]
+    island: Mapped[int]
+    operator: Mapped[str]
+    selection: Mapped[str]
+    policy: Mapped[str]
+    state: Mapped[str]
+    reason: Mapped[str]
+    tokens_input: Mapped[int] = mapped_column(BigInteger)
+    tokens_cached: Mapped[int] = mapped_column(BigInteger)
+    tokens_output: Mapped[int] = mapped_column(BigInteger)
+    seconds: Mapped[float | None]
+    attempts: Mapped[int]
+    created_at: Mapped[datetime]
+    answered_at: Mapped[datetime | None]
+    weights: Mapped[Sequence[Any]]
+    prompt: Mapped[Sequence[Any]]
+    finish_reasons: Mapped[Sequence[Any]]
+    dropped: Mapped[Sequence[Any]]
+    completions: Mapped[Sequence[Any]]
+
+
+class ProgramRow(Base):
+    """Source text by its content: (path, text) pairs, sorted by path."""
+
+    __tablename__ = "programs"
+
+    id: Mapped[Key]
+    files: Mapped[Sequence[Any]]
+
+
+class CandidateRow(Base):
+    """One answer of one run. `attempt` is that of its latest evaluation; `rewards` come from there."""
+
+    __tablename__ = "candidates"
+    __table_args__ = (UniqueConstraint("id"), Index(None, "run_id", "fitness"))
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    id: Mapped[Id]
+    island: Mapped[int]
+    status: Mapped[str]
+    reason: Mapped[str]
+    program_id: Mapped[Id | None] = mapped_column(ForeignKey("programs.id"))
+    fingerprint: Mapped[Id | None]
+    duplicate_of: Mapped[Id | None]
+    attempt: Mapped[int | None]
+    fitness: Mapped[float | None]
+    rewards: Mapped[Sequence[Any] | None]
+    created_at: Mapped[datetime]
+    evaluated_at: Mapped[datetime | None]
+
+
+class ParentRow(Base):
+    """An edge of the lineage; `place` is its order among the candidate's edges."""
+
+    __tablename__ = "parents"
+    __table_args__ = (
+        ForeignKeyConstraint(["candidate_id"], ["candidates.id"]),
+        ForeignKeyConstraint(["parent_id"], ["candidates.id"]),
+        Index(None, "parent_id"),
+    )
+
+    candidate_id: Mapped[Key]
+    place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    parent_id: Mapped[Id]
+    role: Mapped[str]
+
+
+class EvaluationRow(Base):
+    """One attempt at scoring a candidate.
+
+    `measures` are the evaluator's own; `descriptor` holds the values on the axes of the grid, built-in ones included.
+    """
+
+    __tablename__ = "evaluations"
+
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    outcome: Mapped[str]
+    reason: Mapped[str]
+    seconds: Mapped[float]
+    worker: Mapped[str]
+    isolation: Mapped[str]
+    at: Mapped[datetime]
+    scores: Mapped[Mapping[str, Any]]
+    measures: Mapped[Mapping[str, Any]]
+    descriptor: Mapped[Mapping[str, Any]]
+    cases: Mapped[Mapping[str, Any]]
+    spread: Mapped[Mapping[str, Any]]
+    feedback: Mapped[str]
+
+
+class MembershipRow(Base):
+    """A candidate in an island's archive, from one event of the run until another; while it is there, null."""
+
+    __tablename__ = "memberships"
+
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    island: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    since: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    until: Mapped[int | None] = mapped_column(BigInteger)

@@ -1,0 +1,286 @@
+"""The rows that a batch of events projects, gathered so that each table is written once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from evolve.events import Kind
+from evolve.identity import digest
+from evolve.proposal import Candidate, Completed, Individual, Prompt, Proposal
+from service.ports import LoggedEvent
+
+Row = dict[str, Any]
+_Subject = TypeVar("_Subject", Proposal, Completed, Candidate, Individual)
+_KEPT_OUT = {"dominated", "full", "duplicate"}
+
+
+class Projection:
+    """Rows to add and to change, by table; what a batch both adds and changes is folded into one row to add.
+
+    Attributes:
+        answers: changes to proposals that were asked in an earlier batch, by number.
+        results: changes to candidates that were created in an earlier batch, by id.
+        ends: memberships of earlier batches that end, as (candidate, island) and the sequence of the event.
+        budget: keys of the budget that were extended, with their new values.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.events: list[Row] = []
+        self.texts: dict[str, Row] = {}
+        self.proposals: dict[int, Row] = {}
+        self.answers: dict[int, Row] = {}
+        self.programs: dict[str, Row] = {}
+        self.candidates: dict[str, Row] = {}
+        self.results: dict[str, Row] = {}
+        self.parents: dict[tuple[str, int], Row] = {}
+        self.evaluations: dict[tuple[str, int], Row] = {}
+        self.memberships: list[Row] = []
+        self.ends: dict[tuple[str, int], int] = {}
+        self.budget: Row = {}
+        self._members: dict[tuple[str, int], Row] = {}
+
+    @classmethod
+    def of(cls, run_id: str, events: Iterable[LoggedEvent]) -> "Projection":
+        """Gather what events project."""
+        projection = cls(run_id)
+        for logged in events:
+            projection.add(logged)
+        return projection
+
+    def add(self, logged: LoggedEvent) -> None:
+        """Gather what one event projects."""
+        event = logged.event
+        self.events.append(
+            {
+                "run_id": self.run_id,
+                "sequence": logged.sequence,
+                "kind": str(event.kind),
+                "at": logged.at,
+                "payload": event.payload,
+            }
+        )
+        step = _STEPS.get(event.kind)
+        if step is not None:
+            step(self, logged)
+
+    def enter(self, candidate_id: str, island: int, since: int) -> None:
+        """A candidate becomes a member of an island's archive."""
+        row = {"candidate_id": candidate_id, "island": island, "since": since, "until": None}
+        self._members[candidate_id, island] = row
+        self.memberships.append(row)
+
+    def leave(self, candidate_id: str, island: int, until: int) -> None:
+        """A candidate leaves an island's archive."""
+        row = self._members.pop((candidate_id, island), None)
+        if row is None:
+            self.ends[candidate_id, island] = until
+        else:
+            row["until"] = until
+
+    def descend(self, candidate_id: str, parents: Iterable[Iterable[str]]) -> None:
+        """A candidate has parents, in order."""
+        for place, (parent_id, role) in enumerate(parents):
+            row = {"candidate_id": candidate_id, "place": place, "parent_id": parent_id, "role": role}
+            self.parents[candidate_id, place] = row
+
+    def text(self, body: str) -> str:
+        """The hash under which a text is stored."""
+        key = digest(body)
+        self.texts[key] = {"hash": key, "body": body}
+        return key
+
+
+def _subject(logged: LoggedEvent, kind: type[_Subject]) -> _Subject:
+    subject = logged.event.subject
+    if not isinstance(subject, kind):
+        raise TypeError(f"event {logged.sequence}, {logged.event.kind}, came without its {kind.__name__}")
+    return subject
+
+
+def _propose(projection: Projection, logged: LoggedEvent) -> None:
+    proposal = _subject(logged, Proposal)
+    projection.proposals[proposal.number] = {
+        "run_id": projection.run_id,
+        "number": proposal.number,
+        "id": proposal.id,
+        "island": proposal.island,
+        "operator": proposal.operator,
+        "selection": proposal.selection,
+        "policy": proposal.policy,
+        "weights": list(proposal.weights),
+        "created_at": logged.at,
+        **_unanswered(),
+    }
+
+
+def _unanswered() -> Row:
+    return {
+        "state": "asked",
+        "reason": "",
+        "tokens_input": 0,
+        "tokens_cached": 0,
+        "tokens_output": 0,
+        "seconds": None,
+        "attempts": 0,
+        "answered_at": None,
+        "prompt": [],
+        "finish_reasons": [],
+        "dropped": [],
+        "completions": [],
+    }
+
+
+def _answer(projection: Projection, logged: LoggedEvent) -> None:
+    completed = _subject(logged, Completed)
+    usage = completed.usage
+    _settle(
+        projection,
+        logged,
+        {
+            "state": "answered",
+            "reason": "",
+            "tokens_input": usage.input,
+            "tokens_cached": usage.cached,
+            "tokens_output": usage.output,
+            "seconds": completed.seconds,
+            "attempts": completed.attempts,
+            "answered_at": logged.at,
+            "prompt": _prompt(projection, completed.prompt),
+            "finish_reasons": list(completed.finish_reasons),
+            "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
+            "completions": list(completed.completions),
+        },
+    )
+
+
+def _prompt(projection: Projection, prompt: Prompt | None) -> list[Row]:
+    messages = prompt.messages if prompt is not None else ()
+    return [{"role": m.role, "parts": [projection.text(part) for part in m.parts]} for m in messages]
+
+
+def _give_up(projection: Projection, logged: LoggedEvent) -> None:
+    outcome = {"state": "failed", "reason": logged.event.payload.get("reason") or "", "answered_at": logged.at}
+    _settle(projection, logged, _unanswered() | outcome)
+
+
+def _settle(projection: Projection, logged: LoggedEvent, change: Row) -> None:
+    number = logged.event.payload["number"]
+    asked = projection.proposals.get(number)
+    if asked is None:
+        projection.answers[number] = change
+    else:
+        asked.update(change)
+
+
+def _create(projection: Projection, logged: LoggedEvent) -> None:
+    candidate = _subject(logged, Candidate)
+    program = candidate.program
+    projection.programs[program.id] = {"id": program.id, "files": program.files}
+    projection.candidates[candidate.id] = _candidate(projection, logged, "pending", candidate.id) | {
+        "program_id": program.id,
+        "fingerprint": candidate.fingerprint,
+    }
+    projection.descend(candidate.id, candidate.parents)
+
+
+def _reject(projection: Projection, logged: LoggedEvent) -> None:
+    payload = logged.event.payload
+    candidate_id = payload["candidate_id"]
+    row = _candidate(projection, logged, "rejected", candidate_id) | {"reason": payload.get("reason") or ""}
+    projection.candidates[candidate_id] = row
+    projection.descend(candidate_id, payload.get("parents", ()))
+
+
+def _candidate(projection: Projection, logged: LoggedEvent, status: str, candidate_id: str) -> Row:
+    place: Candidate | None = logged.event.subject if isinstance(logged.event.subject, Candidate) else None
+    payload: Mapping[str, Any] = logged.event.payload
+    return {
+        "run_id": projection.run_id,
+        "number": place.number if place else payload["number"],
+        "position": place.position if place else payload["position"],
+        "id": candidate_id,
+        "island": place.island if place else payload["island"],
+        "program_id": None,
+        "fingerprint": None,
+        "created_at": logged.at,
+        **_result(status),
+    }
+
+
+def _result(status: str, **known: object) -> Row:
+    unknown = {"reason": "", "duplicate_of": None, "attempt": None, "fitness": None, "rewards": None}
+    return {"status": status, **unknown, "evaluated_at": None, **known}
+
+
+def _repeat(projection: Projection, logged: LoggedEvent) -> None:
+    payload = logged.event.payload
+    _tell(projection, payload["candidate_id"], _result("duplicate", duplicate_of=payload.get("of")))
+
+
+def _evaluate(projection: Projection, logged: LoggedEvent) -> None:
+    individual = _subject(logged, Individual)
+    attempt = logged.event.payload.get("attempt", 1)
+    rewards = list(individual.rewards) if individual.evaluation.ok else None
+    result = _result("evaluated", attempt=attempt, fitness=individual.fitness, rewards=rewards, evaluated_at=logged.at)
+    _tell(projection, individual.candidate_id, result)
+    projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
+
+
+def _evaluation(individual: Individual, attempt: int, logged: LoggedEvent) -> Row:
+    evaluation = individual.evaluation
+    return {
+        "candidate_id": individual.candidate_id,
+        "attempt": attempt,
+        "outcome": str(evaluation.outcome),
+        "reason": evaluation.reason,
+        "seconds": evaluation.seconds,
+        "worker": evaluation.worker,
+        "isolation": evaluation.isolation,
+        "at": logged.at,
+        "scores": dict(evaluation.scores),
+        "measures": dict(evaluation.measures),
+        "descriptor": dict(individual.measures),
+        "cases": dict(evaluation.cases),
+        "spread": dict(evaluation.spread),
+        "feedback": evaluation.feedback,
+    }
+
+
+def _tell(projection: Projection, candidate_id: str, result: Row) -> None:
+    created = projection.candidates.get(candidate_id)
+    if created is None:
+        projection.results[candidate_id] = result
+    else:
+        created.update(result)
+
+
+def _insert(projection: Projection, logged: LoggedEvent) -> None:
+    payload = logged.event.payload
+    # A grid that is binned anew may lose members although it does not take this one.
+    _displace(projection, logged)
+    if payload["status"] not in _KEPT_OUT:
+        projection.enter(payload["candidate_id"], payload["island"], logged.sequence)
+
+
+def _displace(projection: Projection, logged: LoggedEvent) -> None:
+    payload = logged.event.payload
+    for candidate_id in payload.get("displaced") or ():
+        projection.leave(candidate_id, payload["island"], logged.sequence)
+
+
+def _extend(projection: Projection, logged: LoggedEvent) -> None:
+    projection.budget[logged.event.payload["key"]] = logged.event.payload["to"]
+
+
+_STEPS: dict[Kind, Callable[[Projection, LoggedEvent], None]] = {
+    Kind.BUDGET_EXTENDED: _extend,
+    Kind.PROPOSAL_CREATED: _propose,
+    Kind.PROPOSAL_ANSWERED: _answer,
+    Kind.PROPOSAL_FAILED: _give_up,
+    Kind.CANDIDATE_CREATED: _create,
+    Kind.CANDIDATE_REJECTED: _reject,
+    Kind.CANDIDATE_DUPLICATE: _repeat,
+    Kind.CANDIDATE_EVALUATED: _evaluate,
+    Kind.INDIVIDUAL_INSERTED: _insert,
+    Kind.ISLAND_RESET: _displace,
+}

@@ -1,0 +1,147 @@
+"""Candidates and individuals rebuilt from their rows, as a search needs them to go on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, RowMapping, Select, select
+
+from evolve.evaluation import Evaluation, Outcome
+from evolve.program import Program
+from evolve.proposal import Candidate, Individual
+from service.db.models import CandidateRow, EvaluationRow, ParentRow, ProgramRow
+from service.errors import NotFoundError
+
+_CHUNK = 500
+_Value = TypeVar("_Value")
+AnySelect = Select[*tuple[Any, ...]]
+
+_CANDIDATES: AnySelect = select(
+    CandidateRow.id,
+    CandidateRow.number,
+    CandidateRow.position,
+    CandidateRow.island,
+    CandidateRow.fingerprint,
+    ProgramRow.files,
+).join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
+_INDIVIDUALS: AnySelect = (
+    select(
+        CandidateRow.id,
+        CandidateRow.fitness,
+        CandidateRow.rewards,
+        ProgramRow.files,
+        EvaluationRow.outcome,
+        EvaluationRow.reason,
+        EvaluationRow.scores,
+        EvaluationRow.measures,
+        EvaluationRow.descriptor,
+        EvaluationRow.cases,
+        EvaluationRow.feedback,
+        EvaluationRow.seconds,
+        EvaluationRow.spread,
+        EvaluationRow.worker,
+        EvaluationRow.isolation,
+    )
+    .join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
+    .join(
+        EvaluationRow,
+        (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
+    )
+)
+
+
+def chunks(ids: Sequence[str]) -> Iterator[list[str]]:
+    """Distinct ids in portions that a statement takes."""
+    distinct = list(dict.fromkeys(ids))
+    for start in range(0, len(distinct), _CHUNK):
+        yield distinct[start : start + _CHUNK]
+
+
+def candidates(connection: Connection, run_id: str, ids: Sequence[str]) -> list[Candidate]:
+    """Candidates of a run that have a program, in the order asked for.
+
+    Raises:
+        NotFoundError: the run has no such candidate.
+    """
+    edges = _edges(connection, ids)
+    found = {row["id"]: _candidate(row, edges) for row in _rows(connection, _CANDIDATES, run_id, ids)}
+    return _ordered(connection, run_id, ids, found)
+
+
+def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list[Individual]:
+    """Candidates of a run that have a program and an evaluation, in the order asked for.
+
+    Raises:
+        NotFoundError: the run has no such candidate.
+    """
+    found = {row["id"]: _individual(row) for row in _rows(connection, _INDIVIDUALS, run_id, ids)}
+    return _ordered(connection, run_id, ids, found)
+
+
+def program(files: Sequence[Sequence[str]]) -> Program:
+    """A program from its stored (path, text) pairs."""
+    return Program(files=tuple((path, text) for path, text in files))
+
+
+def _rows(connection: Connection, query: AnySelect, run_id: str, ids: Sequence[str]) -> Iterator[RowMapping]:
+    for chunk in chunks(ids):
+        of_run = query.where(CandidateRow.id.in_(chunk), CandidateRow.run_id == run_id)
+        yield from connection.execute(of_run).mappings()
+
+
+def _ordered(connection: Connection, run_id: str, ids: Sequence[str], found: Mapping[str, _Value]) -> list[_Value]:
+    absent = [candidate_id for candidate_id in ids if candidate_id not in found]
+    known: set[str] = set()
+    for chunk in chunks(absent):
+        query = select(CandidateRow.id).where(CandidateRow.id.in_(chunk), CandidateRow.run_id == run_id)
+        known.update(connection.execute(query).scalars())
+    for candidate_id in absent:
+        if candidate_id not in known:
+            raise NotFoundError(f"there is no candidate {candidate_id} in run {run_id}")
+    return [found[candidate_id] for candidate_id in ids if candidate_id in found]
+
+
+def _edges(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    edges: dict[str, list[tuple[str, str]]] = {}
+    for chunk in chunks(ids):
+        query = (
+            select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
+            .where(ParentRow.candidate_id.in_(chunk))
+            .order_by(ParentRow.candidate_id, ParentRow.place)
+        )
+        for candidate_id, parent_id, role in connection.execute(query):
+            edges.setdefault(candidate_id, []).append((parent_id, role))
+    return edges
+
+
+def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) -> Candidate:
+    return Candidate(
+        id=row["id"],
+        number=row["number"],
+        position=row["position"],
+        island=row["island"],
+        program=program(row["files"]),
+        fingerprint=row["fingerprint"],
+        parents=tuple(edges.get(row["id"], ())),
+    )
+
+
+def _individual(row: RowMapping) -> Individual:
+    return Individual(
+        candidate_id=row["id"],
+        program=program(row["files"]),
+        fitness=row["fitness"],
+        rewards=tuple(row["rewards"] or ()),
+        measures=row["descriptor"],
+        evaluation=Evaluation(
+            outcome=Outcome(row["outcome"]),
+            reason=row["reason"],
+            scores=row["scores"],
+            measures=row["measures"],
+            cases=row["cases"],
+            feedback=row["feedback"],
+            seconds=row["seconds"],
+            spread=row["spread"],
+            worker=row["worker"],
+            isolation=row["isolation"],
+        ),
+    )

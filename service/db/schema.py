@@ -1,0 +1,77 @@
+"""The schema's revision: what a database has, what this version needs, and the way from one to the other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, func, inspect, select, text
+
+import migrations
+from service.errors import StorageError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+# One number for all who upgrade a PostgreSQL: the second waits for the first.
+_UPGRADE_LOCK = 0x65766F6C
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """How a database stands to this version.
+
+    Attributes:
+        current: the database's revision; None: it has no schema yet.
+        head: the revision that this version needs.
+    """
+
+    current: str | None
+    head: str = migrations.HEAD
+
+    @property
+    def newer(self) -> bool:
+        """Whether a newer version wrote it."""
+        return self.current is not None and self.current not in migrations.REVISIONS
+
+    @property
+    def behind(self) -> bool:
+        """Whether an upgrade is needed."""
+        return not self.newer and self.current != self.head
+
+
+def revision(connection: Connection) -> Revision:
+    """Read the revision of a database."""
+    if not inspect(connection).has_table("alembic_version"):
+        return Revision(current=None)
+    return Revision(current=connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
+
+
+def upgrade(connection: Connection, name: str) -> None:
+    """Bring the database to this version's revision, in the transaction of the connection.
+
+    Raises:
+        StorageError: it is newer.
+    """
+    from alembic import command
+
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
+    if revision(connection).newer:
+        raise StorageError(newer(name))
+    command.upgrade(configuration(connection), "head")
+
+
+def configuration(connection: Connection) -> "Config":
+    """Alembic's configuration for a connection; no file is read."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def newer(name: str) -> str:
+    """The sentence about a database of a newer version."""
+    return f"{name} was written by a newer version of evolve: install that version, or name another with --db"

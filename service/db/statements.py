@@ -1,0 +1,115 @@
+"""Statements of the log, built once: the one place that knows how each database skips a row that it has."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Executable, bindparam, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.db.columns import Base
+from service.db.models import (
+    CandidateRow,
+    EvaluationRow,
+    EventRow,
+    MembershipRow,
+    ParentRow,
+    ProgramRow,
+    ProposalRow,
+    RunRow,
+    TextRow,
+)
+from service.db.projection import Projection, Row
+from service.errors import ConflictError
+
+_ANSWER = update(ProposalRow).where(
+    ProposalRow.run_id == bindparam("of_run"), ProposalRow.number == bindparam("of_number")
+)
+_RESULT = update(CandidateRow).where(CandidateRow.id == bindparam("of_id"), CandidateRow.run_id == bindparam("of_run"))
+_END = (
+    update(MembershipRow)
+    .where(
+        MembershipRow.candidate_id == bindparam("of_id"),
+        MembershipRow.island == bindparam("of_island"),
+        MembershipRow.until.is_(None),
+    )
+    .values(until=bindparam("at_sequence"))
+)
+_RUN = update(RunRow).where(RunRow.id == bindparam("of_run"))
+_ANSWERED = ("state", "reason", "tokens_input", "tokens_cached", "tokens_output", "seconds", "attempts", "answered_at",
+             "prompt", "finish_reasons", "dropped", "completions")  # fmt: skip
+_TOLD = ("status", "reason", "duplicate_of", "attempt", "fitness", "rewards", "evaluated_at")
+
+
+@cache
+def insert_once(model: type[Base], dialect: str) -> Executable:
+    """An INSERT that leaves a row alone which is there already."""
+    if dialect == "postgresql":
+        return postgresql.insert(model).on_conflict_do_nothing()
+    return sqlite.insert(model).on_conflict_do_nothing()
+
+
+def add(connection: Connection, model: type[Base], rows: Sequence[Row]) -> int:
+    """Add rows that are not there yet; how many were added."""
+    if not rows:
+        return 0
+    statement = insert_once(model, connection.dialect.name).execution_options(preserve_rowcount=True)
+    return connection.execute(statement, rows).rowcount
+
+
+def write(connection: Connection, projection: Projection) -> None:
+    """Write all rows of a batch, each table once.
+
+    Raises:
+        ConflictError: the batch changes what the run does not have, or repeats an id with another content.
+    """
+    add(connection, EventRow, projection.events)
+    add(connection, TextRow, list(projection.texts.values()))
+    _add_proposals(connection, projection)
+    add(connection, ProgramRow, list(projection.programs.values()))
+    _add_candidates(connection, projection)
+    add(connection, ParentRow, list(projection.parents.values()))
+    add(connection, EvaluationRow, list(projection.evaluations.values()))
+    if projection.ends:
+        ends = [{"of_id": c, "of_island": i, "at_sequence": at} for (c, i), at in projection.ends.items()]
+        connection.execute(_END, ends)
+    add(connection, MembershipRow, projection.memberships)
+
+
+def write_totals(connection: Connection, run_id: str, totals: Mapping[str, Any]) -> None:
+    """Write the folded columns of a run."""
+    connection.execute(_RUN, {"of_run": run_id, **totals})
+
+
+def _add_proposals(connection: Connection, projection: Projection) -> None:
+    rows = list(projection.proposals.values())
+    changes = dict(projection.answers)
+    if add(connection, ProposalRow, rows) < len(rows):
+        changes |= {row["number"]: {key: row[key] for key in _ANSWERED} for row in rows if row["state"] != "asked"}
+    params = [{"of_run": projection.run_id, "of_number": number, **change} for number, change in changes.items()]
+    _change(connection, _ANSWER, params, "proposal")
+
+
+def _add_candidates(connection: Connection, projection: Projection) -> None:
+    rows = list(projection.candidates.values())
+    changes = dict(projection.results)
+    if add(connection, CandidateRow, rows) < len(rows):
+        _compare(connection, projection.candidates)
+        changes |= {row["id"]: {key: row[key] for key in _TOLD} for row in rows if row["status"] != "pending"}
+    params = [{"of_run": projection.run_id, "of_id": key, **change} for key, change in changes.items()]
+    _change(connection, _RESULT, params, "candidate")
+
+
+def _change(connection: Connection, statement: Executable, params: list[Row], noun: str) -> None:
+    if params and connection.execute(statement, params).rowcount < len(params):
+        raise ConflictError(f"the events tell of a {noun} that the run does not have")
+
+
+def _compare(connection: Connection, rows: Mapping[str, Row]) -> None:
+    query = select(
+        CandidateRow.id, CandidateRow.run_id, CandidateRow.number, CandidateRow.position, CandidateRow.program_id
+    ).where(CandidateRow.id.in_(rows))
+    stored = {found.id: tuple(found) for found in connection.execute(query)}
+    for key, row in rows.items():
+        if stored.get(key) != (key, row["run_id"], row["number"], row["position"], row["program_id"]):
+            raise ConflictError(f"candidate {key} is stored with another content")

@@ -1,0 +1,135 @@
+"""The row of a run as the fold of its events: state, times and running totals."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from evolve.evaluation import Outcome
+from evolve.events import Kind
+from evolve.proposal import Completed
+from service.db.models import RunRow
+from service.ports import LoggedEvent
+
+FOLDED = (
+    RunRow.sequence,
+    RunRow.last_at,
+    RunRow.state,
+    RunRow.reason,
+    RunRow.waiting,
+    RunRow.started_at,
+    RunRow.finished_at,
+    RunRow.active_seconds,
+    RunRow.best_candidate_id,
+    RunRow.best_fitness,
+    RunRow.proposals,
+    RunRow.answers,
+    RunRow.evaluations,
+    RunRow.valid,
+    RunRow.failed,
+    RunRow.duplicates,
+    RunRow.rejected,
+    RunRow.tokens_input,
+    RunRow.tokens_cached,
+    RunRow.tokens_output,
+)
+_STATES = {
+    Kind.RUN_STARTED: "running",
+    Kind.RUN_RESUMED: "running",
+    Kind.RUN_PAUSING: "pausing",
+    Kind.RUN_PAUSED: "paused",
+    Kind.RUN_CANCELLED: "cancelled",
+}
+_AT_WORK = {"running", "pausing", "cancelling"}
+_TAKEN_UP = {Kind.RUN_STARTED, Kind.RUN_RESUMED}
+
+_Row = dict[str, Any]
+
+
+def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any]:
+    """The folded columns after some events; `row` holds them as they are before, by name."""
+    totals = dict(row)
+    for logged in events:
+        kind = logged.event.kind
+        # What lies before the taking up of a run is no work: its process had ended or it was paused.
+        if totals["state"] in _AT_WORK and kind not in _TAKEN_UP:
+            totals["active_seconds"] += max(0.0, (logged.at - totals["last_at"]).total_seconds())
+        if kind in _STATES:
+            _enter(totals, _STATES[kind], logged)
+        step = _STEPS.get(kind)
+        if step is not None:
+            step(totals, logged)
+        totals["sequence"], totals["last_at"] = logged.sequence, logged.at
+    return totals
+
+
+def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
+    totals["state"] = state
+    totals["waiting"] = None
+    totals["reason"] = logged.event.payload.get("reason") or ""
+    ended = state in {"succeeded", "failed", "cancelled"}
+    totals["finished_at"] = logged.at if ended else None
+    if state == "running" and totals["started_at"] is None:
+        totals["started_at"] = logged.at
+
+
+def _finish(totals: _Row, logged: LoggedEvent) -> None:
+    _enter(totals, "failed" if logged.event.payload.get("reason") == "error" else "succeeded", logged)
+
+
+def _wait(totals: _Row, logged: LoggedEvent) -> None:
+    since = logged.at.isoformat().replace("+00:00", "Z")
+    totals["waiting"] = {"reason": "", "since": since, "retry_at": None, **logged.event.payload}
+
+
+def _go_on(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
+    totals["waiting"] = None
+
+
+def _propose(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
+    totals["proposals"] += 1
+
+
+def _create(totals: _Row, logged: LoggedEvent) -> None:
+    totals["answers"] += bool(logged.event.payload["number"])  # the seeds were nobody's answer
+
+
+def _reject(totals: _Row, logged: LoggedEvent) -> None:
+    totals["rejected"] += 1
+    totals["answers"] += bool(logged.event.payload["number"])
+
+
+def _repeat(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
+    totals["duplicates"] += 1
+
+
+def _evaluate(totals: _Row, logged: LoggedEvent) -> None:
+    outcome = logged.event.payload["outcome"]
+    if outcome != Outcome.CANCELLED:
+        totals["evaluations"] += 1
+        totals["valid" if outcome == Outcome.OK else "failed"] += 1
+
+
+def _pay(totals: _Row, logged: LoggedEvent) -> None:
+    if isinstance(completed := logged.event.subject, Completed):
+        totals["tokens_input"] += completed.usage.input
+        totals["tokens_cached"] += completed.usage.cached
+        totals["tokens_output"] += completed.usage.output
+
+
+def _improve(totals: _Row, logged: LoggedEvent) -> None:
+    payload = logged.event.payload
+    if payload.get("objective") is None:
+        totals["best_candidate_id"], totals["best_fitness"] = payload["candidate_id"], payload["fitness"]
+
+
+_STEPS: dict[Kind, Callable[[_Row, LoggedEvent], None]] = {
+    Kind.RUN_FINISHED: _finish,
+    Kind.RUN_WAITING: _wait,
+    Kind.RUN_GOING_ON: _go_on,
+    Kind.PROPOSAL_CREATED: _propose,
+    Kind.PROPOSAL_ANSWERED: _pay,
+    Kind.CANDIDATE_CREATED: _create,
+    Kind.CANDIDATE_REJECTED: _reject,
+    Kind.CANDIDATE_DUPLICATE: _repeat,
+    Kind.CANDIDATE_EVALUATED: _evaluate,
+    Kind.BEST_IMPROVED: _improve,
+}
