@@ -56,7 +56,7 @@ class Island:
     def select(self, shares: Mapping[str, float], alpha: float, rng: np.random.Generator) -> tuple[str, Chosen]:
         """Choose one parent; the name of the selection that did."""
         name = draw_selection(shares, rng)
-        return name, REGISTRY[name](self.archive.members, 1, rng, alpha)
+        return name, REGISTRY[name](self.archive.members, rng, alpha)
 
     def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
         """Further programs for a prompt: the island's best, then others drawn at random, all different."""

@@ -38,12 +38,12 @@ class Population:
 
     @property
     def rewards(self) -> NDArray[np.float64]:
-        """n x k matrix of what scalarisation weighs, one row a member."""
+        """Matrix, n x k, of what scalarisation weighs, one row a member."""
         return self._rewards[: len(self._members)]
 
     @property
     def fitness(self) -> NDArray[np.float64]:
-        """n numbers, more is better."""
+        """Fitness of the n members, more is better."""
         return self._fitness[: len(self._members)]
 
     def get(self, candidate_id: str) -> Individual:

@@ -17,15 +17,16 @@ TEMPERATURE = 0.05
 class View(Protocol):
     """What a selection sees of a population."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """How many members there are."""
 
     @property
     def rewards(self) -> NDArray[np.float64]:
-        """n x k rewards, more is better, on comparable scales."""
+        """N x k rewards, more is better, on comparable scales."""
 
     @property
     def fitness(self) -> NDArray[np.float64]:
-        """n fitness values."""
+        """N fitness values."""
 
     def ranked(self, rank: int) -> int:
         """Place of the member of a rank, 0 the fittest."""
@@ -33,43 +34,43 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Places in the view, and the weights that were drawn, in the order of the objectives (empty: none were)."""
+    """A place in the view, and the weights that were drawn, in the order of the objectives (empty: none were)."""
 
-    places: tuple[int, ...]
+    place: int
     weights: tuple[float, ...] = ()
 
 
 class Select(Protocol):
-    """A selection: `n` members of a non-empty view, with repetition."""
+    """A selection: one member of a view that is not empty."""
 
-    def __call__(self, view: View, n: int, rng: np.random.Generator, alpha: float) -> Chosen: ...
+    def __call__(self, view: View, rng: np.random.Generator, alpha: float) -> Chosen:
+        """Choose; `alpha` is the configuration's."""
 
 
-def select_dirichlet(view: View, n: int, rng: np.random.Generator, alpha: float) -> Chosen:
-    """Draw w ~ Dirichlet(alpha), then members by a soft argmax of w.r over the range of w.r in the view.
+def select_dirichlet(view: View, rng: np.random.Generator, alpha: float) -> Chosen:
+    """Draw w ~ Dirichlet(alpha), then a member by a soft argmax of w.r over the range of w.r in the view.
 
     The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
     """
     weights = dirichlet(rng, view.rewards.shape[1], alpha)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
-    places = soft_argmax(values / spread if spread > 0 else values, n, rng, TEMPERATURE)
-    return Chosen(places=tuple(int(place) for place in places), weights=tuple(float(weight) for weight in weights))
+    (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
+    return Chosen(place=int(place), weights=tuple(float(weight) for weight in weights))
 
 
-def select_power_law(view: View, n: int, rng: np.random.Generator, alpha: float) -> Chosen:
+def select_power_law(view: View, rng: np.random.Generator, alpha: float) -> Chosen:
     """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
     cumulative = _power_law(len(view), alpha)
-    ranks = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
-    return Chosen(places=tuple(view.ranked(min(int(rank), len(view) - 1)) for rank in ranks))
+    rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return Chosen(place=view.ranked(min(rank, len(view) - 1)))
 
 
-def select_tournament(view: View, n: int, rng: np.random.Generator, alpha: float) -> Chosen:
-    """The fittest of four members drawn with repetition, n times."""
+def select_tournament(view: View, rng: np.random.Generator, alpha: float) -> Chosen:
+    """The fittest of four members drawn with repetition."""
     del alpha
-    entrants = rng.integers(len(view), size=(n, TOURNAMENT_SIZE))
-    winners = entrants[np.arange(n), np.argmax(view.fitness[entrants], axis=1)]
-    return Chosen(places=tuple(int(place) for place in winners))
+    entrants = rng.integers(len(view), size=TOURNAMENT_SIZE)
+    return Chosen(place=int(entrants[np.argmax(view.fitness[entrants])]))
 
 
 REGISTRY: Mapping[str, Select] = {

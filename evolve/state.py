@@ -209,7 +209,7 @@ class State:
         insertion = self.insert(individual, int(event.payload["island"]))
         if str(insertion.status) != event.payload["status"]:
             raise ReplayError(
-                f"candidate {individual.candidate_id} was {event.payload['status']} and is {insertion.status} on replay:"
+                f"candidate {individual.candidate_id} was {event.payload['status']}, on replay {insertion.status}:"
                 " the run was made by another version or its problem has changed"
             )
 

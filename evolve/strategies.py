@@ -49,7 +49,7 @@ class Islands:
         del latest
         island = islands[number % len(islands)]
         selection, chosen = island.select(self._shares, self._config.alpha, rng)
-        parent = island.archive.members[chosen.places[0]]
+        parent = island.archive.members[chosen.place]
         shown = self._config.inspirations
         return Plan(
             island=island.number,

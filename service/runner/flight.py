@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
@@ -116,8 +117,7 @@ class Flight:
             try:
                 await self._converse(proposal)
             except PolicyRefused as error:
-                reason = str(error)
-                self._post(lambda: self._search.fail(number, reason))
+                self._post(partial(self._search.fail, number, str(error)))
             except PolicyDenied as error:
                 await self._wait(str(error), DENIED_RETRY_SECONDS)
                 continue
@@ -131,9 +131,9 @@ class Flight:
         async for reply in self._policy.propose(proposal):
             self.waiting = ""
             if isinstance(reply, Answer):
-                self._post(lambda answer=reply: self._search.answer(number, answer))  # type: ignore[misc]  # a bound default
+                self._post(partial(self._search.answer, number, reply))
             else:
-                self._post(lambda completed=reply: self._search.complete(number, completed))  # type: ignore[misc]
+                self._post(partial(self._search.complete, number, reply))
 
     async def _wait(self, reason: str, seconds: float) -> None:
         self.waiting, self.retry_seconds = reason, seconds
@@ -142,4 +142,4 @@ class Flight:
 
     async def _evaluate(self, candidate: Candidate) -> None:
         evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1))
-        self._post(lambda: self._search.tell(candidate.id, evaluation))
+        self._post(partial(self._search.tell, candidate.id, evaluation))

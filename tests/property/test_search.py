@@ -1,4 +1,4 @@
-"""Whatever the order of completion: deterministic runs are equal, and a replayed prefix ends where the whole run did."""
+"""Deterministic runs are equal whatever the order of completion; a replayed prefix ends where the whole run did."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -33,7 +33,7 @@ def test_the_evaluation_budget_is_spent_exactly(strategy: str) -> None:
 
 
 def test_the_answer_budget_is_spent_exactly_and_every_candidate_of_it_is_evaluated() -> None:
-    search, world, reason = run(RunConfig(budget=BudgetConfig(evaluations=None, answers=50)))
+    search, _, reason = run(RunConfig(budget=BudgetConfig(evaluations=None, answers=50)))
     assert reason == "answers"
     assert search.state.account.answers == 50
     assert not search.state.pending

@@ -1,0 +1,20 @@
+"""Individuals for tests of archives and selections."""
+
+from collections.abc import Mapping
+
+from evolve.evaluation import Evaluation, Outcome
+from evolve.program import Program
+from evolve.proposal import Individual
+
+
+def individual(
+    name: str, fitness: float, rewards: tuple[float, ...] | None = None, measures: Mapping[str, float] | None = None
+) -> Individual:
+    return Individual(
+        candidate_id=name,
+        program=Program.of({"p.py": f"# {name}\n"}),
+        evaluation=Evaluation(outcome=Outcome.OK),
+        fitness=fitness,
+        rewards=(fitness,) if rewards is None else rewards,
+        measures=measures or {},
+    )
