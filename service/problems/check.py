@@ -1,0 +1,117 @@
+"""Checking a problem before a run: everything that would go wrong, explained."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from evolve.errors import ProblemError
+from evolve.evaluation import Evaluation, fitness
+from evolve.problem import Measure, Objective, Problem
+from evolve.program import Program
+from evolve.regions import check_markers
+from service.problems.load import LoadedProblem
+from service.problems.requirements import check_requirements
+
+Evaluate = Callable[[Program], Awaitable[Evaluation]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedReport:
+    """What came of running one seed once. `fitness` is None when it failed."""
+
+    name: str
+    program: Program
+    evaluation: Evaluation
+    fitness: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """The outcome of a check.
+
+    Attributes:
+        complaints: what must be mended, one sentence each.
+        warnings: what is not honoured, one sentence each.
+    """
+
+    complaints: tuple[str, ...]
+    warnings: tuple[str, ...]
+    seeds: tuple[SeedReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the problem can be searched on as it is."""
+        return not self.complaints
+
+
+async def check_problem(loaded: LoadedProblem, evaluate: Evaluate) -> CheckReport:
+    """Check a problem's declarations, its interpreter and its seeds, each run once by `evaluate`.
+
+    Seeds are not run when the interpreter lacks what the problem requires: they could only fail for that.
+    """
+    problem = loaded.problem
+    complaints = [*_declarations(problem), *_markers(problem)]
+    spec = problem.evaluator
+    lacking = await check_requirements(spec.python, spec.requirements, spec.preload)
+    seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
+    for seed in seeds:
+        complaints += _results(problem, seed)
+    return CheckReport(complaints=(*complaints, *lacking), warnings=loaded.warnings, seeds=tuple(seeds))
+
+
+async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
+    evaluation = await evaluate(program)
+    name = program.files[0][0] if program.single else f"of {len(program.files)} files"
+    return SeedReport(name=name, program=program, evaluation=evaluation, fitness=fitness(problem, evaluation))
+
+
+def _markers(problem: Problem) -> Iterator[str]:
+    for seed in problem.seeds:
+        try:
+            check_markers(seed)
+        except ProblemError as error:
+            yield f"the seed's {error}"
+
+
+def _declarations(problem: Problem) -> Iterator[str]:
+    for objective in problem.objectives:
+        if objective.target is not None and not _within(objective, objective.target):
+            yield (
+                f"objective {objective.name}: the target {objective.target:g} lies outside of its bounds"
+                f" {_bounds(objective)}: no score would reach it"
+            )
+    first = problem.objectives[0] if problem.objectives else None
+    if first is not None and problem.known_best is not None and not _within(first, problem.known_best):
+        yield f"known_best = {problem.known_best:g} lies outside of {first.name}'s bounds {_bounds(first)}"
+
+
+def _results(problem: Problem, seed: SeedReport) -> Iterator[str]:
+    evaluation = seed.evaluation
+    if not evaluation.ok:
+        reason = evaluation.reason or "no reason was given"
+        yield f"the seed {seed.name} fails ({evaluation.outcome}): {reason}"
+        return
+    for objective in problem.objectives:
+        score = evaluation.scores[objective.name]
+        if not _within(objective, score):
+            yield (
+                f"objective {objective.name}: the seed {seed.name} scores {score:g}, outside of the declared bounds"
+                f" {_bounds(objective)}: widen them"
+            )
+        if objective.reached(score):
+            yield f"objective {objective.name}: the seed {seed.name} is at the target already: a run would end at once"
+    measured = {**evaluation.measures, "complexity": float(seed.program.size)}
+    for measure in problem.measures:
+        value = measured.get(measure.name)
+        if value is not None and not _within(measure, value):
+            yield (
+                f"measure {measure.name}: the seed {seed.name} lies at {value:g}, outside of its bounds"
+                f" {_bounds(measure)}: widen them, or leave them out for a running range"
+            )
+
+
+def _within(axis: Objective | Measure, value: float) -> bool:
+    return axis.low is None or axis.high is None or axis.low <= value <= axis.high
+
+
+def _bounds(axis: Objective | Measure) -> str:
+    return f"{axis.low:g} to {axis.high:g}"

@@ -1,0 +1,218 @@
+"""Run configurations: layers of keys by precedence, typed and checked."""
+
+import dataclasses
+import tomllib
+import typing
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from evolve.configuration import RunConfig
+from evolve.errors import ConfigurationError
+from service.problems.documents import DocumentError, read_file
+from service.problems.nearest import hint
+
+SHORT = {"evaluations": "budget.evaluations"}
+_ABSENT = {
+    "operators": "operators is not available in this version: every child is a mutation",
+    "policies": "policies is not available here: name policies with --policy",
+    "budget.money": "budget.money is not available in this version: limit budget.tokens or budget.answers",
+}
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+Layer = tuple[str, Mapping[str, Any]]
+
+
+def read_config(layers: Sequence[Layer]) -> RunConfig:
+    """Merge named layers, lowest precedence first, into a run configuration.
+
+    A layer is a name for messages, such as `--config run.toml`, and a mapping: nested, or with dotted keys.
+    `evaluations` is short for `budget.evaluations`; the text `none` lifts a limit (TOML has no null). A later layer
+    replaces single keys; `selection` is one key, so its shares are replaced as a whole.
+
+    Raises:
+        ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
+            of range, all of them in one text.
+    """
+    merged: dict[str, tuple[str, Any]] = {}
+    complaints: list[str] = []
+    for name, layer in layers:
+        values = _flatten(name, layer, complaints)
+        merged |= {key: (name, value) for key, value in _typed(name, values, complaints).items()}
+    config = _build(merged, complaints)
+    if complaints or config is None:
+        raise ConfigurationError("; ".join(complaints))
+    return config
+
+
+def check_layer(name: str, layer: Mapping[str, Any]) -> list[str]:
+    """Complaints about one layer of a run configuration by itself; empty when it is sound."""
+    complaints: list[str] = []
+    values = _typed(name, _flatten(name, layer, complaints), complaints)
+    _build({key: (name, value) for key, value in values.items()}, complaints)
+    return complaints
+
+
+def read_config_file(path: Path) -> Layer:
+    """Read a configuration file (.toml, .yaml, .yml or .json) as a layer.
+
+    Raises:
+        ConfigurationError: the file cannot be read, in one sentence.
+    """
+    try:
+        return f"--config {path}", read_file(path)
+    except DocumentError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def parse_set(text: str) -> dict[str, Any]:
+    """Read `key=value`, as `budget.evaluations=100`, into a layer with one dotted key.
+
+    The value is a TOML literal (`0.5`, `true`, `"text"`, `{ tournament = 1 }`); anything else is text as it stands.
+
+    Raises:
+        ConfigurationError: there is no `=`, or no key before it.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigurationError(f"--set {text[:80]}: write key=value, such as --set budget.evaluations=100")
+    return {key.strip(): _literal(value.strip())}
+
+
+def parse_sets(texts: Sequence[str]) -> Layer:
+    """Read all `--set` flags of a command as one layer; the last of equal keys counts.
+
+    Raises:
+        ConfigurationError: one of them is no `key=value`.
+    """
+    merged: dict[str, Any] = {}
+    for text in texts:
+        merged |= parse_set(text)
+    return "--set", merged
+
+
+def config_as_json(config: RunConfig) -> dict[str, Any]:
+    """Every key of a configuration, nested, for the run's record."""
+    return dataclasses.asdict(config)
+
+
+def config_from_json(record: Mapping[str, Any]) -> RunConfig:
+    """The configuration that `config_as_json` wrote.
+
+    Raises:
+        ConfigurationError: the record holds what this version does not know.
+    """
+    return read_config([("the run's record", record)])
+
+
+def known_keys() -> tuple[str, ...]:
+    """Every key of a run configuration, dotted."""
+    return tuple(_types())
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return dict(_leaves(RunConfig, ""))
+
+
+def _leaves(group: type, prefix: str) -> list[tuple[str, Any]]:
+    leaves: list[tuple[str, Any]] = []
+    for name, kind in typing.get_type_hints(group).items():
+        nested = dataclasses.is_dataclass(kind)
+        leaves += _leaves(typing.cast(type, kind), f"{prefix}{name}.") if nested else [(f"{prefix}{name}", kind)]
+    return leaves
+
+
+@cache
+def _groups() -> dict[str, type]:
+    hints = typing.get_type_hints(RunConfig)
+    return {name: kind for name, kind in hints.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+
+
+def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for word, value in values.items():
+        key = SHORT.get(prefix + word, prefix + word)
+        if key in _groups():
+            if isinstance(value, Mapping):
+                inner = _flatten(layer, value, complaints, f"{key}.")
+            else:
+                inner, keys = {}, ", ".join(name for name in _types() if name.startswith(f"{key}."))
+                complaints.append(f"{layer}: {key} is a table with the keys {keys}")
+        elif key in _types():
+            inner = {key: value}
+        elif key.startswith("selection."):
+            inner = {"selection": {**flat.get("selection", {}), key.removeprefix("selection."): value}}
+        else:
+            inner = {}
+            complaints.append(f"{layer}: {_unknown(key)}")
+        complaints += [f"{layer}: {name} is given twice" for name in inner if name in flat and name != "selection"]
+        flat |= inner
+    return flat
+
+
+def _unknown(key: str) -> str:
+    if key in _ABSENT:
+        return _ABSENT[key]
+    return f"unknown key {key!r}{hint(key, [*_types(), *SHORT])}"
+
+
+def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict[str, Any]:
+    typed = {}
+    for key, value in values.items():
+        kind = _types()[key]
+        may_be_none = NoneType in typing.get_args(kind)
+        if may_be_none and isinstance(value, str) and value.lower() == "none":
+            value = None
+        try:
+            typed[key] = TypeAdapter(kind, config=_STRICT).validate_python(value)
+        except ValidationError:
+            complaints.append(f"{layer}: {key} must be {_word(kind)}, not {_shown(value)}")
+    return typed
+
+
+def _word(kind: Any) -> str:
+    options = [option for option in typing.get_args(kind) if option is not NoneType]
+    if typing.get_origin(kind) is not None and NoneType in typing.get_args(kind):
+        return f"{_word(options[0])} or none"
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return words.get(kind, "a table of names and shares")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[str]) -> RunConfig | None:
+    parts: dict[str, Any] = {key: value for key, (_, value) in merged.items() if "." not in key}
+    for name, kind in _groups().items():
+        inner = {
+            key.removeprefix(f"{name}."): value for key, (_, value) in merged.items() if key.startswith(f"{name}.")
+        }
+        try:
+            parts[name] = kind(**inner)
+        except ConfigurationError as error:
+            complaints.append(f"{_origin(str(error), merged)}{error}")
+    try:
+        return RunConfig(**parts)
+    except ConfigurationError as error:
+        complaints.append(f"{_origin(str(error), merged)}{error}")
+        return None
+
+
+def _origin(message: str, merged: Mapping[str, tuple[str, Any]]) -> str:
+    named = [key for key in merged if message.startswith(key)]
+    return f"{merged[max(named, key=len)][0]}: " if named else ""
+
+
+def _literal(text: str) -> Any:
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return table["value"] if list(table) == ["value"] else text

@@ -1,0 +1,138 @@
+"""TOML, YAML and JSON documents, read from hostile bytes into plain values."""
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+MOST_BYTES = 256 * 1024
+_MOST_DEPTH = 32
+_MOST_VALUES = 50_000
+
+
+class DocumentError(Exception):
+    """A document that cannot be read; its text is one sentence that begins with the document's name."""
+
+
+def read_document(name: str, content: bytes) -> dict[str, Any]:
+    """Read a document by its name's suffix (.toml, .yaml, .yml or .json) into a dict with text keys.
+
+    Raises:
+        DocumentError: too large or too deep, no UTF-8, broken syntax (with its line), or no table at the top.
+    """
+    reader = _READERS.get(PurePosixPath(name).suffix)
+    if reader is None:
+        raise DocumentError(f"{name} is of no known kind: give it one of the suffixes {', '.join(_READERS)}")
+    if len(content) > MOST_BYTES:
+        raise DocumentError(f"{name} is larger than {MOST_BYTES // 1024} KB: it cannot be a configuration")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DocumentError(f"{name} is no UTF-8 text (line {line}): save it as UTF-8") from error
+    value = _parse(name, reader, text)
+    if value is None:
+        return {}
+    _check_size(name, value)
+    if not isinstance(value, Mapping):
+        raise DocumentError(f"{name} holds a {type(value).__name__} where keys and values are expected")
+    return {str(key): _text_keys(item) for key, item in value.items()}
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Read a document from a file.
+
+    Raises:
+        DocumentError: as `read_document`, or the file is missing, unreadable or no plain file.
+    """
+    try:
+        if not path.is_file():
+            raise DocumentError(f"{path} is no file: name a .toml, .yaml or .json file")
+        with path.open("rb") as file:
+            return read_document(str(path), file.read(MOST_BYTES + 1))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DocumentError(f"{path} cannot be read: {reason}") from error
+
+
+def _parse(name: str, reader: Callable[[str], Any], text: str) -> Any:
+    try:
+        return reader(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise DocumentError(f"{name} is broken{where}: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise DocumentError(f"{name} is nested too deeply: no more than {_MOST_DEPTH} levels") from error
+    # PyYAML lets its constructors' own errors through: `!!timestamp x` is an AttributeError, `!!int ""` an IndexError.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
+        raise DocumentError(f"{name} is broken: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _read_json(text: str) -> Any:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _read_yaml(text: str) -> Any:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_aliases(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_aliases(top: yaml.Node) -> None:
+    """Walk the tree as its aliases expand, so that a small text cannot become a large value."""
+    seen = 0
+    waiting = [(top, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        seen += 1
+        if seen > _MOST_VALUES:
+            raise ValueError(f"its aliases expand to more than {_MOST_VALUES} values")
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"it is nested more than {_MOST_DEPTH} levels deep, or an alias holds itself")
+        if isinstance(node, yaml.SequenceNode):
+            waiting += [(item, depth + 1) for item in node.value]
+        elif isinstance(node, yaml.MappingNode):
+            waiting += [(item, depth + 1) for pair in node.value for item in pair]
+
+
+def _check_size(name: str, top: Any) -> None:
+    seen = 0
+    waiting = [(top, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        if depth > _MOST_DEPTH or seen > _MOST_VALUES:
+            raise DocumentError(f"{name} is nested too deeply or holds too much: no configuration needs that")
+        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | set | tuple) else ()
+        waiting += [(item, depth + 1) for item in items]
+
+
+def _text_keys(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _text_keys(item) for key, item in value.items()}
+    return [_text_keys(item) for item in value] if isinstance(value, list) else value
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    ".toml": tomllib.loads,
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
+    ".json": _read_json,
+}

@@ -1,0 +1,157 @@
+"""A problem's folder, read once into memory: what it holds, what of it is left out, what is wrong with it."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+MOST_BYTES = 64 * 1024 * 1024
+MOST_FILES = 10_000
+_MOST_DEPTH = 32
+_LEFT_OUT = frozenset(
+    {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
+)
+_LEFT_OUT_ENDINGS = (".pyc", ".pyo", "~")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The files of a problem as they were when it was read.
+
+    Left out are hidden files and folders (`.git`, `.venv`, `.env`, caches), `__pycache__`, `node_modules`, virtual
+    environments, and what earlier runs left (`openevolve_output`, `evolve.db`).
+
+    Attributes:
+        files: content by path relative to the folder, sorted.
+        executable: paths whose owner may run them.
+    """
+
+    files: Mapping[str, bytes] = field(repr=False)
+    executable: frozenset[str] = frozenset()
+
+    def below(self, path: str) -> dict[str, bytes]:
+        """Files under a folder of this one, by their path relative to it."""
+        start = "" if path in {"", "."} else path.rstrip("/") + "/"
+        return {name.removeprefix(start): content for name, content in self.files.items() if name.startswith(start)}
+
+
+def read_folder(root: Path) -> tuple[Folder, list[str]]:
+    """Read a folder, with one sentence for everything in it that cannot be taken along.
+
+    Links to files inside the folder are taken as files; other links, and whatever is no plain file, are complaints.
+    """
+    complaints: list[str] = []
+    try:
+        top = root.resolve(strict=True)
+    except (OSError, RuntimeError):  # until Python 3.13 a loop of links is a RuntimeError
+        return Folder(files={}), [f"{root} does not exist or cannot be reached: name the folder of a problem"]
+    if not top.is_dir():
+        return Folder(files={}), [f"{root} is no folder: name the folder that holds problem.toml"]
+    files: dict[str, bytes] = {}
+    executable = set()
+    left = MOST_BYTES
+    for entry in _entries(top, complaints):
+        name = PurePosixPath(os.path.relpath(entry.path, top)).as_posix()
+        found = _content(entry, name, top, left, complaints)
+        if found is None:
+            continue
+        if len(files) >= MOST_FILES:
+            complaints.append(f"{root} holds more than {MOST_FILES} files: leave data that is not needed outside")
+            break
+        files[name], mode = found
+        left -= len(files[name])
+        executable |= {name} if mode & stat.S_IXUSR else set()
+    return Folder(files=dict(sorted(files.items())), executable=frozenset(executable)), complaints
+
+
+def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
+    waiting = [(str(top), 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            shown = _shown(os.path.relpath(folder, top))
+            complaints.append(f"the folder {shown} cannot be read ({error.strerror}): allow it, or move it away")
+            continue
+        if depth and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        for entry in entries:
+            if _left_out(entry.name):
+                continue
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry
+            elif depth < _MOST_DEPTH:
+                waiting.append((entry.path, depth + 1))
+            else:
+                complaints.append(
+                    f"{_shown(entry.name)} lies more than {_MOST_DEPTH} folders deep: flatten the problem"
+                )
+
+
+def _left_out(name: str) -> bool:
+    return name.startswith(".") or name in _LEFT_OUT or name.endswith(_LEFT_OUT_ENDINGS)
+
+
+def _content(
+    entry: os.DirEntry[str], name: str, top: Path, left: int, complaints: list[str]
+) -> tuple[bytes, int] | None:
+    """Content and mode of a file, or None with a complaint."""
+    complaint = _complain(entry, name, top)
+    if complaint:
+        complaints.append(complaint)
+        return None
+    try:
+        # Opened without blocking, and judged by what was opened: the file may have been swapped since it was listed.
+        descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                complaints.append(_odd(name))
+                return None
+            content = file.read(left + 1) if status.st_size <= left else None
+    except OSError as error:
+        complaints.append(f"{_shown(name)} cannot be read ({error.strerror}): allow it, or move it out of the problem")
+        return None
+    if content is None or len(content) > left:
+        complaints.append(
+            f"with {_shown(name)} the problem is larger than {MOST_BYTES >> 20} MB: keep large data out of its folder"
+        )
+        return None
+    return content, status.st_mode
+
+
+def _complain(entry: os.DirEntry[str], name: str, top: Path) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return f"the name {_shown(name)} is no UTF-8: rename the file"
+    if "\\" in name or any(ord(letter) < 32 for letter in name):
+        return f"the name {_shown(name)} holds a backslash or a control character: rename the file"
+    if entry.is_symlink():
+        return _complain_of_link(Path(entry.path), name, top)
+    return "" if entry.is_file(follow_symlinks=False) else _odd(name)
+
+
+def _complain_of_link(link: Path, name: str, top: Path) -> str:
+    try:
+        target = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return f"{_shown(name)} is a broken link: remove it, or put the file in its place"
+    if not target.is_relative_to(top):
+        return f"{_shown(name)} is a link out of the problem's folder: copy in what it points to"
+    if target.is_dir():
+        return f"{_shown(name)} is a link to a folder: put the folder itself in its place"
+    if any(_left_out(part) for part in target.relative_to(top).parts):
+        return f"{_shown(name)} is a link to a file that is left out of the problem: copy the file in its place"
+    return "" if target.is_file() else _odd(name)
+
+
+def _odd(name: str) -> str:
+    return f"{_shown(name)} is neither a file nor a folder: move it out of the problem"
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode() if name.isprintable() else ascii(name)

@@ -1,0 +1,100 @@
+"""A small working problem to begin with."""
+
+import re
+from pathlib import Path
+
+from service.errors import ConflictError, UsageError
+
+_PROBLEM = """\
+# A problem: a program to improve, and an evaluator that scores it. Check it with `evolve problem check .`
+schema = 1
+name = "{name}"
+description = "Find x and y in [-5, 5] where (x - 3)^2 + (y + 1)^2 is smallest."  # shown to the policy
+seeds = ["initial_program.py"]           # a file, or a folder for a program of several files
+# known_best = 0.0                       # best known score of the first objective
+# known_best_source = "where that is from"
+
+[evaluator]
+file = "evaluator.py"
+integrity = "separate"                   # the scorer never shares a process with the program
+entry = "solve"                          # the function of the program that is called
+# requirements = ["numpy>=2"]            # looked up by `evolve problem check`, never installed
+
+[limits]                                 # of one evaluation
+wall_seconds = 5.0
+memory_mb = 512
+
+[[objectives]]
+name = "loss"
+direction = "minimize"                   # or "maximize"
+low = 0.0                                # bounds are needed with several objectives
+high = 100.0
+target = 0.0001                          # a run ends here
+
+# [[measures]]                           # axes of a map of different solutions; complexity is built in
+# name = "complexity"
+
+[search]                                 # defaults of the run configuration
+islands = 2
+evaluations = 300
+"""
+
+_SEED = '''\
+"""A point in the plane. Only what stands between the two markers may change."""
+
+
+def solve():
+    # EVOLVE-BLOCK-START
+    x = 0.5
+    y = 1.5
+    # EVOLVE-BLOCK-END
+    return [x, y]
+'''
+
+_EVALUATOR = '''\
+"""Scores what the program's function returned; the program itself runs in a process of its own."""
+
+
+def score(outputs, program):
+    """`outputs` has one entry per call: {"value": ..., "seconds": ..., "error": null or a text}."""
+    output = outputs[0]
+    if output["error"]:
+        return {"error": output["error"]}
+    x, y = output["value"]
+    if not (-5 <= x <= 5 and -5 <= y <= 5):
+        return {"error": f"the point ({x}, {y}) lies outside of [-5, 5]"}
+    return {"loss": (x - 3) ** 2 + (y + 1) ** 2, "feedback": f"the point is ({x:.4f}, {y:.4f})"}
+'''
+
+
+def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
+    """Write a small problem that passes its check; returns the files written.
+
+    Args:
+        folder: a folder that is missing or empty.
+        name: the problem's name; empty: the folder's.
+
+    Raises:
+        ConflictError: the folder holds something, is a file, or cannot be written to.
+        UsageError: the name holds what no name can.
+    """
+    name = name or folder.resolve().name or "problem"
+    if not re.fullmatch(r"[\w][\w .-]{0,99}", name):
+        raise UsageError(
+            f"the name {name[:100]!r} should be up to 100 letters, digits, blanks, dots, hyphens or underscores"
+        )
+    texts = {
+        "problem.toml": _PROBLEM.format(name=name),
+        "initial_program.py": _SEED,
+        "evaluator.py": _EVALUATOR,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise ConflictError(f"{folder} is not empty: name a new folder")
+        for path, text in texts.items():
+            with (folder / path).open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise ConflictError(f"no problem can be begun in {folder}: {error.strerror}") from error
+    return tuple(folder / path for path in texts)

@@ -1,0 +1,229 @@
+"""Problems described by `problem.toml`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evolve.errors import ProblemError
+from evolve.problem import Direction, EvaluatorSpec, Integrity, Limits, Measure, Objective, Problem
+from evolve.program import Program
+from service.errors import InvalidProblemError
+from service.problems.configuration import check_layer
+from service.problems.documents import DocumentError, read_document
+from service.problems.folder import Folder
+from service.problems.nearest import hint
+from service.problems.reading import Reading
+from service.problems.sources import check_evaluator, language_of, read_seed, stages
+
+FILE = "problem.toml"
+_PLACE = "[search] of problem.toml"
+
+Value = TypeVar("Value")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+class _Evaluator(_Table):
+    file: str = "evaluator.py"
+    integrity: Literal["separate", "shared"] = "separate"
+    entry: str = ""
+    command: list[str] = []
+    python: str = ""
+    requirements: list[str] = []
+    preload: list[str] = []
+    repeats: int = 1
+    stage_thresholds: list[dict[str, float]] = []
+    holdout: bool = False
+
+
+class _Limits(_Table):
+    wall_seconds: float = 20.0
+    cpu_seconds: float = 20.0
+    memory_mb: int = 1024
+    processes: int = 32
+    disk_mb: int = 64
+    output_kb: int = 256
+    network: bool = False
+    gpu: bool = False
+
+
+class _Objective(_Table):
+    name: str = Field(min_length=1)
+    direction: Literal["maximize", "minimize"] = "maximize"
+    low: float | None = None
+    high: float | None = None
+    weight: float = 1.0
+    target: float | None = None
+
+
+class _Measure(_Table):
+    name: str = Field(min_length=1)
+    bins: int = Field(default=10, le=1000)
+    low: float | None = None
+    high: float | None = None
+
+
+class _Document(_Table):
+    schema_: Literal[1] = Field(alias="schema")
+    name: str = Field(min_length=1)
+    description: str = ""
+    language: str = ""
+    seeds: list[str] = Field(min_length=1)
+    main: str = ""
+    known_best: float | None = None
+    known_best_source: str = ""
+    evaluator: _Evaluator = _Evaluator()
+    limits: _Limits = _Limits()
+    objectives: list[_Objective] = []
+    measures: list[_Measure] = []
+    search: dict[str, Any] = {}
+
+
+def read_native(folder: Folder) -> Reading:
+    """Read a problem from its `problem.toml`.
+
+    Raises:
+        InvalidProblemError: with every complaint about the document, the seeds and the evaluator.
+    """
+    complaints: list[str] = []
+    document = _document(folder)
+    evaluator = _made(complaints, _evaluator, document.evaluator)
+    limits = _made(complaints, lambda table: Limits(**table.model_dump()), document.limits)
+    objectives = [_made(complaints, _objective, table) for table in document.objectives]
+    measures = [_made(complaints, lambda table: Measure(**table.model_dump()), table) for table in document.measures]
+    complaints += check_layer(_PLACE, document.search)
+    seeds = [read_seed(folder, path, complaints) for path in document.seeds]
+    _check_functions(folder, document.evaluator, complaints)
+    main = _main([seed for seed in seeds if seed], document, complaints)
+    if complaints or evaluator is None or limits is None:
+        raise InvalidProblemError(complaints)
+    programs = tuple(dict.fromkeys(seed for seed in seeds if seed))
+    try:
+        problem = Problem(
+            name=document.name,
+            description=document.description,
+            language=document.language or language_of(programs[0]),
+            seeds=programs,
+            evaluator=evaluator,
+            limits=limits,
+            objectives=tuple(objective for objective in objectives if objective),
+            measures=tuple(measure for measure in measures if measure),
+            known_best=document.known_best,
+            known_best_source=document.known_best_source,
+            main=main,
+        )
+    except ProblemError as error:
+        raise InvalidProblemError([f"{FILE}: {error}"]) from error
+    warnings = () if len(programs) == len(seeds) else (f"{FILE}: equal seeds count once",)
+    return Reading(problem=problem, search=document.search, warnings=warnings)
+
+
+def _document(folder: Folder) -> _Document:
+    try:
+        raw = read_document(FILE, folder.files[FILE])
+    except DocumentError as error:
+        raise InvalidProblemError([str(error)]) from error
+    try:
+        return _Document.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidProblemError([_sentence(dict(item)) for item in error.errors(include_url=False)]) from error
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    location: tuple[str | int, ...] = error["loc"]
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    if error["type"] == "extra_forbidden":
+        return f"{FILE}: unknown key {key!r}{hint(key, _known(location, key))}"
+    if error["type"] == "missing":
+        return f"{FILE}: {key} is missing: add {_EXAMPLES.get(str(location[-1]), str(location[-1]) + ' = ...')}"
+    if location == ("schema",):
+        return f"{FILE}: schema is {error['input']!r}, and this version reads schema = 1"
+    message = str(error["msg"]).removeprefix("Input ").removeprefix("should be ")
+    return f"{FILE}: {key} should be {message}, not {_shown(error['input'])}"
+
+
+_EXAMPLES = {"schema": "schema = 1", "seeds": 'seeds = ["initial_program.py"]', "name": 'name = "my-problem"'}
+_TABLES: dict[str, type[_Table]] = {
+    "evaluator": _Evaluator, "limits": _Limits, "objectives": _Objective, "measures": _Measure,
+}  # fmt: skip
+
+
+def _known(location: Sequence[str | int], key: str) -> list[str]:
+    """Keys of the same table, in the same spelling; at the top also those of the tables, for a key in a wrong place."""
+    table = _TABLES.get(str(location[0])) if len(location) > 1 else None
+    start = key.rpartition(".")[0]
+    if table is not None:
+        return [f"{start}.{name}" for name in table.model_fields]
+    top = [field.alias or name for name, field in _Document.model_fields.items()]
+    return top + [f"{name}.{inner}" for name in ("evaluator", "limits") for inner in _TABLES[name].model_fields]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _made(complaints: list[str], make: Callable[[Any], Value], table: _Table) -> Value | None:
+    try:
+        return make(table)
+    except ProblemError as error:
+        complaints.append(f"{FILE}: {error}")
+        return None
+
+
+def _evaluator(table: _Evaluator) -> EvaluatorSpec:
+    return EvaluatorSpec(
+        file=table.file,
+        integrity=Integrity(table.integrity),
+        entry=table.entry,
+        command=tuple(table.command),
+        python=table.python,
+        requirements=tuple(table.requirements),
+        preload=tuple(table.preload),
+        repeats=table.repeats,
+        stage_thresholds=tuple(table.stage_thresholds),
+        holdout=table.holdout,
+    )
+
+
+def _objective(table: _Objective) -> Objective:
+    return Objective(**{**table.model_dump(), "direction": Direction(table.direction)})
+
+
+def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -> None:
+    separate = table.integrity == "separate"
+    stage, thresholds = ("score_stage" if separate else "evaluate_stage"), len(table.stage_thresholds)
+    needed = {}
+    if separate:
+        needed["score"] = "write score(outputs, program), which returns a dict of scores"
+    if table.holdout:
+        needed["holdout"] = "write holdout(outputs, program), or set evaluator.holdout = false"
+    text = check_evaluator(folder, table.file, needed, complaints)
+    if not text:
+        return
+    if not separate and not stages(text, stage):
+        check_evaluator(folder, table.file, {"evaluate": "write evaluate(program_path)"}, complaints)
+    if thresholds > stages(text, stage):
+        complaints.append(
+            f"{FILE}: evaluator.stage_thresholds names {thresholds} stages, and {table.file} defines"
+            f" {stages(text, stage)}: write {stage}{stages(text, stage) + 1}(), or remove a threshold"
+        )
+
+
+def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) -> str:
+    """The file of a program of several that is called; a separate Python evaluator cannot do without."""
+    several = [seed for seed in seeds if not seed.single]
+    main = document.main
+    needed = document.evaluator.integrity == "separate" and bool(document.evaluator.entry)
+    if not main and several and needed:
+        main = "main.py"
+    complaints += [
+        f"{FILE}: main = {main!r} is no file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
+        " name the file that the evaluator calls"
+        for seed in several
+        if main and main not in dict(seed.files)
+    ]
+    return main if several else ""

@@ -1,0 +1,169 @@
+"""OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from evolve.errors import ProblemError
+from evolve.evaluation import COMBINED
+from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Problem
+from service.errors import InvalidProblemError
+from service.problems.configuration import check_layer
+from service.problems.documents import DocumentError, read_document
+from service.problems.folder import Folder
+from service.problems.openevolve_policy import read_policy
+from service.problems.openevolve_values import Values
+from service.problems.reading import Reading
+from service.problems.sources import check_evaluator, language_of, read_seed, stages
+
+EVALUATOR = "evaluator.py"
+_CONFIGS = ("config.yaml", "config.yml")
+_SEED = "initial_program"
+_BUILT_IN = {"complexity": "complexity", "diversity": "novelty"}
+# OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
+_CORES = 16
+_MEMORY_MB = 4096
+
+
+def recognises(folder: Folder) -> bool:
+    """Whether a folder looks like an OpenEvolve project."""
+    return bool(_seeds(folder)) or EVALUATOR in folder.files
+
+
+def read_openevolve(folder: Folder, name: str) -> Reading:
+    """Read an OpenEvolve project by its own defaults; keys that are not honoured become warnings.
+
+    Args:
+        folder: the project.
+        name: the problem's name.
+
+    Raises:
+        InvalidProblemError: with every complaint about the configuration, the program and the evaluator.
+    """
+    values = _values(folder)
+    path = _seed_path(folder, values)
+    seed = read_seed(folder, path, values.complaints) if path else None
+    source = check_evaluator(folder, EVALUATOR, {}, values.complaints)
+    if source and not stages(source, "evaluate_stage"):
+        check_evaluator(folder, EVALUATOR, {"evaluate": "write evaluate(program_path)"}, values.complaints)
+    evaluator = EvaluatorSpec(file=EVALUATOR, integrity=Integrity.SHARED, stage_thresholds=_thresholds(values, source))
+    limits, measures, policy, search = _limits(values), _measures(values), read_policy(values), _search(values)
+    values.complaints += check_layer(values.file, search)
+    if values.complaints or seed is None:
+        raise InvalidProblemError(values.complaints)
+    try:
+        problem = Problem(
+            name=name or "problem",
+            language=values.text("language") or language_of(seed),
+            seeds=(seed,),
+            evaluator=evaluator,
+            limits=limits,
+            measures=measures,
+        )
+    except ProblemError as error:
+        raise InvalidProblemError([f"{values.file}: {error}"]) from error
+    return Reading(problem=problem, search=search, policy=policy, warnings=tuple(values.warnings))
+
+
+def _values(folder: Folder) -> Values:
+    found = [name for name in _CONFIGS if name in folder.files]
+    if not found:
+        values = Values(_CONFIGS[0], {})
+        others = [name for name in folder.files if "/" not in name and name.endswith((".yaml", ".yml"))]
+        instead = f" ({others[0]} is not read: rename it)" if others else ""
+        values.warn(f"there is none, so OpenEvolve's defaults hold{instead}")
+        return values
+    try:
+        return Values(found[0], read_document(found[0], folder.files[found[0]]))
+    except DocumentError as error:
+        raise InvalidProblemError([str(error)]) from error
+
+
+def _seeds(folder: Folder) -> list[str]:
+    return [name for name in folder.files if "/" not in name and PurePosixPath(name).stem == _SEED]
+
+
+def _seed_path(folder: Folder, values: Values) -> str:
+    found = _seeds(folder)
+    wanted = f"{_SEED}{values.text('file_suffix', '.py')}"
+    if not found:
+        values.complaints.append(f"{wanted} is missing: put the program to start from beside {EVALUATOR}")
+        return ""
+    path = wanted if wanted in found else found[0]
+    if len(found) > 1:
+        values.warn(f"{path} is taken of {', '.join(found)}: file_suffix names another")
+    return path
+
+
+def _thresholds(values: Values, source: str) -> tuple[Mapping[str, float], ...]:
+    on = values.flag("evaluator.cascade_evaluation", True)
+    raw = values.any("evaluator.cascade_thresholds")
+    listed = [0.5, 0.75, 0.9] if raw is None else raw
+    if not isinstance(listed, list):
+        values.complain("evaluator.cascade_thresholds should be a list of numbers")
+        listed = []
+    read = [
+        values.as_number(f"evaluator.cascade_thresholds[{number}]", value, 0.0, float("-inf"))
+        for number, value in enumerate(listed, 1)
+    ]
+    if not on:
+        return ()
+    return tuple({COMBINED: threshold} for threshold in read[: stages(source, "evaluate_stage")])
+
+
+def _limits(values: Values) -> Limits:
+    seconds = values.number("evaluator.timeout", 300.0) or 300.0
+    return Limits(
+        wall_seconds=seconds,
+        cpu_seconds=seconds * _CORES,
+        memory_mb=values.whole("evaluator.memory_limit_mb", _MEMORY_MB, 1),
+        processes=256,
+        disk_mb=1024,
+        output_kb=1024,
+    )
+
+
+def _measures(values: Values) -> tuple[Measure, ...]:
+    names = values.any("database.feature_dimensions")
+    names = ["complexity", "diversity"] if names is None else names
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        values.complain("database.feature_dimensions should be a list of names, such as [complexity, diversity]")
+        return ()
+    bins = values.any("database.feature_bins")
+    table = bins if isinstance(bins, Mapping) else {}
+    common = 10 if isinstance(bins, Mapping) else values.whole("database.feature_bins", 10, 1)
+    measures = []
+    for name in dict.fromkeys(names):
+        count = values.as_number(f"database.feature_bins.{name}", table.get(name, common), common, 1)
+        measures.append(Measure(name=_BUILT_IN.get(name, name), bins=int(count)))
+    return tuple(measures)
+
+
+def _search(values: Values) -> dict[str, Any]:
+    """The run configuration that says what OpenEvolve's says, by OpenEvolve's defaults."""
+    if not values.given("max_iterations"):
+        values.warn("max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another")
+    islands = values.whole("database.num_islands", 5, 1)
+    kilobytes = values.number("prompt.max_artifact_bytes", 20 * 1024) / 1024
+    budget: dict[str, Any] = {"evaluations": values.whole("max_iterations", 10_000, 1) + 1}  # the seed is evaluated too
+    if values.given("early_stopping_patience"):
+        budget["patience"] = values.whole("early_stopping_patience", 1, 1)
+    search: dict[str, Any] = {
+        "islands": islands,
+        "migration_interval": values.whole("database.migration_interval", 50, 1),
+        "migration_rate": values.number("database.migration_rate", 0.1),
+        "archive": {"size": max(1, values.whole("database.population_size", 1000, 1) // islands)},
+        "inspirations": {
+            "top": values.whole("prompt.num_top_programs", 3),
+            "diverse": values.whole("prompt.num_diverse_programs", 2),
+        },
+        "prompt": {"feedback_kb": kilobytes if values.flag("prompt.include_artifacts", True) else 0.0},
+        "budget": budget,
+        "seed": values.whole("random_seed", values.whole("database.random_seed", 42)),
+    }
+    system = values.text("prompt.system_message") or values.text("llm.system_message")
+    if system and system != "system_message":  # OpenEvolve's name for its own template
+        search["prompt"]["system"] = system
+    if values.given("evaluator.parallel_evaluations"):
+        search["concurrency"] = {"evaluations": values.whole("evaluator.parallel_evaluations", 1, 1)}
+    return search

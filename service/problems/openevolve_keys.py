@@ -1,0 +1,108 @@
+"""The configuration keys of an OpenEvolve project: which are honoured, and a sentence for each that is not."""
+
+HONOURED = frozenset(
+    {
+        "max_iterations", "random_seed", "language", "file_suffix", "diff_based_evolution", "early_stopping_patience",
+        "llm.api_base", "llm.api_key", "llm.models", "llm.primary_model", "llm.primary_model_weight",
+        "llm.secondary_model", "llm.secondary_model_weight", "llm.temperature", "llm.top_p", "llm.max_tokens",
+        "llm.timeout", "llm.system_message",
+        "prompt.system_message", "prompt.num_top_programs", "prompt.num_diverse_programs", "prompt.include_artifacts",
+        "prompt.max_artifact_bytes",
+        "database.population_size", "database.num_islands", "database.feature_dimensions", "database.feature_bins",
+        "database.migration_interval", "database.migration_rate", "database.random_seed",
+        "evaluator.timeout", "evaluator.cascade_evaluation", "evaluator.cascade_thresholds",
+        "evaluator.parallel_evaluations", "evaluator.memory_limit_mb",
+    }
+)  # fmt: skip
+
+_STORED = "is not needed: every result is committed at once"
+_PLACE = "is not needed: runs are stored in the database that --db names"
+_RETRIES = "is not honoured: calls are repeated with a growing delay as the server asks"
+_SELECTION = (
+    "is not honoured: parents are drawn by the selection of the run configuration (--set selection.tournament=1)"
+)
+_PROMPTS = (
+    "is not honoured: prompts are made of built-in templates, or those in prompt.template_dir of the run configuration"
+)
+_DUPLICATES = "is not honoured: programs count as equal when their normalised syntax is"
+_LIMITS = "is not honoured: an evaluation is bounded by its time, its memory and its processes"
+_TRACE = "is not needed: `evolve export` writes every candidate with its lineage"
+_FEEDBACK = "is not honoured: programs are scored by the evaluator alone"
+_ARTIFACTS = "is not honoured: prompt.include_artifacts and prompt.max_artifact_bytes decide what a prompt shows"
+
+NOT_HONOURED = {
+    "checkpoint_interval": _STORED,
+    "log_level": "is not honoured: -v and -q of the command line decide",
+    "log_dir": "is not needed: messages go to the standard error stream",
+    "max_code_length": "is not honoured: the policy's max_tokens bounds an answer",
+    "convergence_threshold": "is not honoured: any better best counts as progress for the patience",
+    "early_stopping_metric": "is not honoured: patience looks at the fitness",
+    "enforce_evolve_blocks": "is not needed: EVOLVE-BLOCK markers are always enforced",
+    "diff_pattern": "is not honoured: edits are SEARCH/REPLACE blocks",
+    "max_tasks_per_child": "is not needed: every evaluation has processes of its own",
+    "llm.name": "is not honoured: name the model in llm.models",
+    "llm.weight": "is not honoured: give the weight in llm.models",
+    "llm.evaluator_models": _FEEDBACK,
+    "llm.evaluator_system_message": _FEEDBACK,
+    "llm.retries": _RETRIES,
+    "llm.retry_delay": _RETRIES,
+    "llm.random_seed": "is not honoured: every proposal has a seed of its own, derived from the run's",
+    "llm.reasoning_effort": "is not honoured: set it at the server",
+    "prompt.template_dir": _PROMPTS,
+    "prompt.use_template_stochasticity": _PROMPTS,
+    "prompt.template_variations": _PROMPTS,
+    "prompt.use_meta_prompting": _PROMPTS,
+    "prompt.meta_prompt_weight": _PROMPTS,
+    "prompt.evaluator_system_message": _FEEDBACK,
+    "prompt.artifact_security_filter": "is not honoured: feedback is shown as the evaluator gives it",
+    "prompt.suggest_simplification_after_chars": _PROMPTS,
+    "prompt.include_changes_under_chars": _PROMPTS,
+    "prompt.concise_implementation_max_lines": _PROMPTS,
+    "prompt.comprehensive_implementation_min_lines": _PROMPTS,
+    "prompt.code_length_threshold": _PROMPTS,
+    "database.db_path": _PLACE,
+    "database.in_memory": _PLACE,
+    "database.log_prompts": "is not needed: every prompt is stored",
+    "database.programs_as_changes_description": _PROMPTS,
+    "database.archive_size": "is not honoured: the archive of an island is its grid, or its share of population_size",
+    "database.elite_selection_ratio": _SELECTION,
+    "database.exploration_ratio": _SELECTION,
+    "database.exploitation_ratio": _SELECTION,
+    "database.diversity_metric": "is not honoured: the dimension diversity is the distance to a reference set",
+    "database.diversity_reference_size": "is not honoured: the reference set is frozen at the start of the run",
+    "database.embedding_model": _DUPLICATES,
+    "database.similarity_threshold": _DUPLICATES,
+    "database.novelty_llm": _DUPLICATES,
+    "database.cleanup_old_artifacts": _ARTIFACTS,
+    "database.artifact_retention_days": _ARTIFACTS,
+    "database.artifact_size_threshold": _ARTIFACTS,
+    "database.artifacts_base_path": _PLACE,
+    "database.max_snapshot_artifacts": _ARTIFACTS,
+    "evaluator.max_retries": "is not honoured: a program that fails would fail again; a lost evaluation is repeated",
+    "evaluator.cpu_limit": _LIMITS,
+    "evaluator.distributed": "is not honoured: workers are started beside the run",
+    "evaluator.use_llm_feedback": _FEEDBACK,
+    "evaluator.llm_feedback_weight": _FEEDBACK,
+    "evaluator.enable_artifacts": _ARTIFACTS,
+    "evaluator.max_artifact_storage": _ARTIFACTS,
+    "evolution_trace.enabled": _TRACE,
+    "evolution_trace.format": _TRACE,
+    "evolution_trace.include_code": _TRACE,
+    "evolution_trace.include_prompts": _TRACE,
+    "evolution_trace.output_path": _TRACE,
+    "evolution_trace.buffer_size": _TRACE,
+    "evolution_trace.compress": _TRACE,
+}
+
+# Keys of one entry of llm.models.
+MODEL_HONOURED = frozenset({"name", "weight", "api_base", "api_key", "temperature", "top_p", "max_tokens", "timeout"})
+MODEL_NOT_HONOURED = {
+    "system_message": "is not honoured: prompt.system_message is shown to every model",
+    "retries": _RETRIES,
+    "retry_delay": _RETRIES,
+    "random_seed": NOT_HONOURED["llm.random_seed"],
+    "reasoning_effort": NOT_HONOURED["llm.reasoning_effort"],
+}
+
+SECTIONS = frozenset(key.partition(".")[0] for key in (*HONOURED, *NOT_HONOURED) if "." in key)
+KNOWN = frozenset({*HONOURED, *NOT_HONOURED})

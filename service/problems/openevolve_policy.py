@@ -1,0 +1,118 @@
+"""The `llm` section of an OpenEvolve configuration as a policy, never with a key in it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from service.problems.nearest import hint
+from service.problems.openevolve_keys import MODEL_HONOURED, MODEL_NOT_HONOURED
+from service.problems.openevolve_values import Values
+
+_BASE_URL = "https://api.openai.com/v1"
+_KEY_NAME = "OPENAI_API_KEY"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NO_KEY = frozenset({"", "none", "empty"})
+
+
+def read_policy(values: Values) -> dict[str, Any] | None:
+    """The heaviest model of the `llm` section with the keys of a policy file, or None when no model is named.
+
+    A key given as `${NAME}` becomes `api_key_env = "NAME"`; a key written out is a complaint that never repeats it.
+    """
+    models = _models(values)
+    base_url = _address(values, "llm.api_base", values.any("llm.api_base"))
+    key_names = _key_names(values, models)
+    shared = {
+        "temperature": values.number("llm.temperature", 0.7),
+        "top_p": values.number("llm.top_p", 1.0),
+        "max_tokens": values.whole("llm.max_tokens", 4096, 1),
+        "timeout": values.number("llm.timeout", 60.0),
+    }
+    if not models:
+        if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", "temperature", "max_tokens")):
+            values.warn("llm names no model: add llm.primary_model, or name a policy with --policy")
+        return None
+    weighed = [(_own(values, place, model, "weight", 1.0), place, model) for place, model in models]
+    _, place, model = max(weighed, key=lambda item: item[0])
+    name = str(model["name"])
+    if len(models) > 1:
+        values.warn(
+            f"llm names {len(models)} models and {name!r} is taken: name several in a policy file (--policy FILE)"
+        )
+    return {
+        "name": name,
+        "kind": "openai",
+        "base_url": _address(values, f"{place}.api_base", model["api_base"]) if model.get("api_base") else base_url,
+        "model": name,
+        "api_key_env": key_names[place],
+        "temperature": _own(values, place, model, "temperature", shared["temperature"]),
+        "top_p": _own(values, place, model, "top_p", shared["top_p"]),
+        "max_tokens": int(_own(values, place, model, "max_tokens", shared["max_tokens"])),
+        "timeout_seconds": _own(values, place, model, "timeout", shared["timeout"]),
+        "edits": "diff" if values.flag("diff_based_evolution", True) else "rewrite",
+        "format": "single",
+    }
+
+
+def _models(values: Values) -> list[tuple[str, Mapping[str, Any]]]:
+    raw = values.any("llm.models") or []
+    if not isinstance(raw, list):
+        values.complain("llm.models should be a list of models, each with a name")
+        raw = []
+    models = [(f"llm.models[{number}]", model) for number, model in enumerate(raw, 1)]
+    for role in ("primary", "secondary"):
+        if values.given(f"llm.{role}_model") and not raw:
+            weight = values.number(f"llm.{role}_model_weight", 1.0 if role == "primary" else 0.0)
+            models.append((f"llm.{role}_model", {"name": values.text(f"llm.{role}_model"), "weight": weight}))
+    return [item for item in models if _check_model(values, *item)]
+
+
+def _key_names(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    shared = _key(values, "llm.api_key", values.any("llm.api_key"))
+    own = ((place, model.get("api_key")) for place, model in models)
+    return {place: shared if key is None else _key(values, f"{place}.api_key", key) for place, key in own}
+
+
+def _check_model(values: Values, place: str, model: Any) -> bool:
+    if not isinstance(model, Mapping) or not isinstance(model.get("name"), str) or not model["name"]:
+        values.complain(f"{place} needs a name: - name: MODEL")
+        return False
+    for key in model:
+        if key in MODEL_NOT_HONOURED:
+            values.warn(f"{place}.{key} {MODEL_NOT_HONOURED[key]}")
+        elif key not in MODEL_HONOURED:
+            values.warn(f"unknown key '{place}.{key}' is ignored{hint(key, MODEL_HONOURED | set(MODEL_NOT_HONOURED))}")
+    return True
+
+
+def _own(values: Values, place: str, model: Mapping[str, Any], key: str, default: float) -> float:
+    value = model.get(key)
+    return default if value is None else values.as_number(f"{place}.{key}", value, default, 0.0)
+
+
+def _key(values: Values, place: str, value: Any) -> str:
+    if value is None:
+        return _KEY_NAME
+    text = str(value).strip()
+    variable = _VARIABLE.fullmatch(text)
+    if variable:
+        return variable.group(1)
+    if text.lower() not in _NO_KEY:
+        values.complain(
+            f"{place} holds a key itself: export it as an environment variable, such as {_KEY_NAME}, and write"
+            f" api_key: ${{{_KEY_NAME}}}"
+        )
+    return ""
+
+
+def _address(values: Values, place: str, value: Any) -> str:
+    text = _BASE_URL if value is None else str(value).strip()
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
+    except ValueError:
+        sound = False
+    if not sound:
+        values.complain(f"{place} should be an address such as http://localhost:8000/v1, without a key in it")
+    return text
