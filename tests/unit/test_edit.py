@@ -1,3 +1,4 @@
+import contextlib
 import time
 
 import pytest
@@ -53,7 +54,7 @@ def test_text_problems_take_text_as_it_is() -> None:
     parent = Program.of({"prompt.md": "Be brief.\n"})
     text = "You are helpful. Answer so:\n```\nyes\n```\nor not.\n"
     assert rewrite(text, parent, "markdown").text == text
-    assert rewrite(f"```markdown\nThink first.\n```\n", parent, "markdown").text == "Think first.\n"
+    assert rewrite("```markdown\nThink first.\n```\n", parent, "markdown").text == "Think first.\n"
 
 
 @pytest.mark.parametrize("language", ["python", "cpp", "rust"])
@@ -98,12 +99,10 @@ def test_python_that_does_not_parse_is_refused_with_its_line() -> None:
     ["(" * 5000 + ")" * 5000, "-" * 100_000 + "1", "x = " + "[" * 150 + "]" * 150, "a" + ".a" * 20_000, "x = 1\x0c\0"],
 )
 def test_hostile_python_ends_in_a_program_or_a_reason(bomb: str) -> None:
-    try:
+    child = PARENT
+    with contextlib.suppress(AnswerError):
         child = rewrite(f"```\n{bomb}\n```")
-    except AnswerError as error:
-        assert str(error)
-    else:
-        assert child != PARENT
+    assert child == PARENT or bomb in child.text
 
 
 def test_an_invalid_escape_gives_no_warning() -> None:
@@ -177,8 +176,6 @@ def test_changes_outside_the_regions_are_undone_and_alone_refused() -> None:
 def test_a_long_answer_takes_linear_time() -> None:
     started = time.process_time()
     for unit in ("FILE: x      ", "`" * 7, "x = 1\n", "~~~\n", "``` a\n", "# "):
-        try:
+        with contextlib.suppress(AnswerError):
             rewrite(unit * (100_000 // len(unit)), FOLDER)
-        except AnswerError as error:
-            assert str(error)
     assert time.process_time() - started < 5.0

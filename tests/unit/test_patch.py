@@ -5,7 +5,10 @@ import pytest
 from evolve.errors import AnswerError
 from evolve.patch import MOST_BLOCKS, patch
 
-SOURCE = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        y = 2  \n        return y\n"
+SOURCE = (
+    "class A:\n    def f(self):\n        x = 1\n        return x\n\n"
+    "    def g(self):\n        y = 2  \n        return y\n"
+)
 
 
 def block(search: str, replacement: str) -> str:

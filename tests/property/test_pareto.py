@@ -1,0 +1,87 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evolve.pareto import crowding, front, hypervolume, hypervolume_sampled, ranks
+from evolve.scalarization import Floats
+
+
+def matrices(least: int = 1, most: int = 4, rows: int = 12) -> st.SearchStrategy[Floats]:
+    """Rewards on a small grid, so that ties and equal rows are common."""
+    return st.integers(least, most).flatmap(
+        lambda k: st.lists(st.lists(st.integers(0, 4), min_size=k, max_size=k), min_size=1, max_size=rows).map(
+            lambda values: np.array(values, dtype=np.float64)
+        )
+    )
+
+
+def dominates(a: Floats, b: Floats) -> bool:
+    return bool((a >= b).all() and (a > b).any())
+
+
+def unit_cubes(points: Floats) -> int:
+    """Volume above the origin, by counting the cubes of the grid that some point covers."""
+    cells = itertools.product(*(range(int(most)) for most in points.max(axis=0)))
+    return sum(1 for cell in cells if any(all(c < p for c, p in zip(cell, point, strict=True)) for point in points))
+
+
+@given(matrices())
+def test_a_front_is_an_antichain_that_dominates_the_rest(points: Floats) -> None:
+    mask = front(points)
+    inside, outside = points[mask], points[~mask]
+    assert not any(dominates(a, b) for a in inside for b in inside)
+    assert all(any(dominates(a, b) for a in inside) for b in outside)
+
+
+@given(matrices(), st.randoms(use_true_random=False))
+def test_the_front_does_not_depend_on_the_order(points: Floats, shuffler: object) -> None:
+    order = list(range(len(points)))
+    shuffler.shuffle(order)  # type: ignore[attr-defined]  # Hypothesis hands out random.Random
+    assert front(points[order]).tolist() == front(points)[order].tolist()
+
+
+@given(matrices())
+def test_each_rank_is_dominated_by_the_rank_before(points: Floats) -> None:
+    found = ranks(points)
+    assert (found == 0).tolist() == front(points).tolist()
+    for index, rank in enumerate(found):
+        dominators = [found[other] for other in range(len(points)) if dominates(points[other], points[index])]
+        assert rank == max(dominators, default=-1) + 1
+
+
+@given(matrices(2, 3))
+def test_the_ends_of_each_objective_are_never_crowded(points: Floats) -> None:
+    distances = crowding(points)
+    assert (distances >= 0).all()
+    for column in points.T:
+        if column.min() < column.max():
+            assert np.isinf(distances[column == column.min()]).any()
+            assert np.isinf(distances[column == column.max()]).any()
+
+
+@given(matrices(1, 3))
+def test_hypervolume_counts_the_cubes_that_are_covered(points: Floats) -> None:
+    assert hypervolume(points, np.zeros(points.shape[1])) == pytest.approx(unit_cubes(points))
+
+
+@given(matrices(1, 3), st.data())
+def test_hypervolume_is_monotone(points: Floats, data: st.DataObject) -> None:
+    zero = np.zeros(points.shape[1])
+    better = points.copy()
+    better[data.draw(st.integers(0, len(points) - 1))] += data.draw(st.integers(0, 3))
+    assert hypervolume(better, zero) >= hypervolume(points, zero) - 1e-9
+    assert hypervolume(points, zero) >= hypervolume(points[1:], zero) - 1e-9
+    assert hypervolume(points[front(points)], zero) == pytest.approx(hypervolume(points, zero))
+
+
+@given(matrices(4, 5, rows=4), st.integers(0, 2**32 - 1))
+def test_the_sampled_volume_lies_between_the_largest_box_and_the_box_around_all(points: Floats, seed: int) -> None:
+    estimate = hypervolume_sampled(points, np.zeros(points.shape[1]), np.random.default_rng(seed), 4000)
+    box = points.max(axis=0).prod() if (points > 0).all(axis=1).any() else 0.0
+    assert estimate <= box + 1e-9
+    exact = unit_cubes(points)
+    # Six standard deviations of the estimator, at their largest.
+    assert estimate == pytest.approx(exact, abs=6 * box * 0.5 / 4000**0.5 + 1e-9)
