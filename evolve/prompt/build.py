@@ -101,6 +101,10 @@ class _Space:
         self.used -= tokens
         return False
 
+    def close(self) -> None:
+        """Leave nothing for parts that matter less than one that had to be cut."""
+        self.left = min(0, self.left)
+
 
 def _answers(request: PromptRequest) -> int:
     return 1 if request.format == "single" else max(1, request.proposal.answers)
@@ -181,10 +185,12 @@ def _fit_feedback(request: PromptRequest, space: _Space) -> str:
     needed, left = space.count(part), max(0, space.left)
     if needed > left:
         shorter = int(len(part) * left / needed * 0.9) - (len(part) - len(text))
-        if shorter < _LEAST_FEEDBACK:
-            return ""
         part = fill(request.templates, "feedback", feedback=fenced(cut_middle(text, shorter)))
-    return part if space.take(part) else ""
+        part = part if shorter >= _LEAST_FEEDBACK and space.take(part) else ""
+        space.close()
+        return part
+    space.spend(part)
+    return part
 
 
 def _fit_failures(request: PromptRequest, space: _Space) -> str:
@@ -193,11 +199,14 @@ def _fit_failures(request: PromptRequest, space: _Space) -> str:
         for failure in request.proposal.failures[: request.config.failures]
     ]
     reasons = list(dict.fromkeys(reasons))
-    while reasons:
-        part = fill(request.templates, "failures", failures="\n".join(reasons))
+    for shown_reasons in range(len(reasons), 0, -1):
+        part = fill(request.templates, "failures", failures="\n".join(reasons[:shown_reasons]))
         if space.take(part):
+            if shown_reasons < len(reasons):
+                space.close()
             return part
-        reasons.pop()
+    if reasons:
+        space.close()
     return ""
 
 

@@ -93,9 +93,10 @@ class SyntaxPolicy:
             ]
             draft = mutate(source, same, rng)
             text = source.apply(draft) if draft is not None else source.text
-            if draft is None or text == source.text or (source.path, text) in seen or not source.sound(text):
+            key = (source.path, _plain(text))
+            if draft is None or key[1] == _plain(source.text) or key in seen or not source.sound(text):
                 continue
-            seen.add((source.path, text))
+            seen.add(key)
             return _Child(source.path, text, draft.account)
         return None
 
@@ -107,6 +108,11 @@ class SyntaxPolicy:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(program.id)
         return known
+
+
+def _plain(text: str) -> str:
+    """A text but for its line endings and the blank lines at its end, which make no other program."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
 
 
 def _written(child: _Child, *, alone: bool) -> str:

@@ -69,7 +69,8 @@ def numerals(text: str, language: str) -> tuple[Numeral, ...]:
 @cache
 def _tokens(language: str) -> re.Pattern[str]:
     comment = _COMMENTS.get(language, _UNKNOWN)
-    number = SPELLING.pattern.replace(r"|\.\d", r"|(?<![\w.)\]])\.\d")
+    # Behind a name and a point stands a field (`pair.0`), not a number.
+    number = r"(?<![\w)\]]\.)(?:" + SPELLING.pattern.replace(r"|\.\d", r"|(?<![\w.)\]])\.\d") + ")"
     pattern = (
         rf"(?P<comment>{comment})|(?P<string>{_STRINGS})|[^\W\d]\w*|(?P<number>{number})|(?P<bracket>[()\[\]{{}}])"
     )

@@ -134,8 +134,8 @@ def _replace_operator(
         old = match["operator"]
         if old is None:
             continue
-        kin = [row for row in _KIN if " ".join(old.split()) in row]
-        choices = [new for row in kin for new in row if new != old]
+        plain = " ".join(old.split())
+        choices = [new for row in _KIN if plain in row for new in row if new != plain]
         if choices:
             start, end = match.span("operator")
             return _one(source, Change(start, end, pick(choices, rng)), f"changed {place.kind}")

@@ -1,0 +1,228 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from evolve.configuration import PromptConfig
+from evolve.errors import ConfigurationError, PolicyRefused
+from evolve.evaluation import Evaluation, Outcome
+from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
+from evolve.program import Program
+from evolve.prompt import TEMPLATES, PromptRequest, build_prompt, check_templates
+from evolve.proposal import Individual, Prompt, Proposal
+
+SEED = Program.of({"p.py": "x = 1\n"})
+ACCURACY = Objective(name="accuracy", low=0, high=1, weight=3)
+SECONDS = Objective(name="seconds", direction=Direction.MINIMIZE, low=0, high=8, target=0.5)
+
+
+def problem(*objectives: Objective, seed: Program = SEED) -> Problem:
+    return Problem(
+        name="sums",
+        description="Add numbers.",
+        seeds=(seed,),
+        evaluator=EvaluatorSpec(entry="run"),
+        objectives=objectives,
+    )
+
+
+def individual(name: str, text: str = "x = 1\n", **values: object) -> Individual:
+    evaluation = replace(Evaluation(outcome=Outcome.OK, scores={"accuracy": 0.5, "seconds": 2.0}), **values)  # type: ignore[arg-type] # any field
+    return Individual(
+        candidate_id=name, program=Program.of({"p.py": text}), evaluation=evaluation, fitness=0.5, measures={}
+    )
+
+
+def proposal(
+    parent: Individual | None = None,
+    *,
+    inspirations: Sequence[Individual] = (),
+    failures: Sequence[Individual] = (),
+    weights: tuple[float, ...] = (),
+    answers: int = 3,
+) -> Proposal:
+    return Proposal(
+        id="prp_1",
+        number=1,
+        island=0,
+        operator="mutate",
+        parent=parent or individual("parent"),
+        inspirations=tuple(inspirations),
+        failures=tuple(failures),
+        weights=weights,
+        answers=answers,
+        limit=answers,
+    )
+
+
+def build(asked: PromptRequest) -> Prompt:
+    return build_prompt(asked, len)
+
+
+def request(asked: Proposal | None = None, of: Problem | None = None) -> PromptRequest:
+    return PromptRequest(problem=of or problem(ACCURACY, SECONDS), proposal=asked or proposal())
+
+
+def text_of(asked: PromptRequest) -> str:
+    return build(asked).messages[1].content
+
+
+def test_objectives_say_direction_bounds_weight_and_target() -> None:
+    text = text_of(request())
+    assert "- accuracy: more is better, from 0 to 1, weight 0.75\n" in text
+    assert "- seconds: less is better, from 0 to 8, weight 0.25, target 0.5\n" in text
+
+
+def test_scores_are_shown_in_their_own_units_and_between_their_bounds() -> None:
+    parent = individual("parent", scores={"accuracy": 0.5, "seconds": 2.0, "memory": 7.0}, cases={"a": 1.0, "b": 0.25})
+    text = text_of(request(proposal(parent)))
+    assert "- seconds: 2 (0.750 of the way" in text
+    assert "- also measured: memory 7\n" in text
+    assert "(1 is solved): b 0.25\n" in text
+
+
+def test_a_problem_without_objectives_shows_its_one_score() -> None:
+    text = text_of(request(of=problem()))
+    assert "- combined_score: 0.5\n" in text
+    assert "Write 3 genuinely different programs" in text
+    assert "weights" not in text
+
+
+def test_the_order_is_shared_inspirations_failures_parent_feedback_request() -> None:
+    parent = individual("parent", "parent = 1\n", feedback="slow on case 4")
+    failed = individual("failed", outcome=Outcome.TIMEOUT, reason="took more than 20 s")
+    asked = proposal(parent, inspirations=[individual("other", "other = 1\n")], failures=[failed], weights=(0.2, 0.6))
+    text = text_of(request(asked))
+    marks = [
+        "Add numbers.", "</answer_3>", "other = 1", "- timeout: took more than 20 s", "parent = 1", "slow on case 4",
+        "seconds 0.75, accuracy 0.25", "Write 3 genuinely different programs",
+    ]  # fmt: skip
+    assert [text.index(mark) for mark in marks] == sorted(text.index(mark) for mark in marks)
+    assert build(request(asked)).shown == ("parent", "other")
+
+
+def test_the_form_of_the_reply_follows_format_edits_and_files() -> None:
+    several = problem(ACCURACY, SECONDS, seed=Program.of({"a.py": "x = 1\n", "b.py": "y = 1\n"}))
+    assert "<route_3>\n```python\n(a whole program)\n```\n</route_3>" in text_of(
+        replace(request(), format="tags:route")
+    )
+    assert "```\n(a whole program)\n```\n---\n```\n(a whole" in text_of(replace(request(), format="fences"))
+    assert "<answer_1>\n(edits)\n</answer_1>" in text_of(replace(request(), edits="diff"))
+    assert "<<<<<<< SEARCH\n    step = 0.5\n=======\n" in text_of(replace(request(), edits="diff"))
+    assert "FILE: path\n```" in text_of(request(of=several))
+    assert "```\n---\nFILE: path\n```" in text_of(replace(request(of=several), format="fences"))
+
+
+def test_a_single_format_asks_for_one_answer() -> None:
+    text = text_of(replace(request(), format="single"))
+    assert "Write one program that scores better than the parent" in text
+    assert "give one answer in exactly this form" in text
+
+
+def test_regions_are_explained_where_there_are_some() -> None:
+    bounded = Program.of({"p.py": "# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\n"})
+    assert "Only what stands between the lines marked" in text_of(request(of=problem(ACCURACY, SECONDS, seed=bounded)))
+    assert "EVOLVE-BLOCK" not in text_of(request())
+
+
+def test_several_files_stand_under_their_headings() -> None:
+    parent = replace(individual("parent"), program=Program.of({"a.py": "x = 1\n", "lib/b.py": "y = '```'\n"}))
+    text = text_of(request(proposal(parent)))
+    assert "FILE: a.py\n```python\nx = 1\n```\nFILE: lib/b.py\n````python\ny = '```'\n````\n" in text
+
+
+def test_inspirations_go_first_then_failures_then_feedback_and_never_the_parent() -> None:
+    parent = individual("parent", "parent = 1\n" * 50, feedback="f" * 1500)
+    failures = [individual(f"failed{n}", outcome=Outcome.ERROR, reason=f"reason {n} {'r' * 300}") for n in range(3)]
+    inspirations = [individual(f"other{n}", f"other{n} = 1\n" * 40) for n in range(4)]
+    asked = request(proposal(parent, inspirations=inspirations, failures=failures))
+    full = build(replace(asked, context_tokens=10**6)).tokens
+    seen = []
+    for context in range(full, 0, -100):
+        try:
+            prompt = build(replace(asked, context_tokens=context, reply_tokens=0))
+        except PolicyRefused:
+            break
+        text = prompt.messages[1].content
+        assert "parent = 1\n" * 50 in text
+        seen.append((text.count("f" * 1500), text.count("- error: reason"), len(prompt.shown) - 1))
+    assert seen[0] == (1, 3, 4)
+    assert seen[-1] == (0, 0, 0)
+    for feedback, reasons, others in seen:
+        assert reasons == 3 or others == 0
+        assert feedback == 1 or reasons == 0
+    assert {others for _, _, others in seen} == {0, 1, 2, 3, 4}
+    assert {reasons for _, reasons, _ in seen} == {0, 1, 2, 3}
+
+
+def test_a_parent_that_does_not_fit_is_refused_with_a_sentence() -> None:
+    parent = individual("cnd_7", "x = 1\n" * 5000)
+    with pytest.raises(PolicyRefused, match=r"^The parent program cnd_7 does not fit the policy's context: .*\.$"):
+        build(request(proposal(parent)))
+
+
+def test_feedback_is_cut_in_its_middle_to_the_configured_size() -> None:
+    parent = individual("parent", feedback="begin" + "x" * 5000 + "end")
+    text = text_of(replace(request(proposal(parent)), config=PromptConfig(feedback_kb=1.0)))
+    assert "begin" in text
+    assert "end\n```" in text
+    assert "[... 3984 characters left out ...]" in text
+    assert "begin" not in text_of(replace(request(proposal(parent)), config=PromptConfig(feedback_kb=0)))
+
+
+def test_no_more_failures_are_shown_than_configured_and_none_twice() -> None:
+    failures = [individual(f"f{n}", outcome=Outcome.ERROR, reason=f"reason {n // 2}") for n in range(6)]
+    asked = replace(request(proposal(failures=failures)), config=PromptConfig(failures=4))
+    assert [line for line in text_of(asked).split("\n") if line.startswith("- error")] == [
+        "- error: reason 0", "- error: reason 1",
+    ]  # fmt: skip
+
+
+def test_each_part_is_counted_a_few_times_at_most() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text) // 4
+
+    others = [individual(f"other{n}", "y = 2\n" * 100) for n in range(4)]
+    build_prompt(request(proposal(inspirations=others)), count)
+    assert len(counted) <= 4 + len(others) + 2
+
+
+def test_templates_and_the_system_message_are_the_users_where_given() -> None:
+    asked = replace(
+        request(),
+        config=PromptConfig(system="You pack circles."),
+        templates={"request_vector": "Now $count of them, for $$5 and $names.", "system": "unused"},
+    )
+    prompt = build(asked)
+    assert prompt.messages[0].content == "You pack circles."
+    assert prompt.messages[1].content.endswith("Now 3 of them, for $5 and accuracy, seconds.")
+    assert build(replace(request(), templates={"system": "Mine."})).messages[0].content == "Mine."
+
+
+def test_placeholders_in_programs_are_not_filled() -> None:
+    assert "price = '$scores $$ ${x}'" in text_of(
+        request(proposal(individual("parent", "price = '$scores $$ ${x}'\n")))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("parents", "x", "no template called 'parents': did you mean parent?"),
+        ("parent", "$program $scores $scor", "unknown placeholder $scor: did you mean scores?"),
+        ("parent", "$program", "lacks the placeholder $scores"),
+        ("request_one", "$count", "unknown placeholder $count: it takes none"),
+        ("request_scalar", "$count for 5$", "holds a $ that starts no placeholder"),
+    ],
+)
+def test_templates_that_cannot_work_are_refused_by_name(name: str, text: str, complaint: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        check_templates({name: text})
+    assert complaint in str(raised.value)
+
+
+def test_the_built_in_templates_pass_their_own_check() -> None:
+    check_templates({name: template.text for name, template in TEMPLATES.items()})
