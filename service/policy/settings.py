@@ -139,12 +139,13 @@ def load_policies(
     changes = {"model": model, "answers": answers, "samples": samples}
     changes = {key: value for key, value in changes.items() if value is not None}
     if source == "syntax":
-        return [_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
+        return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
     if source.lower().startswith(("http://", "https://")):
-        return [_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
+        return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
     tables = _tables(Path(source))
     policies = [
-        _policy({**table, **changes}, f"policy {number} of {source}") for number, table in enumerate(tables, start=1)
+        read_policy({**table, **changes}, f"policy {number} of {source}")
+        for number, table in enumerate(tables, start=1)
     ]
     _refuse_repeats(policies, source)
     return policies
@@ -173,7 +174,12 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     return tables
 
 
-def _policy(values: Mapping[str, Any], place: str) -> PolicySettings:
+def read_policy(values: Mapping[str, Any], place: str) -> PolicySettings:
+    """Read one policy of a table that stands in `place`, such as a problem's own or a run's record.
+
+    Raises:
+        UsageError: a key or a value is off; the text names it and the place.
+    """
     try:
         return PolicySettings.model_validate(dict(values))
     except ValidationError as error:
