@@ -1,0 +1,279 @@
+"""The commands and their words; what a command does is imported when it is called."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evolve import __version__
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from service.cli.terminal import Terminal
+    from service.ports import RunReader
+
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+app = typer.Typer(
+    name="evolve",
+    help="Evolutionary search over programs: give a problem, get a better program.",
+    epilog="Start with: evolve problem init my_problem, then evolve run my_problem. Every command has -h.",
+    context_settings=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+problem_app = typer.Typer(help="Check a problem folder, or make one.", context_settings=HELP, no_args_is_help=True)
+db_app = typer.Typer(help="Look after the database.", context_settings=HELP, no_args_is_help=True)
+app.add_typer(problem_app, name="problem", rich_help_panel="Search")
+app.add_typer(db_app, name="db", rich_help_panel="Installation")
+
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+CandidateId = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning.")]
+ProblemPath = Annotated[
+    Path, typer.Argument(metavar="PROBLEM", help="Folder with problem.toml, or an OpenEvolve project as it is.")
+]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here; - is stdout.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"evolve {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    ctx: typer.Context,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Results and errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Log events to stderr.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
+    version: Annotated[  # noqa: ARG001 - its callback has answered before this is called
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Evolutionary search over programs: give a problem, get a better program."""
+    from service.cli.terminal import Terminal
+
+    ctx.obj = Terminal(verbosity=1 if verbose else -1 if quiet else 0, color=not no_color)
+    if verbose:
+        from service.telemetry import configure_logging
+
+        configure_logging(1, color=not no_color)
+
+
+def _terminal(ctx: typer.Context, as_json: bool) -> "Terminal":
+    from service.cli.terminal import Terminal
+
+    assert isinstance(ctx.obj, Terminal)
+    return replace(ctx.obj, as_json=as_json)
+
+
+def _reading(db: str | None) -> "AbstractContextManager[RunReader]":
+    from service.bootstrap import open_reader
+    from service.config import load_settings
+
+    return open_reader(load_settings(), db)
+
+
+@app.command(epilog="Example: evolve run examples/circle_packing --evaluations 400 --seed 1", rich_help_panel="Search")
+def run(
+    ctx: typer.Context,
+    problem: Annotated[
+        Path | None, typer.Argument(metavar="PROBLEM", help="Problem folder; none with --resume.")
+    ] = None,
+    *,
+    evaluations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="syntax|URL|FILE", help="Who writes: built-in, a server, or a policy file.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
+    answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")] = None,
+    islands: Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")] = None,
+    db: Db = None,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Run configuration, TOML.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")] = None,
+    require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
+    require_isolation: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")
+    ] = None,
+    allow_unsandboxed: Annotated[
+        bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Search for better programs until the budget ends."""
+    from service.cli.run import Wish, run_search
+
+    wish = Wish(
+        problem=problem,
+        policy=policy,
+        model=model,
+        resume=resume,
+        config=config,
+        settings=tuple(set_ or ()),
+        flags={
+            "budget.evaluations": evaluations,
+            "answers": answers,
+            "samples": samples,
+            "islands": islands,
+            "seed": seed,
+            "concurrency.evaluations": workers,
+        },
+        deterministic=deterministic,
+        db=db,
+        require_target=require_target,
+        require_isolation="none" if allow_unsandboxed else require_isolation,
+    )
+    raise typer.Exit(run_search(_terminal(ctx, json), wish))
+
+
+@app.command(epilog="Example: evolve runs --limit 5", rich_help_panel="Results")
+def runs(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many at most.")] = 20,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """List runs, newest first."""
+    from service.cli.listing import list_runs
+
+    with _reading(db) as reader:
+        list_runs(_terminal(ctx, json), reader, limit)
+
+
+@app.command(epilog="Example: evolve show last, or: evolve show cnd_1a2b3c4d --source", rich_help_panel="Results")
+def show(
+    ctx: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, or: last.")],
+    source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show a run or a candidate."""
+    from service.cli.show import show_anything
+
+    with _reading(db) as reader:
+        show_anything(_terminal(ctx, json), reader, id_, source=source, prompt=prompt)
+
+
+@app.command(epilog="Example: evolve best last --weights accuracy=1,speed=2 -o best.py", rich_help_panel="Results")
+def best(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    weights: Annotated[
+        str | None, typer.Option(metavar="NAME=W,...", help="Best under these weights of the objectives.")
+    ] = None,
+    output: Output = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show the best candidate of a run, by fitness or under given weights."""
+    from service.cli.best import show_best
+
+    with _reading(db) as reader:
+        show_best(_terminal(ctx, json), reader, run_id, weights=weights, output=output)
+
+
+@app.command(epilog="Example: evolve programs last --all", rich_help_panel="Results")
+def programs(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many at most.")] = 20,
+    all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """List the candidates of a run, best first."""
+    from service.cli.listing import list_programs
+
+    with _reading(db) as reader:
+        list_programs(_terminal(ctx, json), reader, run_id, None if all_ else limit)
+
+
+@app.command(epilog="Example: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
+def lineage(ctx: typer.Context, candidate_id: CandidateId, db: Db = None, json: Json = False) -> None:
+    """Show how a candidate came about, step by step from its seed."""
+    from service.cli.lineage import show_lineage
+
+    with _reading(db) as reader:
+        show_lineage(_terminal(ctx, json), reader, candidate_id)
+
+
+@app.command(epilog="Example: evolve diff cnd_1a2b3c4d (against its parent)", rich_help_panel="Results")
+def diff(
+    ctx: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="A", help="Candidate; alone, it is compared with its parent.")],
+    second: Annotated[str | None, typer.Argument(metavar="B", help="Candidate.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show what changed from one candidate to another."""
+    from service.cli.diff import show_diff
+
+    with _reading(db) as reader:
+        show_diff(_terminal(ctx, json), reader, first, second)
+
+
+@app.command(epilog="Example: evolve export last -o run.jsonl", rich_help_panel="Results")
+def export(
+    ctx: typer.Context, run_id: RunId = "last", output: Output = None, db: Db = None, json: Json = False
+) -> None:
+    """Write every candidate of a run as JSON Lines."""
+    from service.cli.export import export_run
+
+    with _reading(db) as reader:
+        export_run(_terminal(ctx, json), reader, run_id, output)
+
+
+@problem_app.command(epilog="Example: evolve problem check examples/circle_packing")
+def check(ctx: typer.Context, problem: ProblemPath, json: Json = False) -> None:
+    """Load a problem, run its seed once in the sandbox, and explain every complaint."""
+    from service.cli.problem import check
+
+    raise typer.Exit(check(_terminal(ctx, json), problem))
+
+
+@problem_app.command(epilog="Example: evolve problem init my_problem")
+def init(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make; it must be empty or absent.")],
+    json: Json = False,
+) -> None:
+    """Make a small problem that runs, to start from."""
+    from service.cli.problem import init
+
+    init(_terminal(ctx, json), folder)
+
+
+@app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")
+def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
+    """Say what this machine offers: sandbox, database, interpreter, settings."""
+    from service.cli.doctor import examine
+
+    raise typer.Exit(examine(_terminal(ctx, json), db))
+
+
+@db_app.command(epilog="Example: evolve db upgrade --db sqlite:///evolve.db")
+def upgrade(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
+    """Bring the database to this version's schema."""
+    from service.cli.database import upgrade
+
+    upgrade(_terminal(ctx, json), db)
+
+
+@db_app.command("check", epilog="Example: evolve db check")
+def db_check(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
+    """Say whether the database is there and of this version; exit 1 when it is not."""
+    from service.cli.database import check
+
+    raise typer.Exit(check(_terminal(ctx, json), db))

@@ -1,0 +1,125 @@
+"""How a candidate came about: the line of first parents from its seed, a step at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.cli import figures
+from service.cli.diff import tally
+from service.cli.records import candidate_json
+from service.cli.terminal import Terminal, plain
+from service.ports import CandidateRecord, RunReader
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One generation.
+
+    Attributes:
+        delta: change of fitness from the step before; None for the seed, and where one of the two has none.
+        added, removed: lines changed from the step before; None where one of the two has no program.
+        record: highest fitness on the line so far.
+    """
+
+    candidate: CandidateRecord
+    delta: float | None = None
+    added: int | None = None
+    removed: int | None = None
+    record: bool = False
+
+
+def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> None:
+    """Print the line from the seed to a candidate."""
+    line = list(reversed(reader.ancestors(reader.candidate(candidate_id).id)))
+    steps = list(walk(reader, line))
+    if terminal.as_json:
+        terminal.emit(
+            {"candidate_id": line[-1].id, "run_id": line[-1].run_id, "steps": [_json(step) for step in steps]}
+        )
+        return
+    terminal.show(lineage_table(steps))
+    others = sum(edge.role != "parent" for candidate in line for edge in candidate.parents)
+    terminal.note(_closing(steps, others), style="dim")
+
+
+def walk(reader: RunReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
+    """The steps of a line that starts at the seed."""
+    highest: float | None = None
+    before: CandidateRecord | None = None
+    for candidate in line:
+        record = candidate.fitness is not None and (highest is None or candidate.fitness > highest)
+        highest = candidate.fitness if record else highest
+        if before is None:
+            yield Step(candidate=candidate, record=record)
+        else:
+            added, removed = _changed(reader, before, candidate)
+            delta = None if candidate.fitness is None or before.fitness is None else candidate.fitness - before.fitness
+            yield Step(candidate=candidate, delta=delta, added=added, removed=removed, record=record)
+        before = candidate
+
+
+def _changed(reader: RunReader, before: CandidateRecord, after: CandidateRecord) -> tuple[int | None, int | None]:
+    if before.program_id is None or after.program_id is None:  # rejected before it became a program
+        return None, None
+    return tally(reader.program(before.id), reader.program(after.id))
+
+
+def lineage_table(steps: Sequence[Step]) -> "Table":
+    """A row a step, on a stem from the seed down."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    table.add_column("candidate", no_wrap=True)
+    table.add_column("fitness", justify="right", no_wrap=True)
+    table.add_column("change", justify="right", no_wrap=True)
+    table.add_column("lines", justify="right", no_wrap=True)
+    table.add_column("how", overflow="ellipsis", no_wrap=True)
+    for index, step in enumerate(steps):
+        table.add_row(*_row(step, last=index == len(steps) - 1))
+    return table
+
+
+def _row(step: Step, *, last: bool) -> tuple["Text", ...]:
+    from rich.text import Text
+
+    candidate = step.candidate
+    first = candidate.number == 0
+    change = "green" if (step.delta or 0) > 0 else "red" if (step.delta or 0) < 0 else "dim"
+    lines = (
+        Text("") if step.added is None else Text.assemble((f"+{step.added}", "green"), " ", (f"−{step.removed}", "red"))
+    )
+    return (
+        Text("●" if first or step.record else "○", style="bold green" if last else "green" if step.record else "dim"),
+        Text(figures.short(candidate.id), style="bold" if last else ""),
+        Text(figures.exact(candidate.fitness)),
+        Text(figures.signed(step.delta), style=change),
+        lines,
+        Text(_how(candidate)),
+    )
+
+
+def _how(candidate: CandidateRecord) -> str:
+    if candidate.number == 0:
+        return "seed"
+    others = [figures.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
+    crossed = f" with {', '.join(others)}" if others else ""
+    return plain(f"{candidate.operator}{crossed} #{candidate.number} by {candidate.policy}")
+
+
+def _closing(steps: Sequence[Step], others: int) -> str:
+    last, first = steps[-1].candidate, steps[0].candidate
+    inspired = f", {figures.plural(others, 'further program')} shown on the way" if others else ""
+    gained = ""
+    if last.fitness is not None and first.fitness is not None:
+        gained = f", {figures.signed(last.fitness - first.fitness)} from the seed"
+    further = f"; next: evolve diff {figures.short(last.id)}" if steps[-1].added is not None else ""
+    return f"{figures.plural(len(steps) - 1, 'step')}{gained}{inspired}{further}"
+
+
+def _json(step: Step) -> dict[str, object]:
+    return {**candidate_json(step.candidate), "delta": step.delta, "added": step.added, "removed": step.removed}

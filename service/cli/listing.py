@@ -1,0 +1,96 @@
+"""Tables: runs, and candidates of a run."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from service.cli import figures
+from service.cli.records import candidate_json, every_candidate, find_run, run_json
+from service.cli.terminal import Terminal, plain
+from service.ports import CandidateRecord, RunReader, RunRecord
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+STATE_STYLES = {"running": "cyan", "succeeded": "green", "failed": "red", "cancelled": "yellow", "paused": "yellow"}
+OUTCOME_STYLES = {"ok": "green", "duplicate": "dim", "rejected": "dim", "pending": "cyan", "evaluating": "cyan"}
+
+
+def list_runs(terminal: Terminal, reader: RunReader, limit: int) -> None:
+    """Print runs, newest first."""
+    runs = reader.runs(limit=limit)
+    if terminal.as_json:
+        for run in runs:
+            terminal.emit(run_json(run))
+    elif runs:
+        terminal.show(runs_table(runs))
+    else:
+        terminal.note("there is no run yet: evolve run PROBLEM starts one")
+
+
+def runs_table(runs: Sequence[RunRecord]) -> "Table":
+    """One row a run."""
+    table = plain_table("run", "problem", "state", "best>", "evaluated>", "valid>", "created")
+    for run in runs:
+        table.add_row(
+            figures.short(run.id),
+            plain(run.problem_name),
+            run.state,
+            figures.number(run.best_fitness),
+            figures.count(run.counters.evaluations),
+            figures.count(run.counters.valid),
+            f"{run.created_at.astimezone():%m-%d %H:%M}",
+        )
+    return table
+
+
+def list_programs(terminal: Terminal, reader: RunReader, run_id: str, limit: int | None) -> None:
+    """Print candidates: the best first up to a limit, or without one all of them in order of age."""
+    run = find_run(reader, run_id)
+    candidates = every_candidate(reader, run.id) if limit is None else reader.best(run.id, limit)
+    if terminal.as_json:
+        for candidate in candidates:
+            terminal.emit(candidate_json(candidate))
+        return
+    rows = list(candidates)
+    if not rows:
+        terminal.note(f"{run.id} has no evaluated candidate yet; --all lists every candidate")
+        return
+    terminal.show(programs_table(rows))
+    if limit is not None and len(rows) == limit:
+        terminal.note(f"the best {limit} by fitness; --limit N for more, --all for every candidate", style="dim")
+
+
+def programs_table(candidates: Iterable[CandidateRecord]) -> "Table":
+    """One row a candidate."""
+    from rich.text import Text
+
+    table = plain_table("candidate", "fitness>", "outcome", "proposal>", "operator", "policy", "parent")
+    for candidate in candidates:
+        parent = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
+        word = outcome_word(candidate)
+        table.add_row(
+            figures.short(candidate.id),
+            figures.number(candidate.fitness),
+            Text(word, style=OUTCOME_STYLES.get(word, "red")),
+            "seed" if candidate.number == 0 else f"{candidate.number}.{candidate.position}",
+            candidate.operator if candidate.number else "",
+            plain(candidate.policy),
+            figures.short(parent) if parent else "",
+        )
+    return table
+
+
+def outcome_word(candidate: CandidateRecord) -> str:
+    """What became of a candidate, in one word."""
+    return candidate.outcome if candidate.outcome and candidate.status == "evaluated" else candidate.status
+
+
+def plain_table(*headings: str) -> "Table":
+    """A table without lines; a heading that ends in `>` is aligned right, and never cut."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        numeric = heading.endswith(">")
+        table.add_column(heading.rstrip(">"), justify="right" if numeric else "left", no_wrap=True, overflow="ellipsis")
+    return table

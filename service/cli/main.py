@@ -1,0 +1,153 @@
+"""The entry of the command line, and the one place where errors become exit codes.
+
+0 ok            3 not found    6 service or policy unreachable
+1 failed        4 refused      7 target not reached
+2 usage         5 conflict     8 problem invalid              130 interrupted
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from evolve.errors import (
+    ConfigurationError,
+    EvolveError,
+    PolicyDenied,
+    PolicyRefused,
+    PolicyUnavailable,
+    ProblemError,
+)
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    NotFoundError,
+    RefusedError,
+    ServiceError,
+    StorageError,
+    UnreachableError,
+    UsageError,
+)
+
+OK, FAILED, USAGE, NOT_FOUND, REFUSED, CONFLICT, UNREACHABLE, TARGET_MISSED, INVALID = range(9)
+INTERRUPTED = 130
+
+# The first class that an error belongs to decides.
+OUTCOMES: tuple[tuple[type[BaseException], int, str], ...] = (
+    (UsageError, USAGE, "usage"),
+    (ConfigurationError, USAGE, "usage"),
+    (NotFoundError, NOT_FOUND, "not_found"),
+    (ConflictError, CONFLICT, "conflict"),
+    (RefusedError, REFUSED, "refused"),
+    (InvalidProblemError, INVALID, "problem_invalid"),
+    (ProblemError, INVALID, "problem_invalid"),
+    (UnreachableError, UNREACHABLE, "unreachable"),
+    (PolicyUnavailable, UNREACHABLE, "unreachable"),
+    (PolicyDenied, REFUSED, "refused"),
+    (PolicyRefused, REFUSED, "refused"),
+    (StorageError, FAILED, "storage"),
+    (ServiceError, FAILED, "failed"),
+    (EvolveError, FAILED, "failed"),
+    (FileNotFoundError, NOT_FOUND, "not_found"),
+    (PermissionError, REFUSED, "refused"),
+    (OSError, FAILED, "failed"),
+    (MemoryError, FAILED, "failed"),
+    (KeyboardInterrupt, INTERRUPTED, "interrupted"),
+)
+ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color"})
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; nothing else of the program ends the process."""
+    words = list(sys.argv[1:] if words is None else words)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - the last line of defence: whatever comes is one sentence and a code
+        code = _explain(error, as_json="--json" in words)
+    return _close(code)
+
+
+def _run(words: list[str]) -> int:
+    import typer
+
+    from service.cli.app import app
+
+    try:
+        result = typer.main.get_command(app).main(hoisted(words), prog_name="evolve", standalone_mode=False)
+    except typer.exceptions.TyperException as error:
+        sentence = _sentence(error)
+        if not sentence:  # the help was asked for by giving no word at all, and stands on the screen already
+            return USAGE
+        raise UsageError(sentence) from error
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    return result if isinstance(result, int) else OK
+
+
+def hoisted(words: Sequence[str]) -> list[str]:
+    """The words with those that every command knows in front, so that they may be written anywhere before `--`."""
+    end = list(words).index("--") if "--" in words else len(words)
+    front = [word for word in words[:end] if word in ANYWHERE]
+    return front + [word for word in words[:end] if word not in ANYWHERE] + list(words[end:])
+
+
+def _sentence(error: Exception) -> str:
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    sentence = " ".join(str(message).split()).rstrip(".")
+    return f"{sentence} (see {context.command_path} -h)" if sentence and context is not None else sentence
+
+
+def _explain(error: BaseException, *, as_json: bool) -> int:
+    from service.cli.terminal import OutputClosed, as_line, plain
+
+    if isinstance(error, SystemExit | OutputClosed | BrokenPipeError):
+        return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OK
+    if os.environ.get("EVOLVE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    code, name = outcome(error)
+    message = plain(describe(error))
+    body = {"error": {"code": name, "message": message}}
+    try:
+        print(as_line(body) if as_json else f"evolve: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        return code
+    return code
+
+
+def outcome(error: BaseException) -> tuple[int, str]:
+    """Exit code and name of an error."""
+    return next(((code, name) for kind, code, name in OUTCOMES if isinstance(error, kind)), (FAILED, "internal"))
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong and what to do, as one sentence."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, OSError) and error.strerror:
+        place = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror.lower()}{place}"
+    if isinstance(error, BaseExceptionGroup):
+        return describe(error.exceptions[0])
+    if isinstance(error, EvolveError | ServiceError) and str(error):
+        return " ".join(str(error).split())
+    return f"this is a fault of evolve ({type(error).__name__}); with EVOLVE_DEBUG=1 it shows where"
+
+
+def _close(code: int) -> int:
+    """Leave nothing for the interpreter's end to flush into a pipe that is gone."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

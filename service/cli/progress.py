@@ -1,0 +1,192 @@
+"""The progress of a run while it goes on: one live line on a terminal, plain lines elsewhere, events for programs."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from service.cli import figures
+from service.cli.records import budget_used
+from service.cli.terminal import OutputClosed, Terminal, as_line, plain
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rich.text import Text
+
+    from service.ports import LoggedEvent
+    from service.runner.status import RunStatus
+
+PACE_SECONDS = 10.0
+PLAIN_SECONDS = 5.0
+
+
+class Pace:
+    """Candidates a second over the last seconds."""
+
+    def __init__(self, window_seconds: float = PACE_SECONDS) -> None:
+        self._window = window_seconds
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def add(self, at: float, evaluated: int) -> None:
+        """Note how many were evaluated at a time."""
+        self._seen.append((at, evaluated))
+        while len(self._seen) > 2 and self._seen[1][0] <= at - self._window:
+            self._seen.popleft()
+
+    def rate(self, at: float) -> float:
+        """Candidates a second up to now; 0 when nothing can be said."""
+        if not self._seen or at <= self._seen[0][0]:
+            return 0.0
+        since, before = self._seen[0]
+        return (self._seen[-1][1] - before) / (at - since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What the progress is held against.
+
+    Attributes:
+        budget: the limits by key.
+        objective: the objective whose score is shown; empty: the fitness is shown.
+    """
+
+    budget: Mapping[str, Any]
+    objective: str = ""
+
+
+def used(status: "RunStatus") -> dict[str, float]:
+    """What of each budget key is used up."""
+    counters = status.counters
+    return {
+        "evaluations": counters.evaluations,
+        "answers": counters.answers,
+        "tokens": counters.tokens_input + counters.tokens_output,
+        "wall_seconds": status.elapsed_seconds,
+    }
+
+
+def seconds_left(status: "RunStatus", goal: Goal, rate: float) -> float | None:
+    """Time until the first limit at the present pace; None when nothing can be said."""
+    limits = budget_used(goal.budget, used(status))
+    estimates = []
+    for key, entry in limits.items():
+        rest = max(0.0, entry["limit"] - entry["used"])
+        if key == "wall_seconds":
+            estimates.append(rest)
+        elif rate > 0 and entry["used"] > 0:
+            per_candidate = entry["used"] / max(1, status.counters.evaluations)
+            estimates.append(rest / per_candidate / rate)
+    return min(estimates, default=None)
+
+
+def pieces(status: "RunStatus", goal: Goal, rate: float) -> list[str]:
+    """The parts of the progress line."""
+    counters = status.counters
+    score = status.best_scores.get(goal.objective, status.best_fitness)
+    parts = [
+        f"best {figures.number(score)}",
+        f"{figures.number(rate, 3)}/s",
+        f"{counters.valid} valid {counters.failed} failed {counters.duplicates} dup",
+        *(f"{_amount(key, entry)}" for key, entry in budget_used(goal.budget, used(status)).items()),
+    ]
+    if status.waiting:
+        return [*parts[:1], f"waiting: {plain(status.waiting)}", *parts[2:]]
+    left = seconds_left(status, goal, rate)
+    return parts if left is None else [*parts, f"{_clock(left)} left"]
+
+
+def _amount(key: str, entry: Mapping[str, float]) -> str:
+    if key == "wall_seconds":
+        return f"{_clock(entry['used'])} of {_clock(entry['limit'])}"
+    unit = "" if key == "evaluations" else f" {key}"
+    return f"{entry['used']:.0f}/{entry['limit']:.0f}{unit}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class LiveLine:
+    """One line on a terminal that is drawn anew while the run goes on."""
+
+    def __init__(self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float]) -> None:
+        from rich.live import Live
+
+        self._goal, self._monotonic = goal, monotonic
+        self._pace = Pace()
+        self._status: RunStatus | None = None
+        self._told_at = 0.0
+        self._live = Live(
+            console=terminal.err,
+            get_renderable=self.render,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+        )
+
+    def __enter__(self) -> "Self":
+        self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+        """Take in what is durable now; the line is drawn by its own clock."""
+        self._told_at = self._monotonic()
+        self._status = status
+        self._pace.add(self._told_at, status.counters.evaluations)
+
+    def render(self) -> "Text":
+        """The line as of now."""
+        from rich.text import Text
+
+        if self._status is None:
+            return Text("starting …", style="dim")
+        now = self._monotonic()
+        parts = pieces(self._status, self._goal, self._pace.rate(now))
+        line = Text(parts[0], style="bold green", no_wrap=True, overflow="ellipsis")
+        return line.append(Text(" · ".join(["", *parts[1:]]), style="yellow" if self._status.waiting else "default"))
+
+
+class PlainLines:
+    """A line now and then, for logs."""
+
+    def __init__(self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float]) -> None:
+        self._terminal, self._goal, self._monotonic = terminal, goal, monotonic
+        self._pace = Pace()
+        self._next_at = monotonic() + PLAIN_SECONDS
+
+    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+        """Say how it stands, at most every few seconds."""
+        now = self._monotonic()
+        self._pace.add(now, status.counters.evaluations)
+        if now >= self._next_at:
+            self._next_at = now + PLAIN_SECONDS
+            self._terminal.note(" · ".join(pieces(status, self._goal, self._pace.rate(now))))
+
+
+class EventLines:
+    """Every committed event as a JSON line on stdout; when nobody reads on, the run is asked to stop."""
+
+    def __init__(self, terminal: Terminal, ask_to_stop: Callable[[], None]) -> None:
+        self._terminal, self._ask_to_stop = terminal, ask_to_stop
+        self.closed = False
+
+    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+        """Print what is durable now."""
+        if self.closed or not events:
+            return
+        try:
+            self._terminal.write("".join(as_event_line(event) for event in events))
+        except OutputClosed:
+            self.closed = True
+            self._ask_to_stop()
+
+
+def as_event_line(event: "LoggedEvent") -> str:
+    """An event as one JSON line."""
+    return as_line(event.as_json()) + "\n"

@@ -1,0 +1,192 @@
+"""The command `evolve run`: starts or continues a search, shows how it goes, and says what came of it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from service.bootstrap import Opened, RunOrder, open_run, open_storage
+from service.cli import figures
+from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.progress import EventLines, Goal, LiveLine, PlainLines
+from service.cli.records import find_run
+from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
+from service.cli.terminal import Terminal, plain
+from service.config import Settings, load_settings, redacted
+from service.errors import InvalidProblemError, UsageError
+from service.runner.drive import drive
+
+if TYPE_CHECKING:
+    from service.runner.status import RunObserver
+
+DETERMINISTIC_WINDOW = 8
+SHOW_CURSOR = b"\x1b[?25h"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The words of one `evolve run`.
+
+    Attributes:
+        flags: configuration keys with a flag of their own; None where it was not given.
+        settings: the `--set` words as they stand.
+    """
+
+    problem: Path | None
+    policy: str | None
+    model: str | None
+    resume: str | None
+    config: Path | None
+    settings: tuple[str, ...]
+    flags: Mapping[str, Any]
+    deterministic: bool
+    db: str | None
+    require_target: bool
+    require_isolation: str | None
+
+
+def run_search(terminal: Terminal, wish: Wish) -> int:
+    """Run the search and return the exit code."""
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    settings = load_settings()
+    order = _order(wish)
+    with open_storage(settings, wish.db) as storage:
+        if wish.resume is not None:
+            run_id = find_run(storage.reader, wish.resume).id
+            order = RunOrder(resume=run_id, flags=order.flags, require_isolation=order.require_isolation)
+        opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
+        outcome = read_outcome(storage.reader, opened_id)
+        if terminal.as_json:
+            terminal.emit(summary_json(outcome))
+        elif not interrupted:
+            show_summary(terminal, outcome, redacted(storage.url))
+        return _code(terminal, wish, outcome, interrupted=interrupted)
+
+
+def _order(wish: Wish) -> RunOrder:
+    flags = {key: value for key, value in wish.flags.items() if value is not None}
+    if wish.resume is not None:
+        _refuse_changes(wish, flags)
+    elif wish.problem is None:
+        raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
+    if wish.deterministic and not any(word.startswith("deterministic") for word in wish.settings):
+        flags["deterministic.window"] = DETERMINISTIC_WINDOW
+    return RunOrder(
+        problem=wish.problem,
+        config=wish.config,
+        settings=wish.settings,
+        flags=flags,
+        policy=wish.policy,
+        model=wish.model,
+        require_isolation=wish.require_isolation,
+    )
+
+
+def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
+    """A run keeps its problem and configuration; only how many work on it is of the day."""
+    named = {"PROBLEM": wish.problem, "--policy": wish.policy, "--model": wish.model, "--config": wish.config}
+    changed = [word for word, value in named.items() if value is not None]
+    changed += ["--set"] if wish.settings else []
+    changed += ["--deterministic"] if wish.deterministic else []
+    changed += [f"--{key.rpartition('.')[2]}" for key in flags if key != "concurrency.evaluations"]
+    if changed:
+        raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(changed)}")
+
+
+async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Any) -> tuple[str, bool]:
+    """One sitting at a run; its id, and whether it was asked to stop."""
+    stop = asyncio.Event()
+    async with open_run(settings, order, storage) as opened:
+        for warning in opened.warnings:
+            terminal.note(f"warning: {warning}", style="yellow")
+        observer = _observer(terminal, opened, stop)
+        if not terminal.as_json:
+            terminal.note(_opening(opened), style="dim")
+        with ExitStack() as stack:
+            stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
+            if isinstance(observer, LiveLine):
+                stack.enter_context(observer)
+            status = await drive(opened.job, observer=observer, stop=stop)
+    return opened.job.run_id, status.state not in ("succeeded", "failed")
+
+
+def _observer(terminal: Terminal, opened: Opened, stop: asyncio.Event) -> "RunObserver":
+    if terminal.as_json:
+        return EventLines(terminal, stop.set)
+    problem = opened.job.problem
+    objective = problem.objectives[0].name if len(problem.objectives) == 1 else ""
+    goal = Goal(
+        budget={
+            key: getattr(opened.job.config.budget, key) for key in ("evaluations", "answers", "tokens", "wall_seconds")
+        },
+        objective=objective,
+    )
+    live = terminal.err.is_terminal and terminal.verbosity == 0
+    return (LiveLine if live else PlainLines)(terminal, goal, opened.job.clock.monotonic)
+
+
+def _opening(opened: Opened) -> str:
+    job, config = opened.job, opened.job.config
+    verb = "continuing" if opened.resumed else "searching"
+    islands = figures.plural(config.islands, "island")
+    return (
+        f"{verb} {job.problem.name}: {islands}, policy {job.policy.name}, seed {config.seed},"
+        f" isolation {opened.isolation}; run {figures.short(job.run_id)}; Ctrl-C stops it cleanly"
+    )
+
+
+class _Interrupts:
+    """The first Ctrl-C or SIGTERM asks the run to stop, the second leaves at once; all that was shown is stored."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, terminal: Terminal, run_id: str, stop: asyncio.Event) -> None:
+        self._terminal, self._run_id, self._stop = terminal, run_id, stop
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> "_Interrupts":
+        self._before = {number: signal.signal(number, self._hear) for number in self.SIGNALS}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a signal's listener
+        if self._stop.is_set():
+            if self._terminal.err.is_terminal:
+                os.write(2, SHOW_CURSOR)  # the live line hid it
+            os.write(2, f"\nevolve: left at once; evolve run --resume {figures.short(self._run_id)}\n".encode())
+            os._exit(INTERRUPTED)
+        self._stop.set()
+        self._loop.call_soon_threadsafe(self._say)
+
+    def _say(self) -> None:
+        self._terminal.note("stopping: what is under way is let go, what is shown is stored; once more leaves at once")
+
+
+def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool) -> int:
+    run = outcome.run
+    if interrupted:
+        terminal.note(
+            f"stopped after {figures.plural(run.counters.evaluations, 'evaluation')},"
+            f" best {figures.number(run.best_fitness)}; go on with: evolve run --resume {figures.short(run.id)}"
+        )
+        return INTERRUPTED
+    if run.state == "failed":
+        if run.reason == "error":
+            why = outcome.seed.reason if outcome.seed else run.reason
+            raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {plain(why)}"])
+        return FAILED
+    if wish.require_target and run.reason != "target":
+        print(f"evolve: the target was not reached ({run.reason})", file=sys.stderr)
+        return TARGET_MISSED
+    return OK

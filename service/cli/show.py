@@ -1,0 +1,214 @@
+"""One run or one candidate, with everything that is known of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from service.cli import figures
+from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
+from service.cli.records import (
+    LAST,
+    candidate_json,
+    find_run,
+    proposal_json,
+    run_json,
+)
+from service.cli.terminal import Terminal, plain
+from service.errors import NotFoundError, UsageError
+from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Rows = list[tuple[str, Any]]
+
+
+def show_anything(terminal: Terminal, reader: RunReader, identity: str, *, source: bool, prompt: bool) -> None:
+    """Print a run or a candidate, whichever the id names."""
+    found = _find(reader, identity)
+    if isinstance(found, CandidateRecord):
+        _show_candidate(terminal, reader, found, source=source, prompt=prompt)
+    elif source or prompt:
+        raise UsageError(
+            f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
+        )
+    elif terminal.as_json:
+        terminal.emit(run_json(found))
+    else:
+        terminal.show(facts(run_rows(found)))
+        if found.best_candidate_id:
+            terminal.note(f"next: evolve best {figures.short(found.id)}", style="dim")
+
+
+def _find(reader: RunReader, identity: str) -> RunRecord | CandidateRecord:
+    if identity == LAST or identity.startswith("run_"):
+        return find_run(reader, identity)
+    if identity.startswith("cnd_"):
+        return reader.candidate(identity)
+    if "_" in identity:
+        raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...)")
+    for kind in ("run_", "cnd_"):
+        try:
+            return reader.run(kind + identity) if kind == "run_" else reader.candidate(kind + identity)
+        except NotFoundError:
+            continue
+    raise NotFoundError(f"there is no run or candidate {identity}: evolve runs lists the runs")
+
+
+def run_rows(run: RunRecord) -> Rows:
+    """What there is to say of a run."""
+    counters = run.counters
+    rows: Rows = [
+        ("run", run.id),
+        ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
+        ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
+        ("best", f"{figures.exact(run.best_fitness)}  {figures.short(run.best_candidate_id)}"),
+        ("seed", figures.exact(run.seed_fitness)),
+        ("known best", figures.exact(run.known_best) if run.known_best is not None else None),
+        ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),
+        (
+            "answers",
+            f"{figures.count(counters.answers)} ({counters.duplicates} duplicates, {counters.rejected} rejected)",
+        ),
+        ("tokens", _tokens(counters.tokens_input, counters.tokens_cached, counters.tokens_output)),
+        ("time", figures.duration(run.active_seconds)),
+        ("started", figures.moment(run.started_at)),
+        ("finished", figures.moment(run.finished_at) if run.finished_at else None),
+        ("objectives", ", ".join(_objective(entry) for entry in run.objectives) or "combined score"),
+        ("policies", ", ".join(plain(str(policy.get("name", ""))) for policy in run.policies)),
+        ("isolation", f"{run.isolation}, integrity {run.integrity}"),
+        ("configuration", ""),
+    ]
+    return rows + [(f"  {key}", value) for key, value in _flat(run.config)]
+
+
+def _state(run: RunRecord) -> str:
+    state = f"{run.state} ({run.reason})" if run.reason else run.state
+    waiting = f", waiting: {run.waiting.get('reason', '')}" if run.waiting else ""
+    return plain(state + waiting)
+
+
+def _objective(entry: Mapping[str, Any]) -> str:
+    return plain(f"{entry.get('name')} ({entry.get('direction', 'maximize')})")
+
+
+def _tokens(sent: int, cached: int, written: int) -> str | None:
+    if not sent and not written:
+        return None
+    return f"{figures.count(sent)} in ({figures.count(cached)} cached), {figures.count(written)} out"
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Rows:
+    rows: Rows = []
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{key}.")
+        elif value not in (None, "", [], ()):
+            rows.append((f"{prefix}{key}", plain(str(value))))
+    return rows
+
+
+def _show_candidate(
+    terminal: Terminal, reader: RunReader, candidate: CandidateRecord, *, source: bool, prompt: bool
+) -> None:
+    proposal = reader.proposal(candidate.run_id, candidate.number) if prompt and candidate.number else None
+    if prompt and proposal is None and not terminal.as_json:
+        raise UsageError(f"{candidate.id} is a seed: nobody was asked for it")
+    if terminal.as_json:
+        value = candidate_json(candidate)
+        value |= {"files": dict(reader.program(candidate.id).files)} if source else {}
+        terminal.emit(value | ({"proposal": proposal_json(proposal) if proposal else None} if prompt else {}))
+        return
+    terminal.show(facts(candidate_rows(candidate)))
+    if candidate.feedback:
+        terminal.show("", "feedback", *(f"  {line}" for line in plain(candidate.feedback).splitlines()))
+    if source:
+        _show_source(terminal, reader, candidate)
+    if proposal is not None:
+        _show_proposal(terminal, proposal)
+
+
+def candidate_rows(candidate: CandidateRecord) -> Rows:
+    """What there is to say of a candidate."""
+    word = outcome_word(candidate)
+    numbers = {**candidate.scores, **candidate.measures}
+    parents = [f"{figures.short(edge.candidate_id)} ({edge.role})" for edge in candidate.parents]
+    rows: Rows = [
+        ("candidate", candidate.id),
+        ("run", candidate.run_id),
+        ("outcome", styled(word, OUTCOME_STYLES.get(word, "red"))),
+        ("reason", plain(candidate.reason) or None),
+        ("fitness", None if candidate.fitness is None else figures.exact(candidate.fitness)),
+        *((f"  {plain(name)}", _spread(value, candidate.spread.get(name))) for name, value in numbers.items()),
+        ("cases", _cases(candidate.cases)),
+        ("origin", "seed" if not candidate.number else f"proposal {candidate.number}, answer {candidate.position}"),
+        ("made by", f"{candidate.operator}, policy {plain(candidate.policy)}" if candidate.number else None),
+        ("parents", "\n".join(parents) or None),
+        ("island", str(candidate.island)),
+        ("lives on", _islands(candidate.islands) if candidate.outcome == "ok" else None),
+        ("evaluated", _evaluated(candidate)),
+        ("isolation", candidate.isolation or None),
+        ("program", candidate.program_id),
+    ]
+    return rows
+
+
+def _islands(islands: Sequence[int]) -> str:
+    if not islands:
+        return "no island now"
+    return f"island{'s' if len(islands) > 1 else ''} {', '.join(map(str, islands))}"
+
+
+def _evaluated(candidate: CandidateRecord) -> str | None:
+    if candidate.evaluated_at is None:
+        return None
+    took = "" if candidate.seconds is None else f", took {figures.duration(candidate.seconds)}"
+    return figures.moment(candidate.evaluated_at) + took
+
+
+def _spread(value: float, spread: float | None) -> str:
+    return figures.exact(value) if spread is None else f"{figures.exact(value)} ± {figures.number(spread, 3)}"
+
+
+def _cases(cases: Mapping[str, float]) -> str | None:
+    if not cases:
+        return None
+    full = sum(value == 1 for value in cases.values())
+    return f"{full} of {len(cases)} at 1, mean {figures.number(sum(cases.values()) / len(cases), 4)}"
+
+
+def _show_source(terminal: Terminal, reader: RunReader, candidate: CandidateRecord) -> None:
+    program = reader.program(candidate.id)
+    for path, text in program.files:
+        terminal.show("", styled(f"── {path}", "bold"), *plain(text).splitlines())
+
+
+def _show_proposal(terminal: Terminal, proposal: ProposalRecord) -> None:
+    for message in proposal.prompt:
+        terminal.show("", styled(f"── {message.get('role', '')}", "bold cyan"))
+        terminal.show(*plain(message.get("content", "")).splitlines())
+    for chain, completion in enumerate(proposal.completions):
+        reason = proposal.finish_reasons[chain] if chain < len(proposal.finish_reasons) else ""
+        terminal.show("", styled(f"── completion {chain + 1} {reason}".rstrip(), "bold green"))
+        terminal.show(*plain(completion).splitlines())
+    for dropped in proposal.dropped:
+        terminal.show("", styled(f"dropped: {plain(str(dropped.get('reason', '')))}", "yellow"))
+
+
+def styled(text: str, style: str) -> Any:
+    """Text with a style, for a terminal."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def facts(rows: Rows) -> "Table":
+    """Names and values in two columns; a row without a value is left out."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        if value is not None:
+            table.add_row(name, value)
+    return table

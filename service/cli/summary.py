@@ -1,0 +1,203 @@
+"""What came of a run: its scores against the seed and the best known, what it took, and what to do next."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from service.cli import figures
+from service.cli.listing import plain_table
+from service.cli.records import objectives_of
+from service.cli.show import facts
+from service.cli.terminal import Terminal, plain
+from service.ports import CandidateRecord, RunReader, RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+SCALAR = "combined_score"
+ENDS = {
+    "target": "the target is reached",
+    "evaluations": "the budget of evaluations is used up",
+    "answers": "the budget of answers is used up",
+    "tokens": "the budget of tokens is used up",
+    "wall_seconds": "the time is up",
+    "patience": "no better program came for the set number of evaluations",
+    "exhausted": "nothing new comes any more",
+    "error": "no seed could be scored",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A run at its end, with its seed and its best candidate where it has them."""
+
+    run: RunRecord
+    seed: CandidateRecord | None
+    best: CandidateRecord | None
+
+    @property
+    def first_objective(self) -> str:
+        """Name of the objective that the known best is about."""
+        return str(self.run.objectives[0]["name"]) if self.run.objectives else SCALAR
+
+    def score(self, candidate: CandidateRecord | None, objective: str) -> float | None:
+        """A candidate's score in an objective's own unit."""
+        if candidate is None:
+            return None
+        if objective in candidate.scores:
+            return candidate.scores[objective]
+        return candidate.fitness if objective == SCALAR else None
+
+
+def read_outcome(reader: RunReader, run_id: str) -> Outcome:
+    """Read what is stored of a run's end."""
+    run = reader.run(run_id)
+    seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.number == 0]
+    scored = [candidate for candidate in seeds if candidate.fitness is not None]
+    seed = max(scored, key=lambda candidate: candidate.fitness or 0.0, default=seeds[0] if seeds else None)
+    best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
+    return Outcome(run=run, seed=seed, best=best)
+
+
+def gap_closed(seed: float | None, best: float | None, known: float | None) -> float | None:
+    """Share of the way from the seed to the best known score that the best has gone; None where that means nothing."""
+    if seed is None or best is None or known is None or known == seed:
+        return None
+    return (best - seed) / (known - seed)
+
+
+def summary_json(outcome: Outcome) -> dict[str, Any]:
+    """The object that ends `evolve run --json`."""
+    run, best, counters = outcome.run, outcome.best, outcome.run.counters
+    return {
+        "kind": "run.summary",
+        "run_id": run.id,
+        "state": run.state,
+        "reason": run.reason,
+        "best": None if best is None else {
+            "candidate_id": best.id,
+            "program_id": best.program_id,
+            "scores": dict(best.scores),
+            "fitness": best.fitness,
+        },
+        "seed_fitness": run.seed_fitness,
+        "known_best": run.known_best,
+        "evaluations": counters.evaluations,
+        "answers": counters.answers,
+        "valid": counters.valid,
+        "failed": counters.failed,
+        "duplicates": counters.duplicates,
+        "tokens": {
+            "input": counters.tokens_input,
+            "cached": counters.tokens_cached,
+            "output": counters.tokens_output,
+        },
+        "cost": None,
+        "seconds": run.active_seconds,
+    }  # fmt: skip
+
+
+def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
+    """Print what came of a run."""
+    run = outcome.run
+    ended = ENDS.get(run.reason, run.reason)
+    terminal.show("", plain(f"{run.problem_name}: {run.state}" + (f", {ended}" if ended else "")), "")
+    terminal.show(scores_table(outcome), "")
+    if (gap := _gap(outcome)) is not None:
+        terminal.show(gap, "")
+    terminal.show(facts(took_rows(outcome, database)), "")
+    if not used_model(run):
+        terminal.show(
+            "No model was used: every program came from the built-in syntax mutator.",
+            "A model writes them with: --policy http://localhost:8000/v1 --model NAME",
+            "",
+        )
+    for command in next_commands(outcome):
+        terminal.show(f"  {command}")
+
+
+def scores_table(outcome: Outcome) -> "Table":
+    """Seed, best and best known, a column for each objective; the fitness too where it is another number."""
+    names = [str(entry["name"]) for entry in outcome.run.objectives] or [SCALAR]
+    known = {outcome.first_objective: outcome.run.known_best}
+    several = len(names) > 1
+    table = plain_table("", *(f"{plain(name)}>" for name in names), *(["fitness>"] if several else []))
+    for label, candidate in (("seed", outcome.seed), ("best", outcome.best)):
+        cells = [figures.exact(outcome.score(candidate, name)) for name in names]
+        fitness = [figures.exact(candidate.fitness if candidate else None)] if several else []
+        table.add_row(label, *cells, *fitness, style="bold" if label == "best" else "")
+    if outcome.run.known_best is not None:
+        cells = [figures.exact(known[name]) if name in known else "" for name in names]
+        table.add_row("best known", *cells, *([""] if several else []), style="dim")
+    return table
+
+
+def _gap(outcome: Outcome) -> str | None:
+    known, name = outcome.run.known_best, outcome.first_objective
+    seed, best = outcome.score(outcome.seed, name), outcome.score(outcome.best, name)
+    if known is None or best is None:
+        return None
+    sign = objectives_of(outcome.run)[0].sign if outcome.run.objectives else 1.0
+    rest = sign * (known - best)
+    if rest <= 0:
+        return f"The best known {plain(name)} is reached: {figures.number(-rest)} beyond it."
+    closed = gap_closed(seed, best, known)
+    share = "" if closed is None else f"; {figures.share(closed)} of the way from the seed to it is done"
+    return f"{figures.number(rest)} short of the best known {plain(name)}{share}."
+
+
+def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
+    """What a run did and took."""
+    run, counters = outcome.run, outcome.run.counters
+    pace = counters.evaluations / run.active_seconds if run.active_seconds > 0 else None
+    further = _further_scores(outcome)
+    return [
+        ("best", outcome.best.id if outcome.best else "none: no program was evaluated with success"),
+        ("scores", further or None),
+        (
+            "evaluated",
+            f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed;"
+            f" {counters.duplicates} duplicates and {counters.rejected} rejected answers beside",
+        ),
+        ("tokens", _tokens(run)),
+        ("time", f"{figures.duration(run.active_seconds)}, {figures.number(pace, 3)} candidates/s"),
+        ("isolation", f"{run.isolation}, integrity {run.integrity}"),
+        ("run", run.id),
+        ("stored in", plain(database)),
+    ]
+
+
+def _further_scores(outcome: Outcome) -> str:
+    if outcome.best is None:
+        return ""
+    shown = {str(entry["name"]) for entry in outcome.run.objectives} or {SCALAR}
+    rest: Mapping[str, float] = {**outcome.best.scores, **outcome.best.measures}
+    return ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in rest.items() if name not in shown)
+
+
+def _tokens(run: RunRecord) -> str | None:
+    counters = run.counters
+    if not used_model(run):
+        return None
+    sent, cached = figures.count(counters.tokens_input), figures.count(counters.tokens_cached)
+    return f"{sent} in ({cached} cached), {figures.count(counters.tokens_output)} out"
+
+
+def used_model(run: RunRecord) -> bool:
+    """Whether any policy of the run is a model."""
+    return any(policy.get("kind") != "syntax" for policy in run.policies)
+
+
+def next_commands(outcome: Outcome) -> list[str]:
+    """What a user does next, ready to paste."""
+    run = figures.short(outcome.run.id)
+    if outcome.best is None:
+        return [f"evolve programs {run} --all"]
+    best = figures.short(outcome.best.id)
+    against = f"{figures.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
+    return [
+        f"evolve best {run} -o best.py",
+        f"evolve lineage {best}",
+        *([f"evolve diff {against}{best}"] if against else []),
+    ]

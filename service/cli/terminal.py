@@ -1,0 +1,110 @@
+"""What a command writes to: data on stdout, messages on stderr, plain where nobody watches."""
+
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from evolve.events import SCHEMA
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+PIPE_COLUMNS = 160
+# Everything a text of others could steer a terminal with: C0 but tab and newline, DEL, C1, and marks that reorder text.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class OutputClosed(Exception):
+    """Whoever read the output went away: there is nobody left to tell."""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where a command writes.
+
+    Attributes:
+        as_json: data is JSON; then nothing but JSON goes to stdout.
+        verbosity: -1 quiet, 0 plain, 1 events.
+    """
+
+    as_json: bool = False
+    verbosity: int = 0
+    color: bool = True
+
+    @cached_property
+    def out(self) -> "Console":
+        """The console of the data."""
+        return _console(stderr=False, color=self.color)
+
+    @cached_property
+    def err(self) -> "Console":
+        """The console of the messages."""
+        return _console(stderr=True, color=self.color)
+
+    def show(self, *parts: "RenderableType") -> None:
+        """Show data to a person; one line or block for each part."""
+        for part in parts:
+            self.out.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+
+    def note(self, text: str, style: str = "") -> None:
+        """Say something on stderr, unless asked to be quiet."""
+        if self.verbosity >= 0:
+            self.err.print(plain(text), markup=False, highlight=False, style=style, soft_wrap=True)
+
+    def emit(self, value: Mapping[str, Any]) -> None:
+        """Write one JSON object as one line."""
+        self.write(as_line(value) + "\n")
+
+    def write(self, text: str) -> None:
+        """Write data as it is."""
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise OutputClosed from error
+
+
+def as_line(value: Mapping[str, Any]) -> str:
+    """One JSON object on one line, with the schema's number; never NaN or infinity."""
+    return json.dumps({"schema": SCHEMA, **finite(value)}, allow_nan=False)
+
+
+def finite(value: Any) -> Any:
+    """The value with null for every number that JSON has no word for."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def plain(text: str) -> str:
+    """Text of others without the characters that steer a terminal."""
+    return _STEERING.sub("\ufffd", text)
+
+
+def _console(*, stderr: bool, color: bool) -> "Console":
+    from rich.console import Console
+
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise OutputClosed
+
+    stream = sys.stderr if stderr else sys.stdout
+    watched = stream.isatty()
+    width = None if watched or "COLUMNS" in os.environ else PIPE_COLUMNS
+    return QuietConsole(
+        stderr=stderr,
+        no_color=True if not color else None,
+        force_terminal=watched,
+        width=width,
+        highlight=False,
+        emoji=False,
+        color_system="auto" if watched else None,
+    )

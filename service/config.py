@@ -1,0 +1,150 @@
+"""Settings of this installation: where runs are stored and what the sandbox must hold; passed in, never global."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    NestedSecretsSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from service.errors import UsageError
+
+Level = Literal["none", "weak", "medium", "strong"]
+
+SECRETS_DIR = Path("/run/secrets")
+PREFIX = "EVOLVE_"
+
+
+def data_home() -> Path:
+    """Where this user's data belongs, by the XDG rules."""
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def config_file() -> Path:
+    """The user's own settings file, by the XDG rules."""
+    return _xdg("XDG_CONFIG_HOME", ".config") / "evolve" / "config.toml"
+
+
+def _xdg(variable: str, fallback: str) -> Path:
+    named = Path(os.environ.get(variable, ""))
+    return named if named.is_absolute() else Path.home() / fallback
+
+
+def default_database() -> SecretStr:
+    """A SQLite file in the user's data folder."""
+    return SecretStr(f"sqlite:///{data_home() / 'evolve' / 'evolve.db'}")
+
+
+class DatabaseSettings(BaseModel):
+    """Where runs are stored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: SecretStr = Field(
+        default_factory=default_database, description="SQLAlchemy URL: sqlite:///FILE or postgresql://..."
+    )
+
+
+class SandboxSettings(BaseModel):
+    """What candidates may run under."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    require: Level = Field(default="weak", description="Weakest isolation under which a run starts")
+
+
+class Settings(BaseSettings):
+    """All settings; first hit wins: a flag, `EVOLVE_DATABASE__URL` and the like, a secrets file, the user's file."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, secrets_dir_missing="ok"
+    )
+
+    database: DatabaseSettings = Field(default_factory=DatabaseSettings)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the base class fixes the signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - a .env file of some project is not ours to read
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment, then secrets files; the user's file comes in as the weakest of all."""
+        return env_settings, NestedSecretsSettingsSource(file_secret_settings), init_settings
+
+
+def load_settings(path: Path | None = None, secrets_dir: Path = SECRETS_DIR) -> Settings:
+    """Read the settings of this installation.
+
+    Args:
+        path: the user's file; the one of the XDG rules when None. It may be absent.
+        secrets_dir: folder of files named like `evolve_database__url`; it may be absent.
+
+    Raises:
+        UsageError: a value or a key is off; the text names it and what would be right.
+    """
+    path = path or config_file()
+    values = _read(path)
+    try:
+        return Settings(_secrets_dir=secrets_dir if secrets_dir.is_dir() else None, **values)
+    except ValidationError as error:
+        raise UsageError(_complaint(error, path, values)) from error
+    except SettingsError as error:
+        raise UsageError(f"the settings in the environment cannot be read: {error}") from error
+
+
+def redacted(url: str) -> str:
+    """A database or server URL that may be shown: its password, if any, is starred."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")
+    if ":" not in host[0]:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{host[0].partition(':')[0]}:***@{host[2]}"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"the settings file {path} cannot be read: {error}") from error
+
+
+def _complaint(error: ValidationError, path: Path, values: Mapping[str, Any]) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    location = [str(part) for part in first["loc"]]
+    place = f"in {path}" if _holds(values, location) else f"({PREFIX}{'__'.join(location).upper()})"
+    key = ".".join(location)
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0)[0]
+        return f"the setting {key} {place} is unknown: the nearest known one is {near}"
+    return f"the setting {key} {place} is off: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def _holds(values: Mapping[str, Any], location: list[str]) -> bool:
+    found: Any = values
+    for part in location:
+        if not isinstance(found, Mapping) or part not in found:
+            return False
+        found = found[part]
+    return True
+
+
+def known_keys() -> tuple[str, ...]:
+    """Every setting, as `group.key`."""
+    groups: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings}
+    return tuple(f"{group}.{key}" for group, model in groups.items() for key in model.model_fields)

@@ -1,0 +1,122 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyUnavailable, ProblemError, ReplayError
+from service.cli.main import describe, hoisted, outcome
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    LeaseLostError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UnreachableError,
+    UsageError,
+)
+from tests.unit.cli.conftest import Evolve
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "name"),
+    [
+        (UsageError("x"), 2, "usage"),
+        (ConfigurationError("x"), 2, "usage"),
+        (NotFoundError("x"), 3, "not_found"),
+        (FileNotFoundError(2, "No such file"), 3, "not_found"),
+        (RefusedError("x"), 4, "refused"),
+        (PolicyDenied("x"), 4, "refused"),
+        (ConflictError("x"), 5, "conflict"),
+        (LeaseLostError("x"), 5, "conflict"),
+        (UnreachableError("x"), 6, "unreachable"),
+        (PolicyUnavailable("x"), 6, "unreachable"),
+        (InvalidProblemError(["x"]), 8, "problem_invalid"),
+        (ProblemError("x"), 8, "problem_invalid"),
+        (StorageError("x"), 1, "storage"),
+        (ReplayError("x"), 1, "failed"),
+        (EvolveError("x"), 1, "failed"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError(), 1, "internal"),
+    ],
+)
+def test_each_class_of_error_has_its_exit_code(error: BaseException, code: int, name: str) -> None:
+    assert outcome(error) == (code, name)
+
+
+def test_a_fault_of_ours_shows_no_detail() -> None:
+    assert "secret" not in describe(ValueError("secret"))
+    assert "EVOLVE_DEBUG" in describe(ValueError("secret"))
+
+
+def test_a_group_of_errors_is_told_by_its_first() -> None:
+    assert describe(ExceptionGroup("several", [ExceptionGroup("inner", [UsageError("name it")])])) == "name it"
+
+
+def test_an_error_of_several_lines_becomes_one_sentence() -> None:
+    assert describe(UsageError("one\n  two")) == "one two"
+
+
+def test_flags_of_every_command_may_stand_anywhere_before_two_dashes() -> None:
+    assert hoisted(["runs", "-q", "--limit", "3", "--", "-v"]) == ["-q", "runs", "--limit", "3", "--", "-v"]
+
+
+def test_a_usage_error_is_one_sentence_that_names_the_help(evolve: Evolve) -> None:
+    said = evolve("runs", "--nonsense")
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err == "evolve: No such option: --nonsense (see evolve runs -h)\n"
+
+
+def test_with_json_an_error_is_json_on_stderr(evolve: Evolve) -> None:
+    said = evolve("runs", "--limit", "0", "--json")
+    assert (said.code, said.out) == (2, "")
+    error = json.loads(said.err)
+    assert (error["schema"], error["error"]["code"]) == (1, "usage")
+
+
+def test_the_version_is_told(evolve: Evolve) -> None:
+    assert evolve("--version").out.startswith("evolve ")
+
+
+@pytest.mark.parametrize("words", [(), ("problem",), ("db",)])
+def test_no_command_shows_the_help_and_is_a_usage_error(evolve: Evolve, words: tuple[str, ...]) -> None:
+    said = evolve(*words)
+    assert said.code == 2
+    assert "Usage: evolve" in said.out
+    assert said.err == ""
+
+
+COMMANDS = [
+    ("run",), ("runs",), ("show",), ("best",), ("programs",), ("lineage",), ("diff",), ("export",), ("doctor",),
+    ("problem", "check"), ("problem", "init"), ("db", "upgrade"), ("db", "check"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_json(evolve: Evolve, command: tuple[str, ...]) -> None:
+    said = evolve(*command, "-h")
+    assert said.code == 0
+    assert f"Example: evolve {' '.join(command)}" in " ".join(said.out.split())
+    assert "--json" in said.out
+
+
+def test_a_missing_database_is_said_with_what_to_do(evolve: Evolve) -> None:
+    said = evolve("runs")
+    assert said.code == 3
+    assert "evolve run PROBLEM makes it" in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--nonsense"]])
+def test_what_needs_no_work_imports_nothing_heavy(words: list[str]) -> None:
+    script = (
+        "import sys; from service.cli.main import main; main(sys.argv[1:]);"
+        "heavy = ('fastapi', 'sqlalchemy', 'pydantic_settings', 'numpy', 'httpx', 'alembic', 'structlog');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", script, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"})
+    assert done.stdout.splitlines()[-1] == "[]"

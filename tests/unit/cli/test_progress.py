@@ -1,0 +1,160 @@
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from evolve.events import Event, Kind
+from service.cli.progress import EventLines, Goal, LiveLine, Pace, PlainLines, pieces, seconds_left
+from service.cli.terminal import OutputClosed, Terminal
+from service.ports import Counters, LoggedEvent
+from service.runner.status import RunStatus
+from tests.unit.cli.recording import RUN
+
+BUDGET = {"evaluations": 200, "answers": None, "tokens": None, "wall_seconds": None}
+STATUS = RunStatus(
+    run_id=RUN,
+    state="running",
+    counters=Counters(evaluations=50, valid=40, failed=10, duplicates=7, answers=60),
+    best_fitness=-2.5,
+    best_scores={"loss": 2.5},
+    elapsed_seconds=10.0,
+)
+EVENT = LoggedEvent(
+    run_id=RUN, sequence=2, at=datetime(2026, 1, 1, tzinfo=UTC), event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"})
+)
+
+
+class Ticking:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_pace_is_that_of_the_last_seconds() -> None:
+    pace = Pace(window_seconds=10)
+    for second in range(21):
+        pace.add(float(second), 0 if second < 10 else 5 * (second - 10))
+    assert pace.rate(20.0) == pytest.approx(5.0)
+
+
+def test_the_pace_falls_while_nothing_comes() -> None:
+    pace = Pace(window_seconds=10)
+    pace.add(0.0, 0)
+    pace.add(5.0, 50)
+    assert pace.rate(5.0) == pytest.approx(10.0)
+    assert pace.rate(50.0) == pytest.approx(1.0)
+
+
+def test_no_pace_without_time() -> None:
+    pace = Pace()
+    assert pace.rate(1.0) == 0.0
+    pace.add(1.0, 3)
+    assert pace.rate(1.0) == 0.0
+
+
+def test_the_line_says_best_pace_outcomes_budget_and_time_left() -> None:
+    goal = Goal(budget=BUDGET, objective="loss")
+    assert pieces(STATUS, goal, 5.0) == [
+        "best 2.5", "5/s", "40 valid 10 failed 7 dup", "50/200", "0:30 left",
+    ]  # fmt: skip
+
+
+def test_without_an_objective_the_fitness_is_shown() -> None:
+    assert pieces(STATUS, Goal(budget=BUDGET), 0.0)[0] == "best -2.5"
+
+
+def test_the_line_fits_eighty_columns() -> None:
+    busy = replace(
+        STATUS,
+        best_scores={"radii": 2.6359830849},
+        counters=Counters(evaluations=2345, valid=2000, failed=1345, duplicates=2345, answers=15000),
+    )
+    goal = Goal(budget={**BUDGET, "evaluations": 20000}, objective="radii")
+    assert len(" · ".join(pieces(busy, goal, 123.4))) <= 80
+
+
+def test_a_waiting_run_says_why() -> None:
+    waiting = replace(STATUS, waiting="the server is away\x1b[2J")
+    parts = pieces(waiting, Goal(budget=BUDGET), 5.0)
+    assert any(part.startswith("waiting: the server is away") for part in parts)
+    assert "\x1b" not in "".join(parts)
+    assert not any("left" in part for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        ({"evaluations": 200}, 30.0),
+        ({"evaluations": 200, "wall_seconds": 15.0}, 5.0),
+        ({"answers": 120}, 10.0),
+        ({"wall_seconds": 5.0}, 0.0),
+        ({}, None),
+    ],
+)
+def test_the_time_left_is_that_of_the_first_limit(budget: dict[str, float], expected: float | None) -> None:
+    # 60 answers came with 50 evaluations at 5 evaluations a second: 60 more answers take 50 / 5 s.
+    assert seconds_left(STATUS, Goal(budget=budget), 5.0) == (None if expected is None else pytest.approx(expected))
+
+
+class Listening(Terminal):
+    """A terminal whose messages are kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "notes", [])
+
+    def note(self, text: str, style: str = "") -> None:
+        self.notes.append(text)  # type: ignore[attr-defined]  # set around the frozen dataclass
+
+    @property
+    def kept(self) -> list[str]:
+        return list(self.notes)  # type: ignore[attr-defined]  # as above
+
+
+def test_plain_lines_come_now_and_then() -> None:
+    terminal, clock = Listening(), Ticking()
+    lines = PlainLines(terminal, Goal(budget=BUDGET), clock)
+    for seconds in (1.0, 4.5, 1.0, 1.0, 5.0):
+        clock.now += seconds
+        lines.committed([EVENT], STATUS)
+    assert len(terminal.kept) == 2
+
+
+def test_the_live_line_is_drawn_from_the_last_commit() -> None:
+    screen = io.StringIO()
+    terminal = Terminal()
+    terminal.__dict__["err"] = Console(file=screen, force_terminal=True, width=80, legacy_windows=False)
+    live = LiveLine(terminal, Goal(budget=BUDGET), Ticking())
+    assert live.render().plain == "starting …"
+    with live:
+        live.committed([EVENT], STATUS)
+    assert "40 valid 10 failed 7 dup" in live.render().plain
+    hidden, shown = screen.getvalue().rfind("\x1b[?25l"), screen.getvalue().rfind("\x1b[?25h")
+    assert 0 <= hidden < shown
+
+
+def test_events_are_streamed_as_they_are_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    EventLines(Terminal(as_json=True), lambda: None).committed([EVENT], STATUS)
+    assert capsys.readouterr().out == (
+        f'{{"schema": 1, "run_id": "{RUN}", "sequence": 2, "kind": "run.started", "at": "2026-01-01T00:00:00Z",'
+        ' "by": "x"}\n'
+    )
+
+
+def test_a_reader_that_leaves_stops_the_run_once() -> None:
+    asked = []
+
+    class Gone(Terminal):
+        def write(self, text: str) -> None:
+            raise OutputClosed
+
+    lines = EventLines(Gone(as_json=True), lambda: asked.append(1))
+    lines.committed([EVENT], STATUS)
+    lines.committed([EVENT], STATUS)
+    assert asked == [1]

@@ -1,0 +1,235 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from service.cli.best import read_weights
+from service.errors import UsageError
+from tests.unit.cli.conftest import Evolve
+from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
+
+OTHER = "run_01970000-bbbb-7bbb-8ccc-000000000002"
+FAST = "def pack():\n    return 6\n"
+EXACT = "def pack():\n    return 5\n"
+
+
+@pytest.fixture
+def trade(home: Path) -> str:
+    url = sqlite_url(home / "trade.db")
+    replies = [
+        Reply(text=EXACT, scores={"accuracy": 0.9, "delay": 9.0}),
+        Reply(text=FAST, scores={"accuracy": 0.5, "delay": 1.0}),
+    ]
+    record_run(url, trade_problem(), replies, seed_scores={"accuracy": 0.4, "delay": 5.0}, run_id=OTHER)
+    return url
+
+
+def candidates(evolve: Evolve, url: str) -> list[str]:
+    """Ids in order of age."""
+    return [line["candidate_id"] for line in evolve("export", "last", "--db", url).lines]
+
+
+def test_runs_are_listed(evolve: Evolve, packing: str) -> None:
+    said = evolve("runs", "--db", packing)
+    assert said.code == 0
+    heading, row = said.out.splitlines()
+    assert heading.split() == ["run", "problem", "state", "best", "evaluated", "valid", "created"]
+    assert row.split()[:6] == ["run_01970000-aaaa", "packing", "succeeded", "3", "4", "3"]
+    (line,) = evolve("runs", "--db", packing, "--json").lines
+    assert (line["run_id"], line["best_fitness"], line["counters"]["rejected"]) == (RUN, 3.0, 1)
+
+
+def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    youngest = candidates(evolve, packing)[-1]
+    for words in (["runs"], ["programs", "last", "--all"], ["lineage", youngest], ["show", RUN], ["best", RUN]):
+        said = evolve(*words, "--db", packing)
+        assert said.code == 0
+        assert max(len(line) for line in said.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("name", ["last", RUN, "run_01970000-aaaa"])
+def test_a_run_is_named_by_id_by_beginning_or_as_last(evolve: Evolve, packing: str, name: str) -> None:
+    (line,) = evolve("show", name, "--db", packing, "--json").lines
+    assert line["run_id"] == RUN
+
+
+@pytest.mark.parametrize("name", ["run_ffffffff", "cnd_ffffffff", "ffffffff"])
+def test_what_is_not_there_is_not_found(evolve: Evolve, packing: str, name: str) -> None:
+    said = evolve("show", name, "--db", packing)
+    assert said.code == 3
+    assert len(said.err.splitlines()) == 1
+
+
+def test_a_run_is_shown_with_its_configuration(evolve: Evolve, packing: str) -> None:
+    said = evolve("show", "last", "--db", packing)
+    assert "budget.evaluations" in said.out
+    assert "succeeded (evaluations)" in said.out
+
+
+def test_a_candidate_is_shown_with_source_and_prompt(evolve: Evolve, packing: str) -> None:
+    failed = candidates(evolve, packing)[2]
+    said = evolve("show", failed, "--source", "--prompt", "--db", packing)
+    assert "the program raised ValueError" in said.out
+    assert "    raise ValueError" in said.out
+    assert "Improve it." in said.out
+    (line,) = evolve("show", failed[:12], "--source", "--prompt", "--json", "--db", packing).lines
+    assert line["outcome"] == "error"
+    assert line["files"] == {"main.py": "def pack():\n    raise ValueError\n"}
+    assert line["proposal"]["tokens_cached"] == 40
+
+
+def test_a_program_cannot_steer_the_terminal(evolve: Evolve, home: Path) -> None:
+    url = sqlite_url(home / "hostile.db")
+    hostile = Reply(text="def pack():\n    return '\x1b[2J[bold]'\n", scores={"radii": 2.0})
+    record_run(url, packing_problem(), [hostile], seed_scores={"radii": 1.0})
+    for words in (["show", candidates(evolve, url)[-1], "--source"], ["diff", candidates(evolve, url)[-1]]):
+        said = evolve(*words, "--db", url)
+        assert "\x1b" not in said.out
+        assert "[bold]" in said.out
+
+
+def test_best_is_the_fittest(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    target = tmp_path / "best.py"
+    (line,) = evolve("best", "last", "--json", "-o", str(target), "--db", packing).lines
+    assert (line["scores"], line["fitness"]) == ({"radii": 3.0}, 3.0)
+    assert line["written"] == [str(target)]
+    assert target.read_text() == "def pack():\n    x = 3\n    return x\n"
+    assert sorted(path.name for path in tmp_path.glob("*best.py*")) == ["best.py"]
+
+
+def test_best_goes_to_stdout_as_it_is(evolve: Evolve, packing: str) -> None:
+    assert evolve("best", "last", "-o", "-", "--db", packing).out == "def pack():\n    x = 3\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("weights", "source"), [("accuracy=1", EXACT), ("delay=1", FAST), ("accuracy=1,delay=1", FAST)]
+)
+def test_best_under_weights_follows_the_weights(evolve: Evolve, trade: str, weights: str, source: str) -> None:
+    assert evolve("best", "last", "--weights", weights, "-o", "-", "--db", trade).out == source
+
+
+def test_the_weighted_value_is_the_weighted_mean_of_normalised_scores(evolve: Evolve, trade: str) -> None:
+    (line,) = evolve("best", "last", "--weights", "accuracy=1,delay=3", "--json", "--db", trade).lines
+    assert line["value"] == pytest.approx((1 * 0.5 + 3 * (1 - 1.0 / 10)) / 4)
+
+
+def test_an_objective_without_bounds_is_normalised_by_its_range(evolve: Evolve, packing: str) -> None:
+    (line,) = evolve("best", "last", "--weights", "radii=2", "--json", "--db", packing).lines
+    assert (line["value"], line["scores"]) == (1.0, {"radii": 3.0})
+
+
+def test_an_unknown_objective_names_the_nearest(evolve: Evolve, trade: str) -> None:
+    said = evolve("best", "last", "--weights", "acuracy=1", "--db", trade)
+    assert said.code == 2
+    assert "accuracy" in said.err
+
+
+@pytest.mark.parametrize("text", ["", "a", "a=", "=1", "a=x", "a=-1", "a=nan", "a=0", "a=inf", "a=1,,b=2"])
+def test_weights_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--weights"):
+        read_weights(text)
+
+
+@pytest.mark.parametrize("weights", [[], ["--weights", "radii=1"]])
+def test_a_run_without_success_has_no_best(evolve: Evolve, home: Path, weights: list[str]) -> None:
+    url = sqlite_url(home / "none.db")
+    record_run(url, packing_problem(), [], seed_scores=None, reason="error")
+    said = evolve("best", "last", *weights, "--db", url)
+    assert said.code == 3
+    assert "programs --all" in said.err
+
+
+def test_programs_lists_the_best_or_all(evolve: Evolve, packing: str) -> None:
+    best = evolve("programs", "last", "--json", "--db", packing).lines
+    assert [line["fitness"] for line in best] == [3.0, 2.0, 1.0]
+    every = evolve("programs", "last", "--all", "--json", "--db", packing).lines
+    assert [line["proposal_number"] for line in every] == [0, 1, 2, 3, 4]
+    table = evolve("programs", "last", "--all", "--db", packing).out
+    assert [row.split()[2] for row in table.splitlines()[1:]] == ["ok", "ok", "error", "rejected", "ok"]
+
+
+def test_lineage_goes_from_the_seed_step_by_step(evolve: Evolve, packing: str) -> None:
+    seed, first, *_, last = candidates(evolve, packing)
+    (line,) = evolve("lineage", last, "--json", "--db", packing).lines
+    assert [step["candidate_id"] for step in line["steps"]] == [seed, first, last]
+    assert [step["delta"] for step in line["steps"]] == [None, 1.0, 1.0]
+    assert [(step["added"], step["removed"]) for step in line["steps"][1:]] == [(1, 1), (2, 1)]
+    shown = evolve("lineage", last, "--db", packing)
+    assert [row.split()[1] for row in shown.out.splitlines()[1:]] == [seed[:12], first[:12], last[:12]]
+    assert "2 steps, +2 from the seed" in shown.err
+
+
+def test_the_line_of_a_rejected_candidate_ends_without_a_change(evolve: Evolve, packing: str) -> None:
+    rejected = candidates(evolve, packing)[3]
+    (line,) = evolve("lineage", rejected, "--json", "--db", packing).lines
+    assert line["steps"][-1]["added"] is None
+
+
+def test_diff_alone_is_against_the_parent(evolve: Evolve, packing: str) -> None:
+    seed, first, *_, last = candidates(evolve, packing)
+    alone = evolve("diff", last, "--db", packing)
+    assert alone.out.splitlines() == [
+        f"--- {first}/main.py",
+        f"+++ {last}/main.py",
+        "@@ -1,2 +1,3 @@",
+        " def pack():",
+        "-    return 2",
+        "+    x = 3",
+        "+    return x",
+    ]
+    assert evolve("diff", first, last, "--db", packing).out == alone.out
+    (line,) = evolve("diff", seed, last, "--json", "--db", packing).lines
+    assert (line["a"], line["b"], line["added"], line["removed"]) == (seed, last, 2, 1)
+
+
+def test_a_seed_has_no_parent_to_compare_with(evolve: Evolve, packing: str) -> None:
+    said = evolve("diff", candidates(evolve, packing)[0], "--db", packing)
+    assert said.code == 2
+    assert "is a seed" in said.err
+
+
+def test_export_has_every_candidate_with_its_files(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    lines = evolve("export", "last", "--db", packing).lines
+    assert [line["status"] for line in lines] == ["evaluated"] * 3 + ["rejected", "evaluated"]
+    assert lines[0]["files"] == {"main.py": SEED}
+    assert lines[3]["files"] is None
+    contract = {
+        "candidate_id", "run_id", "program_id", "proposal_id", "parents", "island", "proposal_number", "position",
+        "status", "outcome", "reason", "scores", "measures", "cases", "fitness", "files", "policy", "created_at",
+        "evaluated_at",
+    }  # fmt: skip
+    assert all(contract <= line.keys() for line in lines)
+    target = tmp_path / "run.jsonl"
+    (told,) = evolve("export", "last", "-o", str(target), "--json", "--db", packing).lines
+    assert told["candidates"] == 5
+    assert [json.loads(line) for line in target.read_text().splitlines()] == lines
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    said = evolve("export", "last", "-o", str(tmp_path / "absent" / "x"), "--db", packing)
+    assert said.code == 3
+    assert len(said.err.splitlines()) == 1
+
+
+def test_a_device_is_written_through_and_stays_a_device(evolve: Evolve, packing: str) -> None:
+    assert evolve("best", "last", "-o", "/dev/null", "--db", packing).code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_the_database_is_checked_and_upgraded(evolve: Evolve, home: Path) -> None:
+    url = sqlite_url(home / "new.db")
+    absent = evolve("db", "check", "--db", url, "--json")
+    assert (absent.code, absent.lines[0]["state"]) == (1, "absent")
+    assert evolve("db", "upgrade", "--db", url, "--json").lines[0]["from"] is None
+    current = evolve("db", "check", "--db", url, "--json")
+    assert (current.code, current.lines[0]["state"]) == (0, "current")
+    assert "up to date" in evolve("db", "upgrade", "--db", url).out
+
+
+def test_what_is_no_database_is_one_sentence(evolve: Evolve, home: Path) -> None:
+    (home / "no.db").write_text("this is no database, and long enough to be read as none" * 20)
+    said = evolve("runs", "--db", sqlite_url(home / "no.db"))
+    assert said.code == 1
+    assert len(said.err.splitlines()) == 1
+    assert evolve("runs", "--db", "mysql://x").code == 2

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+
+from service.bootstrap import open_storage
+from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from tests.unit.cli.recording import RUN, Reply, packing_problem, record_run, sqlite_url, trade_problem
+
+
+@pytest.mark.parametrize(
+    ("seed", "best", "known", "share"),
+    [
+        (1.0, 3.0, 4.0, 2 / 3),
+        (4.0, 2.0, 1.0, 2 / 3),
+        (1.0, 1.0, 1.0, None),
+        (None, 3.0, 4.0, None),
+        (1.0, 5.0, 4.0, 4 / 3),
+    ],
+)
+def test_the_share_of_the_gap_is_measured_from_the_seed(
+    seed: float | None, best: float, known: float, share: float | None
+) -> None:
+    assert gap_closed(seed, best, known) == (None if share is None else pytest.approx(share))
+
+
+def test_the_summary_tells_scores_gap_place_and_what_is_next(
+    packing: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    show_summary(Terminal(), outcome, packing)
+    out = capsys.readouterr().out
+    rows = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
+    assert (rows["seed"], rows["best known"]) == ("1", "4")
+    assert "the budget of evaluations is used up" in out
+    assert "1 short of the best known radii; 66.7 % of the way from the seed to it is done." in out
+    assert "No model was used" in out
+    assert "--policy http://localhost:8000/v1 --model NAME" in out
+    assert packing in out
+    assert f"evolve best {RUN[:17]} -o best.py" in out
+    for command in next_commands(outcome):
+        assert command in out
+
+
+def test_a_model_is_not_denied(home: Path) -> None:
+    url = sqlite_url(home / "model.db")
+    record_run(url, packing_problem(), seed_scores={"radii": 1.0}, kind="openai")
+    with open_storage(load_settings(), url) as storage:
+        assert used_model(storage.reader.run(RUN))
+
+
+def test_several_objectives_have_a_column_each_and_the_fitness(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = sqlite_url(home / "trade.db")
+    replies = [Reply(text="def pack():\n    return 5\n", scores={"accuracy": 0.9, "delay": 1.0})]
+    record_run(url, trade_problem(), replies, seed_scores={"accuracy": 0.4, "delay": 5.0})
+    with open_storage(load_settings(), url) as storage:
+        show_summary(Terminal(), read_outcome(storage.reader, RUN), url)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["accuracy", "delay", "fitness"] in lines
+    assert ["best", "0.9", "1", "0.9"] in lines
+
+
+def test_the_json_summary_has_the_contracts_keys(packing: str, home: Path) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        summary = summary_json(read_outcome(storage.reader, RUN))
+    assert set(summary) == {
+        "kind", "run_id", "state", "reason", "best", "seed_fitness", "known_best", "evaluations", "answers", "valid",
+        "failed", "duplicates", "tokens", "cost", "seconds",
+    }  # fmt: skip
+    assert set(summary["best"]) == {"candidate_id", "program_id", "scores", "fitness"}
+    assert (summary["best"]["fitness"], summary["seed_fitness"], summary["known_best"]) == (3.0, 1.0, 4.0)
+    assert (summary["evaluations"], summary["valid"], summary["failed"], summary["answers"]) == (4, 3, 1, 4)
+    assert summary["tokens"] == {"input": 400, "cached": 160, "output": 80}
+
+
+def test_a_run_without_success_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = sqlite_url(home / "none.db")
+    record_run(url, packing_problem(), [], seed_scores=None, reason="error")
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    show_summary(Terminal(), outcome, url)
+    out = capsys.readouterr().out
+    assert "no seed could be scored" in out
+    assert "none: no program was evaluated with success" in out
+    assert next_commands(outcome) == [f"evolve programs {RUN[:17]} --all"]
+    assert summary_json(outcome)["best"] is None

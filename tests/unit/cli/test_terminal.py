@@ -1,0 +1,20 @@
+import json
+import math
+
+import pytest
+
+from service.cli.terminal import as_line, plain
+
+
+def test_json_never_holds_nan_or_infinity() -> None:
+    line = as_line({"a": math.nan, "b": [math.inf, {"c": -math.inf}], "d": (1.5,)})
+    assert json.loads(line) == {"schema": 1, "a": None, "b": [None, {"c": None}], "d": [1.5]}
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b2J", "\x07", "a\rb", "\u202egnp.exe", "\x00"])
+def test_texts_of_others_cannot_steer_the_terminal(text: str) -> None:
+    assert not set(plain(text)) & {"\x1b", "\x9b", "\x07", "\r", "\u202e", "\x00"}
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    assert plain("def f():\n\treturn 'äöü →'\n") == "def f():\n\treturn 'äöü →'\n"
