@@ -4,19 +4,37 @@ import ast
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from service.policy.syntax.numeral import Numeral, read
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_EXCHANGED = (
+_EXCHANGED = {
     ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Dict, ast.IfExp, ast.Lambda, ast.List, ast.ListComp,
     ast.Subscript, ast.Tuple,
-)  # fmt: skip
-_BRACKETS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Call)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+}  # fmt: skip
+_BRACKETS = {ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Call}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITH_BODIES = {
+    ast.Module, *_SCOPES, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar,
+    ast.ExceptHandler, ast.match_case,
+}  # fmt: skip
+# Nothing to change is in these, nor, before Python 3.12, a right position in a formatted string.
+_LEAVES = {
+    ast.Name, ast.Load, ast.Store, ast.Del, ast.alias, ast.JoinedStr, ast.Pass, ast.Break, ast.Continue,
+    *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(), *ast.cmpop.__subclasses__(),
+    *ast.boolop.__subclasses__(),
+}  # fmt: skip
+# Of these only some parts may change: annotations and decorators stay.
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.FunctionDef: ("args", "body"),
+    ast.AsyncFunctionDef: ("args", "body"),
+    ast.arguments: ("defaults", "kw_defaults"),
+    ast.ClassDef: ("body",),
+    ast.AnnAssign: ("value",),
+}
 _Visit = Callable[["Tree", "_Seen"], None]
 
 
@@ -124,33 +142,33 @@ def read_tree(text: str) -> Tree | None:
     waiting = [_Seen(module, (), "")]
     while waiting:  # not recursive: a long sum is a deep tree
         seen = waiting.pop()
-        visit = _VISITS.get(type(seen.node))
+        kind = type(seen.node)
+        visit = _VISITS.get(kind)
         if visit is not None:
             visit(tree, seen)
-        if isinstance(seen.node, _EXCHANGED) and not isinstance(getattr(seen.node, "ctx", None), ast.Store | ast.Del):
-            tree.expressions[type(seen.node).__name__].append(tree.place(seen.node))
-        _note_bodies(tree, seen.node)
-        waiting.extend(_children(tree, seen))
+        if kind in _EXCHANGED and not isinstance(getattr(seen.node, "ctx", None), ast.Store | ast.Del):
+            tree.expressions[kind.__name__].append(tree.place(seen.node))
+        if kind in _WITH_BODIES:
+            _note_bodies(tree, seen.node)
+        waiting += _children(tree, seen)
     tree.numerals.sort(key=lambda numeral: numeral.start)
     return tree
 
 
-def _children(tree: Tree, seen: _Seen) -> Iterable[_Seen]:
+def _children(tree: Tree, seen: _Seen) -> list[_Seen]:
     node, groups, scope = seen.node, seen.groups, seen.scope
-    if isinstance(node, ast.JoinedStr) or _signed(node) is not None:
+    kind = type(node)
+    if kind is ast.UnaryOp and _signed(node) is not None:
         return []
-    if isinstance(node, _BRACKETS):
+    if kind in _BRACKETS:
         groups = (*groups, tree.place(node).start)
-    nodes: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, _FUNCTIONS):
+    if isinstance(node, _SCOPES):
         scope = f"{scope}{node.name}."
-        defaults = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
-        nodes = (*defaults, *node.body)
-    elif isinstance(node, ast.ClassDef):
-        scope, nodes = f"{scope}{node.name}.", node.body
-    elif isinstance(node, ast.AnnAssign):
-        nodes = [node.value] if node.value else []
-    return [_Seen(child, groups, scope) for child in nodes]
+    parts: list[object] = []
+    for name in _PARTS.get(kind) or node._fields:
+        value = getattr(node, name, None)
+        parts += value if isinstance(value, list) else [value]
+    return [_Seen(part, groups, scope) for part in parts if isinstance(part, ast.AST) and type(part) not in _LEAVES]
 
 
 def _signed(node: ast.AST) -> ast.Constant | None:

@@ -20,6 +20,7 @@ _GROUP_SHARE = 0.5
 _INTEGER_SHARE = 0.15
 _MOST_INTEGERS = 3
 _OWN_SIZE_SHARE = 0.5
+_MODELS = 2
 _TOLD = 4
 
 _Value = tuple[float, float]  # a new value, and the step that led to it
@@ -77,7 +78,8 @@ def swap(source: Source, rng: np.random.Generator) -> Draft | None:
 
 def blend(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
     """Take numbers from other programs that say the same with other numbers: as they are, or as a direction."""
-    shared = [pairs for pairs in (_pairs(source, other) for other in others) if pairs]
+    drawn = [pick(others, rng) for _ in range(_MODELS)] if others else []
+    shared = [pairs for pairs in (_pairs(source, other) for other in drawn) if pairs]
     if not shared:
         return None
     pairs = pick(shared, rng)
