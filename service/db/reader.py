@@ -150,7 +150,8 @@ def _of_run(connection: Connection, run_id: str) -> rebuild.AnySelect:
 
 def _line(candidate_id: str) -> rebuild.AnySelect:
     """Ids along the first parents, the candidate's own first."""
-    steps = select(literal(candidate_id).label("id"), literal(0).label("depth")).cte("line", recursive=True)
+    start = select(CandidateRow.id, literal(0).label("depth")).where(CandidateRow.id == candidate_id)
+    steps = start.cte("line", recursive=True)
     edge, other = aliased(ParentRow), aliased(ParentRow)
     first = (
         select(func.min(other.place))

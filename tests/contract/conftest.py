@@ -1,8 +1,10 @@
 """The storage ports on every database that they promise."""
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from service.db.engine import Database, open_database, upgrade
@@ -14,18 +16,22 @@ from tests.services import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: PostgresServer) -> str:
-    """A database that has the schema already."""
-    name = "evolve_template"
-    upgrade(postgres_server.create_database(name))
-    return name
+def postgres_with_schema(postgres_server: PostgresServer) -> Iterator[str]:
+    """A database that the tests of this session share; each finds it empty."""
+    name = f"contract_{secrets.token_hex(8)}"
+    url = postgres_server.create_database(name)
+    upgrade(url)
+    yield url
+    postgres_server.drop_database(name)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/evolve.db"
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("postgres_with_schema")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("truncate runs, problems, bundles, programs, texts cascade")
     return url
 
 

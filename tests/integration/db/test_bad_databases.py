@@ -1,0 +1,233 @@
+"""Whatever is wrong with a database: one sentence that says what to do, and nothing committed is lost."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from service.db.engine import Database, check, open_database, upgrade
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.errors import StorageError, UsageError
+from tests.contract.story import RUN, FixedClock, Story, new_run
+from tests.services import PostgresServer
+
+SECRET = "hunter2"
+
+
+def assert_sentence(error: BaseException) -> None:
+    message = str(error)
+    assert "\n" not in message
+    assert SECRET not in message
+    assert "Background on this error" not in message
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(path: Path) -> None:
+    opened = open_database(str(path))
+    log, story = SqlRunLog(opened, FixedClock()), Story()
+    log.create(new_run())
+    fence = log.take(RUN, "runner-1", 60)
+    log.append(RUN, fence, story.seed())
+    committed = list(log.events(RUN))
+    with opened.read() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+        connection.execute(text(f"PRAGMA max_page_count={pages}"))  # of this one connection, which the pool gives again
+    told = [story.propose(1, story.id(0)), story.answer(1, text="x" * 1_000_000)]
+    with pytest.raises(StorageError, match="disk is full") as caught:
+        log.append(RUN, fence, told)
+    assert_sentence(caught.value)
+    assert list(log.events(RUN)) == committed
+    with opened.read() as connection:
+        connection.execute(text("PRAGMA max_page_count=1000000"))
+    log.append(RUN, fence, told)
+    assert list(log.events(RUN)) == [*committed, *told]
+    opened.close()
+
+
+def test_a_locked_database_is_said(path: Path) -> None:
+    opened = open_database(str(path), lock_seconds=0.05)
+    log = SqlRunLog(opened, FixedClock())
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="locked by another process") as caught:
+            log.create(new_run())
+        other.execute("ROLLBACK")
+    other.close()
+    assert_sentence(caught.value)
+    log.create(new_run())
+    opened.close()
+
+
+def test_a_database_of_a_newer_version_is_left_alone(path: Path) -> None:
+    open_database(str(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    for touch in (open_database, upgrade):
+        with pytest.raises(StorageError, match="newer version of evolve") as caught:
+            touch(str(path))
+        assert_sentence(caught.value)
+    assert check(str(path)).newer
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.write_text("a letter to a friend, " * 100)
+    for touch in (open_database, upgrade, check):
+        with pytest.raises(StorageError, match="is no SQLite database") as caught:
+            touch(str(path))
+        assert_sentence(caught.value)
+    assert path.read_text().startswith("a letter to a friend")
+
+
+def test_a_damaged_database_is_said(path: Path) -> None:
+    opened = open_database(str(path))
+    SqlRunLog(opened, FixedClock()).create(new_run())
+    opened.close()
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(StorageError, match="is damaged") as caught:
+        SqlRunReader(open_database(str(path))).run(RUN)
+    assert_sentence(caught.value)
+
+
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be opened") as caught:
+        open_database(str(tmp_path))
+    assert_sentence(caught.value)
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be made") as caught:
+        open_database(str(tmp_path / "file" / "sub" / "evolve.db"))
+    assert_sentence(caught.value)
+
+
+def test_a_database_that_may_only_be_read_is_said(path: Path) -> None:
+    opened = open_database(str(path))
+    with opened.read() as connection:
+        connection.execute(text("PRAGMA query_only=ON"))  # of this one connection, which the pool gives again
+    with pytest.raises(StorageError, match="may only be read") as caught:
+        SqlRunLog(opened, FixedClock()).create(new_run())
+    assert_sentence(caught.value)
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        (f"mysql://me:{SECRET}@host/db", "kind 'mysql'"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:///:memory:", "needs a file"),
+        ("sqlite:///x.db?mode=ro", "needs a file"),
+        (f"postgresql://me:{SECRET}@host:port/db", "cannot be read"),
+        (f"postgresql://me:x@{SECRET}@host/db", "%40"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_said(url: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        open_database(url)
+    assert_sentence(caught.value)
+
+
+def test_a_file_with_nul_in_its_name_is_said() -> None:
+    with pytest.raises((StorageError, UsageError)) as caught:
+        open_database("a\0b/c.db")
+    assert_sentence(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="does not answer") as caught:
+        open_database(f"postgresql://me:{SECRET}@127.0.0.1:1/evolve")
+    assert_sentence(caught.value)
+    assert "127.0.0.1:1" in str(caught.value)
+
+
+def test_a_database_that_the_server_does_not_have_is_said(postgres_server: PostgresServer) -> None:
+    with pytest.raises(StorageError, match="does not exist") as caught:
+        open_database(postgres_server.database_url("nowhere"))
+    assert_sentence(caught.value)
+
+
+def test_a_user_that_the_server_does_not_know_is_said(postgres_url: str) -> None:
+    with pytest.raises(StorageError, match="refuses its user") as caught:
+        open_database(postgres_url.replace("postgres@", f"stranger:{SECRET}@"))
+    assert_sentence(caught.value)
+
+
+def test_an_empty_server_asks_for_an_upgrade(postgres_url: str) -> None:
+    with pytest.raises(StorageError, match="run 'evolve db upgrade'") as caught:
+        open_database(postgres_url)
+    assert_sentence(caught.value)
+    assert check(postgres_url).behind
+    upgrade(postgres_url)
+    assert not check(postgres_url).behind
+    open_database(postgres_url).close()
+
+
+def test_a_server_with_a_newer_schema_is_left_alone(postgres_url: str) -> None:
+    upgrade(postgres_url)
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StorageError, match="newer version of evolve"):
+        open_database(postgres_url)
+
+
+def test_a_server_that_goes_away_in_the_middle_is_said_and_found_again(
+    postgres_url: str, postgres_server: PostgresServer
+) -> None:
+    upgrade(postgres_url)
+    opened = open_database(postgres_url)
+    log = SqlRunLog(opened, FixedClock())
+    with pytest.raises(StorageError, match="was stopped") as caught:
+        read_while_the_server_ends_the_session(opened, postgres_server)
+    assert_sentence(caught.value)
+    log.create(new_run())
+    assert SqlRunReader(opened).run(RUN).state == "queued"
+    opened.close()
+
+
+def read_while_the_server_ends_the_session(opened: Database, server: PostgresServer) -> None:
+    with opened.read() as connection:
+        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        with psycopg.connect(server.url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+        connection.execute(text("SELECT 1"))
+
+
+def test_a_locked_row_on_a_server_is_said(postgres_url: str) -> None:
+    upgrade(postgres_url)
+    opened = open_database(postgres_url, lock_seconds=0.05)
+    log = SqlRunLog(opened, FixedClock())
+    log.create(new_run())
+    with psycopg.connect(postgres_url) as other:
+        other.execute("SELECT * FROM runs FOR UPDATE")
+        with pytest.raises(StorageError, match="locked by another process"):
+            log.take(RUN, "runner-1", 60)
+    opened.close()
+
+
+def test_two_processes_may_open_a_new_database_at_once(path: Path) -> None:
+    code = "import sys; from service.db.engine import open_database; sys.stdin.readline(); open_database(sys.argv[1])"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    complaints = [process.communicate()[1] for process in started]
+    assert complaints == ["", "", ""]
+    assert not check(str(path)).behind
+
+
+def test_checking_makes_no_file(path: Path) -> None:
+    assert check(str(path)).behind
+    assert not path.exists()
