@@ -1,0 +1,130 @@
+"""A real vLLM on the processor, serving the tiny model: one process group, ended whole."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+START_SECONDS = 300.0
+STOP_SECONDS = 20.0
+MODEL = "tiny"
+CONTEXT_TOKENS = 2048
+BLOCK_TOKENS = 32
+CHAINS_AT_ONCE = 32
+
+# Nothing leaves the machine, nothing is compiled, and the engine lives in the server's own process.
+ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_TARGET_DEVICE": "cpu",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+OPTIONS = {
+    "--served-model-name": MODEL,
+    "--dtype": "float32",
+    "--max-model-len": str(CONTEXT_TOKENS),
+    "--kv-cache-memory-bytes": str(64 << 20),
+    "--block-size": str(BLOCK_TOKENS),  # the processor's own, 128, is longer than many prompts: no hit would show
+    "--max-num-seqs": str(CHAINS_AT_ONCE),
+    "--generation-config": "vllm",
+}
+SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmServer:
+    """A running server; `start_seconds` is what its start took."""
+
+    url: str
+    key: str
+    start_seconds: float
+
+    @property
+    def root(self) -> str:
+        return self.url.removesuffix("/v1")
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Sum of a metric over the series that carry these labels."""
+        with urllib.request.urlopen(f"{self.root}/metrics", timeout=10) as response:
+            lines = response.read().decode().splitlines()
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        series = [line for line in lines if line.startswith((name + "{", name + " "))]
+        return sum(float(line.rpartition(" ")[2]) for line in series if all(label in line for label in wanted))
+
+
+@contextmanager
+def vllm_server(python: Path, home: Path, key: str) -> Iterator[VllmServer]:
+    """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`."""
+    # The link itself names the environment: what it points at is the interpreter that the environment was made from.
+    model = python.parent.parent / "tiny-model"
+    if not model.is_dir():
+        raise FileNotFoundError(f"{model} is missing: make it with scripts/setup_vllm.sh")
+    port = _free_port()
+    words = [word for pair in OPTIONS.items() for word in pair]
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", key, *words, *SWITCHES]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "OMP_", "PYTHON"))}
+    log = home / "vllm.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*_ending_with_us(), *command],
+            cwd=home,
+            env=inherited | ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        seconds = _await_ready(process, f"http://127.0.0.1:{port}/health", log)
+        yield VllmServer(url=f"http://127.0.0.1:{port}/v1", key=key, start_seconds=seconds)
+    finally:
+        _stop(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _ending_with_us() -> list[str]:
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "KILL", "--"] if found else []
+
+
+def _await_ready(process: subprocess.Popen[bytes], health: str, log: Path) -> float:
+    """Ask until it is well. It says so nowhere else, and its own process must live: another may hold the port."""
+    started = time.monotonic()
+    while process.poll() is None and time.monotonic() - started < START_SECONDS:
+        with contextlib.suppress(OSError), urllib.request.urlopen(health, timeout=5) as response:
+            if response.status == 200 and process.poll() is None:
+                return time.monotonic() - started
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+    raise RuntimeError(f"vLLM did not start (status {process.poll()}):\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the whole group: killing the server alone would leave its engine behind."""
+    process.send_signal(signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
