@@ -44,7 +44,7 @@ def read_folder(root: Path) -> tuple[Folder, list[str]]:
     complaints: list[str] = []
     try:
         top = root.resolve(strict=True)
-    except (OSError, RuntimeError):  # until Python 3.13 a loop of links is a RuntimeError
+    except (OSError, RuntimeError, ValueError):  # until Python 3.13 a loop of links is a RuntimeError
         return Folder(files={}), [f"{root} does not exist or cannot be reached: name the folder of a problem"]
     if not top.is_dir():
         return Folder(files={}), [f"{root} is no folder: name the folder that holds problem.toml"]

@@ -48,13 +48,14 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
         check_evaluator(folder, EVALUATOR, {"evaluate": "write evaluate(program_path)"}, values.complaints)
     evaluator = EvaluatorSpec(file=EVALUATOR, integrity=Integrity.SHARED, stage_thresholds=_thresholds(values, source))
     limits, measures, policy, search = _limits(values), _measures(values), read_policy(values), _search(values)
+    language = values.text("language")
     values.complaints += check_layer(values.file, search)
     if values.complaints or seed is None:
         raise InvalidProblemError(values.complaints)
     try:
         problem = Problem(
             name=name or "problem",
-            language=values.text("language") or language_of(seed),
+            language=language or language_of(seed),
             seeds=(seed,),
             evaluator=evaluator,
             limits=limits,

@@ -29,6 +29,7 @@ def read_policy(values: Values) -> dict[str, Any] | None:
         "max_tokens": values.whole("llm.max_tokens", 4096, 1),
         "timeout": values.number("llm.timeout", 60.0),
     }
+    edits = "diff" if values.flag("diff_based_evolution", True) else "rewrite"
     if not models:
         if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", "temperature", "max_tokens")):
             values.warn("llm names no model: add llm.primary_model, or name a policy with --policy")
@@ -50,7 +51,7 @@ def read_policy(values: Values) -> dict[str, Any] | None:
         "top_p": _own(values, place, model, "top_p", shared["top_p"]),
         "max_tokens": int(_own(values, place, model, "max_tokens", shared["max_tokens"])),
         "timeout_seconds": _own(values, place, model, "timeout", shared["timeout"]),
-        "edits": "diff" if values.flag("diff_based_evolution", True) else "rewrite",
+        "edits": edits,
         "format": "single",
     }
 

@@ -1,0 +1,85 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.program import Program
+from service.problems.check import CheckReport, check_problem
+from service.problems.load import load_problem
+from tests.unit.problems.folders import NATIVE, native, project
+
+MEASURED = NATIVE + '[[measures]]\nname = "m"\nlow = 0.0\nhigh = 1.0\n'
+
+
+async def check(root: Path, returned: object) -> CheckReport:
+    loaded = load_problem(root)
+
+    async def evaluate(program: Program) -> Evaluation:
+        assert program in loaded.problem.seeds
+        return returned if isinstance(returned, Evaluation) else read_result(returned, loaded.problem)
+
+    return await check_problem(loaded, evaluate)
+
+
+async def test_sound_problem_has_no_complaint(tmp_path: Path) -> None:
+    report = await check(native(tmp_path, MEASURED), {"gain": 3, "m": 0.5})
+    assert report.ok
+    assert report.complaints == ()
+    assert [(seed.name, seed.fitness) for seed in report.seeds] == [("seed.py", 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("document", "returned", "said"),
+    [
+        (NATIVE, {"x": 1}, "the seed seed.py fails (invalid): the evaluator returned no number for the objective gain"),
+        (NATIVE, {"gain": float("nan")}, "not a finite number"),
+        (NATIVE, "text", "instead of a dict of scores"),
+        (NATIVE, Evaluation(outcome=Outcome.TIMEOUT, reason="it ran for 20 s"), "fails (timeout): it ran for 20 s"),
+        (NATIVE, Evaluation(outcome=Outcome.CRASH), "fails (crash): no reason was given"),
+        (NATIVE, {"gain": 11}, "scores 11, outside of the declared bounds 0 to 10: widen them"),
+        (MEASURED, {"gain": 1, "m": 2}, "measure m: the seed seed.py lies at 2, outside of its bounds 0 to 1"),
+        (MEASURED, {"gain": 1}, "no number for the measure m"),
+        (MEASURED.replace('"m"', '"complexity"'), {"gain": 1}, "measure complexity: the seed seed.py lies at 26"),
+        (NATIVE + "target = 12.0\n", {"gain": 1}, "the target 12 lies outside of its bounds 0 to 10"),
+        (NATIVE + "target = 0.5\n", {"gain": 1}, "is at the target already"),
+        (NATIVE + 'direction = "minimize"\ntarget = 2\n', {"gain": 1}, "is at the target already"),
+        ("known_best = 99\n" + NATIVE, {"gain": 1}, "known_best = 99 lies outside of gain's bounds 0 to 10"),
+    ],
+)
+async def test_what_would_go_wrong_is_explained(tmp_path: Path, document: str, returned: object, said: str) -> None:
+    report = await check(native(tmp_path, document), returned)
+    assert not report.ok
+    assert len(report.complaints) == 1
+    assert said in report.complaints[0]
+
+
+async def test_unpaired_marker_is_a_complaint(tmp_path: Path) -> None:
+    root = native(tmp_path, seed__py="# EVOLVE-BLOCK-START\nx = 1\n")
+    report = await check(root, {"gain": 1})
+    assert report.complaints == ("the seed's seed.py: EVOLVE-BLOCK-START in line 1 has no EVOLVE-BLOCK-END after it",)
+
+
+async def test_warnings_are_no_complaints(tmp_path: Path) -> None:
+    report = await check(project(tmp_path, "checkpoint_interval: 5\nmax_iterations: 3\n"), {"combined_score": 1})
+    assert report.ok
+    assert report.warnings == ("config.yaml: checkpoint_interval is not needed: every result is committed at once",)
+
+
+async def test_every_seed_is_run_once(tmp_path: Path) -> None:
+    document = NATIVE.replace('["seed.py"]', '["seed.py", "other.py"]')
+    report = await check(native(tmp_path, document, other__py="x = 2"), {"gain": 1})
+    assert [seed.name for seed in report.seeds] == ["seed.py", "other.py"]
+
+
+async def test_seeds_are_not_run_without_what_they_need(tmp_path: Path) -> None:
+    loaded = load_problem(native(tmp_path))
+    evaluator = replace(loaded.problem.evaluator, requirements=("no-such-distribution-at-all",))
+    loaded = replace(loaded, problem=replace(loaded.problem, evaluator=evaluator))
+
+    async def evaluate(program: Program) -> Evaluation:
+        raise AssertionError(program.id)
+
+    report = await check_problem(loaded, evaluate)
+    assert report.seeds == ()
+    assert "no-such-distribution-at-all is not installed for" in report.complaints[0]

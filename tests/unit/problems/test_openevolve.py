@@ -1,0 +1,267 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evolve.evaluation import fitness, read_result
+from evolve.problem import EvaluatorSpec, Integrity, Measure
+from service.errors import InvalidProblemError
+from service.problems.configuration import read_config
+from service.problems.load import LoadedProblem, load_problem
+from service.problems.openevolve_keys import HONOURED, KNOWN, MODEL_HONOURED, MODEL_NOT_HONOURED, NOT_HONOURED
+from tests.unit.problems.folders import EVALUATE, SEED, project, write
+
+STAGED = "def evaluate_stage1(p): ...\ndef evaluate_stage2(p): ...\ndef evaluate(p): ...\n"
+
+
+def load(root: Path, config: str, **more: str) -> LoadedProblem:
+    return load_problem(project(root, config, **more))
+
+
+def complaints(root: Path) -> tuple[str, ...]:
+    with pytest.raises(InvalidProblemError) as caught:
+        load_problem(root)
+    return caught.value.complaints
+
+
+def test_project_without_configuration_has_openevolves_defaults(tmp_path: Path) -> None:
+    loaded = load_problem(project(tmp_path / "sorter", None, evaluator__py=STAGED))
+    problem, config = loaded.problem, read_config([("project", loaded.search)])
+    assert problem.name == "sorter"
+    assert problem.scalar
+    assert problem.evaluator == EvaluatorSpec(
+        integrity=Integrity.SHARED, stage_thresholds=({"combined_score": 0.5}, {"combined_score": 0.75})
+    )
+    assert problem.limits.wall_seconds == 300
+    assert problem.measures == (Measure(name="complexity", bins=10), Measure(name="novelty", bins=10))
+    assert (config.islands, config.migration_interval, config.migration_rate, config.seed) == (5, 50, 0.1, 42)
+    assert (config.inspirations.top, config.inspirations.diverse, config.prompt.feedback_kb) == (3, 2, 20)
+    assert (config.archive.size, config.budget.evaluations, config.budget.patience) == (200, 10_001, None)
+    assert loaded.policy is None
+    assert any("there is none" in warning for warning in loaded.warnings)
+    assert any("max_iterations" in warning for warning in loaded.warnings)
+
+
+def test_every_honoured_key_says_what_it_says_there(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        """
+max_iterations: 99
+random_seed: 7
+language: klingon
+early_stopping_patience: 12
+prompt: {system_message: Be bold., num_top_programs: 4, num_diverse_programs: 5, max_artifact_bytes: 1024}
+database: {population_size: 90, num_islands: 3, feature_dimensions: [diversity, speed], feature_bins: {speed: 4},
+           migration_interval: 8, migration_rate: 2e-1}
+evaluator: {timeout: 30, parallel_evaluations: 6, cascade_evaluation: false, memory_limit_mb: 77}
+""",
+        evaluator__py=STAGED,
+    )
+    problem, config = loaded.problem, read_config([("project", loaded.search)])
+    assert loaded.warnings == ()
+    assert problem.language == "klingon"
+    assert problem.measures == (Measure(name="novelty", bins=10), Measure(name="speed", bins=4))
+    assert (problem.limits.wall_seconds, problem.limits.memory_mb) == (30, 77)
+    assert problem.limits.cpu_seconds >= 30
+    assert problem.evaluator.stage_thresholds == ()
+    assert (config.budget.evaluations, config.budget.patience, config.seed) == (100, 12, 7)
+    assert (config.islands, config.archive.size, config.migration_interval) == (3, 30, 8)
+    assert config.migration_rate == pytest.approx(0.2)
+    assert (config.inspirations.top, config.inspirations.diverse) == (4, 5)
+    assert (config.prompt.system, config.prompt.feedback_kb) == ("Be bold.", 1)
+    assert config.concurrency.evaluations == 6
+
+
+def test_artifacts_can_be_kept_out_of_prompts(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "prompt: {include_artifacts: false}")
+    assert read_config([("p", loaded.search)]).prompt.feedback_kb == 0
+
+
+def test_fitness_is_the_combined_score_or_the_mean_without_feature_dimensions(tmp_path: Path) -> None:
+    problem = load(tmp_path, "database: {feature_dimensions: [size]}").problem
+    assert fitness(problem, read_result({"a": 1.0, "b": 2.0, "size": 99.0}, problem)) == 1.5
+    assert fitness(problem, read_result({"a": 1.0, "combined_score": 7.0, "size": 99.0}, problem)) == 7.0
+
+
+def test_each_known_key_is_honoured_or_explained() -> None:
+    assert not HONOURED & set(NOT_HONOURED)
+    assert not MODEL_HONOURED & set(MODEL_NOT_HONOURED)
+    for key, sentence in {**NOT_HONOURED, **MODEL_NOT_HONOURED}.items():
+        assert sentence.startswith(("is not honoured: ", "is not needed: ")), key
+
+
+def nested(key: str, value: Any) -> str:
+    section, _, name = key.rpartition(".")
+    return f"{section}: {{{name}: {value}}}" if section else f"{name}: {value}"
+
+
+@pytest.mark.parametrize("key", sorted(NOT_HONOURED))
+def test_key_that_is_not_honoured_is_named_with_a_sentence(tmp_path: Path, key: str) -> None:
+    loaded = load(tmp_path, nested(key, 1))
+    assert f"config.yaml: {key} {NOT_HONOURED[key]}" in loaded.warnings
+
+
+@pytest.mark.parametrize("key", sorted(HONOURED - {"max_iterations"}))
+def test_honoured_key_of_a_wrong_type_is_a_complaint(tmp_path: Path, key: str) -> None:
+    section, _, name = key.rpartition(".")
+    config: dict[str, Any] = {"random_seed": None, "llm": {"primary_model": "m", "secondary_model": "n"}}
+    load_problem(project(tmp_path, json.dumps(config)))
+    (config.setdefault(section, {}) if section else config)[name] = [[{"a": 1}]]
+    project(tmp_path, json.dumps(config))  # JSON is YAML too
+    assert any(key in sentence for sentence in complaints(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("max_iteration: 3", "unknown key 'max_iteration' is ignored: did you mean 'max_iterations'?"),
+        ("timeout: 3", "unknown key 'timeout' is ignored: did you mean"),
+        ("evaluator: {time_out: 3}", "'evaluator.time_out' is ignored: did you mean 'evaluator.timeout'?"),
+        ("databse: {num_islands: 3}", "unknown key 'databse' is ignored"),
+        ("llm: {models: [{name: m, temprature: 1}]}", "models[1].temprature' is ignored: did you mean 'temperature'?"),
+        ("llm: {models: [{name: m, retries: 1}]}", "llm.models[1].retries is not honoured"),
+        ("llm: {models: [{name: m}, {name: n}]}", "llm names 2 models and 'm' is taken"),
+        ("llm: {temperature: 1}", "llm names no model"),
+    ],
+)  # fmt: skip
+def test_unknown_key_is_a_warning_with_the_nearest_known_one(tmp_path: Path, config: str, said: str) -> None:
+    assert any(said in warning for warning in load(tmp_path, config).warnings), load(tmp_path, config).warnings
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("max_iterations: many", "max_iterations should be a number of at least 1, not 'many'"),
+        ("max_iterations: 2.5", "max_iterations should be a whole number, not 2.5"),
+        ("max_iterations: 0", "max_iterations should be a number of at least 1"),
+        ("max_iterations: .inf", "max_iterations should be a number"),
+        ("max_iterations: .nan", "max_iterations should be a number"),
+        ("max_iterations: true", "max_iterations should be a number"),
+        ("random_seed: -1", "random_seed should be a number of at least 0"),
+        ("database: {migration_rate: 7}", "migration_rate must lie between 0 and 1"),
+        ("database: 7", "database is a section with keys below it, not int"),
+        ("database: {feature_dimensions: complexity}", "feature_dimensions should be a list of names"),
+        ("database: {feature_bins: 0}", "database.feature_bins should be a number of at least 1"),
+        ("database: {feature_dimensions: [diversity, novelty]}", "two measures are called novelty"),
+        ("evaluator: {cascade_thresholds: 3}", "cascade_thresholds should be a list of numbers"),
+        ("evaluator: {cascade_thresholds: [x]}", "cascade_thresholds[1] should be a number"),
+        ("llm: {models: [{weight: 3}]}", "llm.models[1] needs a name"),
+        ("llm: {models: [m]}", "llm.models[1] needs a name"),
+        ("llm: {primary_model: m, api_base: 'localhost:8000'}", "llm.api_base should be an address"),
+        ("llm: {primary_model: m, api_base: 'http://u:secret@h/v1'}", "llm.api_base should be an address"),
+        ("llm: {primary_model: m, api_base: 'http://[::1/v1'}", "llm.api_base should be an address"),
+        ("a: 1\nb: [1", "config.yaml is broken (line 2, column 6)"),
+    ],
+)  # fmt: skip
+def test_value_that_cannot_be_honoured_is_a_complaint(tmp_path: Path, config: str, said: str) -> None:
+    found = complaints(project(tmp_path, config))
+    assert any(said in sentence for sentence in found), found
+    assert not any("secret" in sentence for sentence in found)
+
+
+def test_language_model_section_is_a_policy(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        """
+diff_based_evolution: false
+llm:
+  api_base: https://example.org/v1
+  api_key: ${MY_KEY}
+  temperature: 0.9
+  top_p: 0.5
+  max_tokens: 100
+  timeout: 9
+  models:
+    - {name: small, weight: 0.2}
+    - {name: large, weight: 0.8, temperature: 0.1, api_base: "http://localhost:1/v1", api_key: "${OTHER_KEY}"}
+""",
+    )
+    assert loaded.policy == {
+        "name": "large",
+        "kind": "openai",
+        "base_url": "http://localhost:1/v1",
+        "model": "large",
+        "api_key_env": "OTHER_KEY",
+        "temperature": 0.1,
+        "top_p": 0.5,
+        "max_tokens": 100,
+        "timeout_seconds": 9.0,
+        "edits": "rewrite",
+        "format": "single",
+    }
+
+
+def test_primary_model_has_openevolves_defaults(tmp_path: Path) -> None:
+    policy = load(tmp_path, "llm: {primary_model: a, secondary_model: b, secondary_model_weight: 0.2}").policy
+    assert policy is not None
+    assert (policy["model"], policy["api_key_env"], policy["edits"]) == ("a", "OPENAI_API_KEY", "diff")
+    assert (policy["temperature"], policy["max_tokens"], policy["timeout_seconds"]) == (0.7, 4096, 60)
+    assert policy["base_url"] == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("key", ["", "none", "EMPTY"])
+def test_server_without_a_key_needs_none(tmp_path: Path, key: str) -> None:
+    policy = load(tmp_path, f"llm: {{primary_model: a, api_key: '{key}'}}").policy
+    assert policy is not None
+    assert policy["api_key_env"] == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "llm: {primary_model: a, api_key: sk-12345}",
+        "llm: {api_key: sk-12345}",
+        "llm: {models: [{name: a, weight: 2}, {name: b, api_key: sk-12345}]}",
+        "llm: {primary_model: a, api_key: 'sk-12345${X}'}",
+    ],
+)
+def test_key_written_out_is_refused_and_never_repeated(tmp_path: Path, config: str) -> None:
+    found = complaints(project(tmp_path, config))
+    assert len(found) == 1
+    assert "export it as an environment variable" in found[0]
+    assert "api_key: ${OPENAI_API_KEY}" in found[0]
+    assert "12345" not in found[0]
+
+
+def test_any_language_and_the_suffix_that_is_named(tmp_path: Path) -> None:
+    root = write(tmp_path, {"initial_program.rs": "fn main() {}", "evaluator.py": EVALUATE})
+    assert load_problem(root).problem.language == "rust"
+    write(root, {"initial_program.cpp": "int x;", "config.yml": "file_suffix: .cpp"})
+    loaded = load_problem(root)
+    assert loaded.problem.seeds[0].files == (("initial_program.cpp", "int x;"),)
+    assert any("initial_program.cpp is taken of" in warning for warning in loaded.warnings)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"initial_program.py": SEED}, "the evaluator 'evaluator.py' is missing"),
+        ({"evaluator.py": EVALUATE}, "initial_program.py is missing"),
+        ({"initial_program.py": SEED, "evaluator.py": "def x(): ..."}, "defines no evaluate()"),
+        ({"initial_program.py": SEED, "evaluator.py": "def x("}, "no valid Python"),
+        ({"initial_program.py": b"\xff", "evaluator.py": EVALUATE}, "no UTF-8"),
+    ],
+)
+def test_missing_or_broken_file_is_said(tmp_path: Path, files: dict[str, str | bytes], said: str) -> None:
+    assert any(said in sentence for sentence in complaints(write(tmp_path, files)))
+
+
+def test_stages_alone_make_an_evaluator(tmp_path: Path) -> None:
+    source = "def evaluate_stage1(p): ...\ndef evaluate_stage2(p): ...\n"
+    loaded = load(tmp_path, "evaluator: {cascade_thresholds: [0.1, 0.2, 0.3]}", evaluator__py=source)
+    assert loaded.problem.evaluator.stage_thresholds == ({"combined_score": 0.1}, {"combined_score": 0.2})
+
+
+def test_other_configuration_is_pointed_at(tmp_path: Path) -> None:
+    root = project(tmp_path, None, config_phase_1__yaml="max_iterations: 3")
+    assert any("config_phase_1.yaml is not read" in warning for warning in load_problem(root).warnings)
+
+
+def test_problem_toml_wins_over_openevolves_files(tmp_path: Path) -> None:
+    root = project(tmp_path, "max_iterations: 3", problem__toml="schema = 2")
+    assert complaints(root)[0].startswith("problem.toml")
+
+
+def test_known_keys_are_the_two_tables() -> None:
+    assert HONOURED | set(NOT_HONOURED) == KNOWN
