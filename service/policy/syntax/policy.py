@@ -94,7 +94,7 @@ class SyntaxPolicy:
             draft = mutate(source, same, rng)
             text = source.apply(draft) if draft is not None else source.text
             key = (source.path, _plain(text))
-            if draft is None or key[1] == _plain(source.text) or key in seen or not source.sound(text):
+            if draft is None or key[1] == _plain(source.text) or key in seen or not source.sound(draft, text):
                 continue
             seen.add(key)
             return _Child(source.path, text, draft.account)

@@ -11,6 +11,7 @@ from service.policy.syntax.tree import Tree, parse, read_tree
 
 PYTHON = "python"
 _WORD = re.compile(r"[^\W\d]\w*")
+_TOUCHING = re.compile(r"[\w.]")
 _MARKER = "EVOLVE-BLOCK-"
 _SHOWN = 60
 
@@ -26,10 +27,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A mutation not made yet: its changes, none of which overlap, and what they mean in words."""
+    """A mutation not made yet.
+
+    Attributes:
+        changes: stretches of the text, none of which overlap.
+        account: what they mean in words.
+        safe: a text that parses parses with them too, so that nobody needs to look.
+    """
 
     changes: tuple[Change, ...]
     account: str
+    safe: bool = False
 
 
 class Source:
@@ -92,10 +100,18 @@ class Source:
             last = change.end
         return "".join([*pieces, self.text[last:]])
 
-    def sound(self, text: str) -> bool:
-        """Whether a changed text still parses where this one did, and has the markers of its regions."""
+    def sound(self, draft: Draft, text: str) -> bool:
+        """Whether the text that a draft makes still parses where this one did, and has the markers of its regions."""
+        if draft.safe:
+            return True
         same_markers = text.count(_MARKER) == self.text.count(_MARKER)
         return same_markers and (self.tree is None or parse(text) is not None)
+
+    def apart(self, start: int, end: int) -> bool:
+        """Whether no letter, digit or point touches a stretch of the text."""
+        return not _TOUCHING.fullmatch(self.text[max(0, start - 1) : start]) and not _TOUCHING.fullmatch(
+            self.text[end : end + 1]
+        )
 
     def line(self, offset: int) -> int:
         """The number of the line at an offset, from 1."""

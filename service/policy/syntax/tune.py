@@ -164,4 +164,6 @@ def _tell(source: Source, changes: list[Change], verb: str) -> Draft | None:
         return None
     told = "; ".join(source.tell(change) for change in changes[:_TOLD])
     more = f"; and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
-    return Draft(tuple(changes), f"{verb} {len(changes)} number{'s' * (len(changes) > 1)}: {told}{more}")
+    account = f"{verb} {len(changes)} number{'s' * (len(changes) > 1)}: {told}{more}"
+    # A number in a number's place parses, unless it runs into a neighbour, as in `1else 2`.
+    return Draft(tuple(changes), account, safe=all(source.apart(change.start, change.end) for change in changes))
