@@ -6,8 +6,9 @@ from typing import Protocol
 
 from evolve.errors import ConfigurationError
 from evolve.markup import Fence, closes_replace, fence, heading, is_separator, opens_search
+from evolve.reasoning import NAMES, ReasoningFilter
 
-LONGEST_ANSWER = 250_000
+LONGEST_ANSWER = 100_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _NUMBER = r"[ _-]?[0-9]{0,6}[ \t]{0,8}"
 _ENDS_IN_NUMBER = re.compile(r".*[_-]?[0-9]")
@@ -46,7 +47,7 @@ def parse_format(text: str) -> ChainFormat:
     kind, _, tag = text.partition(":")
     if kind != "tags":
         raise ConfigurationError(f"format = {text!r} is unknown: choose tags:NAME, fences or single")
-    if not _NAME.fullmatch(tag) or _ENDS_IN_NUMBER.fullmatch(tag):
+    if not _NAME.fullmatch(tag) or _ENDS_IN_NUMBER.fullmatch(tag) or tag.lower() in NAMES:
         raise ConfigurationError(
             f"format = {text!r} needs a tag name of letters, digits, - and _ that does not end in a digit, such as"
             " tags:answer"
@@ -68,13 +69,14 @@ class ChainParser:
     """Takes the answers out of a completion as its text arrives, in whatever pieces.
 
     Tolerant: numbers of tags may be missing, repeated or out of order, prose may stand around, a block may be left
-    open. The work is linear in the text however it is cut up; what is remembered is the answer being written and a few
-    counts. Any text is parsed without an exception.
+    open; reasoning in `<think>` in front is passed over. The work is linear in the text however it is cut up; what is
+    remembered is the answer being written and a few counts. Any text is parsed without an exception.
     """
 
     def __init__(self, chain_format: ChainFormat, limit: int, longest: int = LONGEST_ANSWER) -> None:
         """Take at most `limit` answers of at most `longest` characters."""
         self._outbox = _Outbox(limit=limit, longest=longest)
+        self._reasoning = ReasoningFilter()
         self._scanner: _Scanner
         match chain_format.kind:
             case "tags":
@@ -86,7 +88,7 @@ class ChainParser:
 
     def feed(self, text: str) -> list[Parsed]:
         """Take the next piece of the completion; gives the answers that it completes."""
-        self._scanner.feed(text)
+        self._scanner.feed(self._reasoning.feed(text))
         return self._outbox.collect()
 
     def close(self, cut: bool = False) -> list[Parsed]:
@@ -95,6 +97,7 @@ class ChainParser:
         Args:
             cut: the completion was cut off (finish reason `length`): an answer still open is dropped, not taken.
         """
+        self._scanner.feed(self._reasoning.close())
         self._scanner.close(cut)
         self._outbox.close()
         return self._outbox.collect()

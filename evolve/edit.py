@@ -4,6 +4,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from evolve.errors import AnswerError, ProgramError
 from evolve.markup import Fence, fence, heading, opens_search
@@ -12,6 +13,8 @@ from evolve.program import Program
 from evolve.regions import enforce, guarded
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
+# A tree takes about a hundred times the memory of its text.
+_LONGEST_KEPT = 20_000
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
 
 
@@ -60,9 +63,16 @@ def is_python(path: str, program: Program, language: str) -> bool:
 def parse_python(text: str) -> ast.Module:
     """Parse Python source without the warnings that compiling it would give.
 
+    An answer is parsed when it is checked and again for its fingerprint: the last few trees are kept, so that it costs
+    once. They are shared and must not be changed.
+
     Raises:
         SyntaxError: it is none; `lineno` and `msg` say why. Too deep a nesting counts as one.
     """
+    return _kept_tree(text) if len(text) <= _LONGEST_KEPT else _tree(text)
+
+
+def _tree(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -71,6 +81,9 @@ def parse_python(text: str) -> ast.Module:
         raise SyntaxError("nested too deeply") from error
     except ValueError as error:
         raise SyntaxError(str(error)) from error
+
+
+_kept_tree = lru_cache(maxsize=8)(_tree)
 
 
 def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
@@ -194,7 +207,7 @@ def _is_python_program(text: str, language: str) -> bool:
     if language != "python":
         return False
     try:
-        return any(map(_acts, parse_python(text).body))
+        return any(map(_acts, parse_python(text.strip("\n") + "\n").body))
     except SyntaxError:
         return False
 
@@ -202,7 +215,7 @@ def _is_python_program(text: str, language: str) -> bool:
 def _is_prose(text: str, language: str) -> bool:
     if language == "python":
         try:
-            statements = parse_python(text).body
+            statements = parse_python(text.strip("\n") + "\n").body
         except SyntaxError:
             return _mostly_sentences(text)
         return not any(_acts(statement) for statement in statements)

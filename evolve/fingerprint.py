@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import re
+from typing import Any
 
 from evolve.edit import is_python, parse_python
 from evolve.program import Program
@@ -17,8 +18,8 @@ _FREE_FORM = {
     "verilog", "zig",
 }  # fmt: skip
 _CONTEXT = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
-_DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FORMS: dict[type[ast.AST], tuple[str, tuple[str, ...]]] = {}
+_DOCUMENTED = {ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
 
 
 def fingerprint(program: Program, language: str) -> str:
@@ -50,39 +51,41 @@ def _tokens(text: str, free_form: bool) -> str:
 def _syntax(text: str) -> str | None:
     """The syntax tree in prefix order, without recursion: however deep a tree was parsed, it is written."""
     try:
-        stack: list[object] = [parse_python(text)]
+        stack: list[Any] = [parse_python(text)]
     except SyntaxError:
         return None
     out: list[str] = ["python"]
     write, push = out.append, stack.extend
     while stack:
         node = stack.pop()
+        kind = type(node)
         if isinstance(node, ast.AST):
-            kind = type(node)
-            write(kind.__name__)
-            if isinstance(node, _DOCUMENTED):
-                push(_undocumented(node))
+            name, fields = _form(kind)
+            write(name)
+            if kind in _DOCUMENTED:
+                push(_undocumented(node, fields))
             else:
-                push([getattr(node, name, None) for name in _fields(kind)])
-        elif isinstance(node, list):
+                push([getattr(node, field) for field in fields])
+        elif kind is list:
             write(f"[{len(node)}")
             push(node)
         else:
             # Decimal digits of a huge integer are refused by the interpreter; hexadecimal ones are not.
-            write(hex(node) if type(node) is int else repr(node))
+            write(hex(node) if kind is int else repr(node))
     return "\x1f".join(out)
 
 
-def _undocumented(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[object]:
-    body = node.body
+def _undocumented(node: Any, fields: tuple[str, ...]) -> list[Any]:
+    body: list[ast.stmt] = node.body
     first = body[0] if body else None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         body = body[1:]
-    return [body if name == "body" else getattr(node, name, None) for name in _fields(type(node))]
+    return [body if field == "body" else getattr(node, field) for field in fields]
 
 
-def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    fields = _FIELDS.get(kind)
-    if fields is None:
-        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _CONTEXT)
-    return fields
+def _form(kind: type[ast.AST]) -> tuple[str, tuple[str, ...]]:
+    form = _FORMS.get(kind)
+    if form is None:
+        fields = tuple(field for field in kind._fields if field not in _CONTEXT)
+        form = _FORMS[kind] = (kind.__name__, fields)
+    return form

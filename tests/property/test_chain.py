@@ -8,8 +8,8 @@ from evolve.chain import ChainFormat, ChainParser, parse_format
 FORMATS = st.sampled_from(["tags:answer", "tags:a", "fences", "single"]).map(parse_format)
 PIECES = [
     "<answer_1>", "</answer_1>", "<answer>", "</answer", "<", ">", "<a>", "</A_2>", "ANSWER_3>", "```", "````", "~~~",
-    "python", "\n", "\r\n", "---", "---\n", "```python\n", "```\n", "FILE: a.py\n",
-    "<<<<<<< SEARCH\n", ">>>>>>> REPLACE\n", " ", "x = 1", "ſ", "K", "İ", "<answer_2 >", "<anſwer_1>",
+    "python", "\n", "\r\n", "---", "---\n", "```python\n", "```\n", "FILE: a.py\n", "ſ", "K", "İ",
+    "<<<<<<< SEARCH\n", ">>>>>>> REPLACE\n", " ", "x = 1", "<think>", "</Think>", "<answer_2 >", "<anſwer_1>",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map("".join)
 

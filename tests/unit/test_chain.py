@@ -19,7 +19,9 @@ def test_known_formats_are_read(name: str) -> None:
     assert name in {chain_format.kind, f"{chain_format.kind}:{chain_format.tag}"}
 
 
-@pytest.mark.parametrize("name", ["", "tags", "tags:", "tags:1", "tags:a b", "tags:answer_1", "tag:answer", "fences:x"])
+@pytest.mark.parametrize(
+    "name", ["", "tags", "tags:", "tags:1", "tags:a b", "tags:answer_1", "tags:Think", "tag:answer", "fences:x"]
+)
 def test_unknown_formats_are_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="format"):
         parse_format(name)
@@ -87,6 +89,15 @@ def test_empty_and_overlong_answers_are_dropped_with_a_reason() -> None:
     parsed = parser.feed("<answer_1> \n </answer_1><answer_2>123456</answer_2><answer_3>12345</answer_3>")
     assert parsed + parser.close() == [Parsed(index=0, text="12345")]
     assert parser.dropped == ["1 answer without text", "1 answer longer than 5 characters"]
+
+
+def test_reasoning_in_front_holds_no_answers() -> None:
+    text = "\n<think>I shall put one in <answer_1> and one in <answer_2>.</think>\n<answer_1>a</answer_1>"
+    assert parse(text) == (["a"], [])
+    assert parse(text[: text.index("</think>")])[0] == []
+    assert parse("\n<thin", "single")[0] == ["<thin"]
+    assert parse("x <think>y</think>", "single")[0] == ["x <think>y</think>"]
+    assert parse(" " * 5_000 + "<think>y</think>z", "single")[0] == [" " * 5_000 + "<think>y</think>z"]
 
 
 @pytest.mark.parametrize("name", ["tags:answer", "fences"])
