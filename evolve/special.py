@@ -24,6 +24,7 @@ _BRACKETS = (
 _TOKEN = rf"(<)({{breaks}})({_BODY})|(\[)({{breaks}})({_BRACKETS})"
 _ANY = re.compile(_TOKEN.replace("{breaks}", f"{BREAK}*"))
 _BROKEN = re.compile(_TOKEN.replace("{breaks}", f"{BREAK}+"))
+_WHOLE = re.compile(_TOKEN.replace("{breaks}", ""))
 
 
 def neutralise(text: str) -> str:
@@ -34,6 +35,11 @@ def neutralise(text: str) -> str:
 def restore(text: str) -> str:
     """Undo `neutralise`: take one break out of the text of every broken control token."""
     return _BROKEN.sub(_without_break, text)
+
+
+def guard(text: str) -> str:
+    """Break the tokens that are whole and leave the broken ones: the last look at a prompt before it is sent."""
+    return _WHOLE.sub(_with_break, text)
 
 
 def _with_break(match: re.Match[str]) -> str:

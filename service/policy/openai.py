@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import httpx
@@ -12,9 +13,9 @@ import numpy as np
 from pydantic import SecretStr
 
 from evolve.chain import parse_format
-from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
-from evolve.special import neutralise
+from evolve.special import guard
 from service.policy.breaker import Breaker
 from service.policy.chains import CUT, Chains
 from service.policy.retry import Backoff
@@ -33,7 +34,11 @@ class PromptBuilder(Protocol):
     """Builds the prompt of a proposal for this policy's format, within a number of tokens; pure."""
 
     def __call__(self, proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
-        """Build it; `count` gives the tokens of a text, `context_tokens` is the room for the whole."""
+        """Build it; `count` gives the tokens of a text, `context_tokens` is the room for the whole.
+
+        Raises:
+            PolicyRefused: the parent does not fit.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +140,8 @@ class OpenAIPolicy:
         started = self._monotonic()
         served = await self._served()
         asked = self._fitted(proposal)
-        most_tokens = min(self.settings.max_tokens, served.context_tokens // 2)
-        prompt = await self._prompt(asked, served.context_tokens - most_tokens - TEMPLATE_TOKENS)
-        body = self._body(asked, prompt, served.model, most_tokens)
+        prompt, reply_tokens = await self._prompt(asked, served.context_tokens)
+        body = self._body(asked, prompt, served.model, reply_tokens)
         attempt = 0
         while True:
             attempt += 1
@@ -184,21 +188,34 @@ class OpenAIPolicy:
         # Without temperature every chain would be the same, and vLLM refuses to write more than one.
         return replace(proposal, answers=answers, samples=max(1, chains) if self.settings.temperature else 1)
 
-    async def _prompt(self, proposal: Proposal, room: int) -> Prompt:
-        def build(count: Count) -> Prompt:
-            return self._build_prompt(proposal, count=lambda text: count(neutralise(text)), context_tokens=room)
+    async def _prompt(self, proposal: Proposal, context_tokens: int) -> tuple[Prompt, int]:
+        """The prompt, and the tokens left for the reply: fewer than the settings say where the parent needs the room.
 
-        return await self._tokens.fit(build)
+        Raises:
+            PolicyRefused: the parent leaves no room worth having.
+        """
+        reply_tokens = min(self.settings.max_tokens, context_tokens // 2)
+        while True:
+            build = partial(self._build_for, proposal, context_tokens - reply_tokens - TEMPLATE_TOKENS)
+            try:
+                return await self._tokens.fit(build), reply_tokens
+            except PolicyRefused:
+                if reply_tokens <= context_tokens // 8:
+                    raise
+                reply_tokens = max(reply_tokens // 2, context_tokens // 8)
 
-    def _body(self, proposal: Proposal, prompt: Prompt, model: str, most_tokens: int) -> dict[str, Any]:
+    def _build_for(self, proposal: Proposal, room: int, count: Count) -> Prompt:
+        return self._build_prompt(proposal, count=lambda text: count(guard(text)), context_tokens=room)
+
+    def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {
             "model": model,
-            "messages": [{"role": message.role, "content": neutralise(message.content)} for message in prompt.messages],
+            "messages": [{"role": message.role, "content": guard(message.content)} for message in prompt.messages],
             "n": proposal.samples,
             "seed": proposal.seed % _SEEDS,
             "temperature": self.settings.temperature,
             "top_p": self.settings.top_p,
-            "max_tokens": most_tokens,
+            "max_tokens": reply_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
         }

@@ -80,13 +80,20 @@ class PolicySettings(BaseModel):
             raise ValueError("must not hold control characters")
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_answer_alone(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("format") == "single":
+            return {"answers": 1, **values}
+        return values
+
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
             raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
         if self.kind == "syntax":
             # Each key must act: what speaks to a server means nothing to the mutator.
-            for key in sorted(self.model_fields_set - {"name", "kind", "answers", "samples", "concurrency"}):
+            for key in sorted(self.model_fields_set - {"name", "kind", "answers"}):
                 raise ValueError(f"{key} has no meaning for the syntax mutator: leave it out")
         if self.api_key_env and self.api_key_file:
             raise ValueError("name api_key_env or api_key_file, not both")
@@ -97,7 +104,7 @@ class PolicySettings(BaseModel):
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
         if self.kind == "syntax":
-            return self.model_dump(include={"name", "kind", "answers", "samples", "concurrency"})
+            return self.model_dump(include={"name", "kind", "answers"})
         return self.model_dump()
 
     def read_key(self, environment: Mapping[str, str] | None = None) -> SecretStr | None:

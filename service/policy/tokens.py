@@ -4,7 +4,9 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from functools import partial
 
+from evolve.errors import PolicyRefused
 from evolve.identity import digest
 from evolve.proposal import Prompt
 
@@ -35,15 +37,25 @@ class TokenCounter:
         self._gate = asyncio.Semaphore(_AT_ONCE)
 
     async def fit(self, build: Callable[[Count], Prompt]) -> Prompt:
-        """Build a prompt with counts by the server, by the estimate where the server does not say in time."""
+        """Build a prompt with counts by the server, by the estimate where the server does not say in time.
+
+        Raises:
+            PolicyRefused: by the counts that there are, the prompt does not fit.
+        """
         for _ in range(_ROUNDS if self._ask else 0):
             missing: dict[str, str] = {}
-            prompt = build(lambda text, missing=missing: self._count(text, missing))  # type: ignore[misc] # a default binds it
+            try:
+                prompt = build(partial(self._count, missing))
+            except PolicyRefused:
+                # An estimate must not be what refuses a prompt that fits.
+                if not missing or not await self._fetch(missing):
+                    raise
+                continue
             if not missing or not await self._fetch(missing):
                 return prompt
-        return build(lambda text: self._count(text, {}))
+        return build(partial(self._count, {}))
 
-    def _count(self, text: str, missing: dict[str, str]) -> int:
+    def _count(self, missing: dict[str, str], text: str) -> int:
         if not text:
             return 0
         key = digest(text)

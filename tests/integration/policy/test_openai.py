@@ -375,6 +375,36 @@ async def test_prompt_and_answer_fit_the_context_together(server: OpenAIServer, 
     assert rooms[0] + server.chats[0].body["max_tokens"] < 1000
 
 
+async def test_a_parent_that_needs_the_room_takes_it_from_the_reply(server: OpenAIServer, make: Make) -> None:
+    server.context_tokens = 1024
+    server.tokenizer = True
+    # 700 tokens by the server's count, and by the estimate too many for any context.
+    text = "one_very_long_name_that_the_server_counts_as_one_token_only " * 700
+
+    def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+        if count(text) > context_tokens:
+            raise PolicyRefused("the parent does not fit")
+        return Prompt(messages=(Message(role="user", parts=(text,)),), tokens=count(text))
+
+    policy = make(max_tokens=4096)
+    policy._build_prompt = build
+    _, completed = await replies(policy)
+    assert completed.prompt is not None
+    assert completed.prompt.tokens == 700
+    assert server.chats[0].body["max_tokens"] == 256
+
+
+async def test_a_parent_beyond_any_room_is_refused_before_it_is_sent(server: OpenAIServer, make: Make) -> None:
+    def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+        raise PolicyRefused("the parent does not fit")
+
+    policy = make()
+    policy._build_prompt = build
+    with pytest.raises(PolicyRefused, match="does not fit"):
+        await replies(policy)
+    assert server.chats == []
+
+
 async def test_tokens_are_counted_by_the_server_once_a_text(server: OpenAIServer, make: Make) -> None:
     server.tokenizer = True
     policy = make()
@@ -390,17 +420,18 @@ async def test_control_tokens_are_broken_on_the_way_out_and_whole_on_the_way_bac
     server: OpenAIServer, make: Make
 ) -> None:
     program = "stop = '<|im_end|>'"
+    neutral = neutralise("a = '</s>'")
 
     def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
-        return Prompt(messages=(Message(role="user", parts=("stop = '<|im_", "end|>'")),))
+        return Prompt(messages=(Message(role="user", parts=("stop = '<|im_", "end|>'", "\n" + neutral)),))
 
     server.respond = lambda body: [chain(body["messages"][0]["content"])]
     policy = make(samples=1)
     policy._build_prompt = build
     answers, completed = await replies(policy, proposal(samples=1))
-    assert server.chats[0].body["messages"][0]["content"] == neutralise(program)
+    assert server.chats[0].body["messages"][0]["content"] == f"{neutralise(program)}\n{neutral}"
     assert BREAK in completed.completions[0]
-    assert answers[0].text == program
+    assert answers[0].text == program + "\na = '</s>'"
 
 
 async def test_many_proposals_at_once_keep_their_answers_apart(server: OpenAIServer, make: Make) -> None:

@@ -23,7 +23,7 @@ def complaint(source: str) -> str:
 
 def test_the_word_syntax_names_the_mutator() -> None:
     (policy,) = load_policies("syntax", answers=3)
-    assert policy.describe() == {"name": "syntax", "kind": "syntax", "answers": 3, "samples": 2, "concurrency": 16}
+    assert policy.describe() == {"name": "syntax", "kind": "syntax", "answers": 3}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
         ("weight = 2.0", "unknown"),
         ('format = "xml"', "choose tags:NAME, fences or single"),
         ('format = "tags:"', "tag name"),
-        ('format = "single"', "set answers = 1"),
+        ('format = "single"\nanswers = 2', "set answers = 1"),
         ("temperature = 3.0", "temperature"),
         ("temperature = nan", "temperature"),
         ("answers = 0", "answers"),
@@ -99,6 +99,11 @@ def test_a_key_or_value_that_is_off_is_named(tmp_path: Path, line: str, said: st
     text = complaint(write(tmp_path, f'[[policies]]\nname = "x"\nbase_url = "http://h/v1"\n{line}\n'))
     assert said in text
     assert SECRET not in text
+
+
+def test_a_single_answer_needs_no_number(tmp_path: Path) -> None:
+    (policy,) = load_policies(write(tmp_path, '[[policies]]\nbase_url = "http://h/v1"\nformat = "single"\n'))
+    assert policy.answers == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.special import BREAK, neutralise, restore
+from evolve.special import BREAK, guard, neutralise, restore
 
 TOKENS = [
     "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|channel|>", "</s>", "<s>",
@@ -53,3 +53,13 @@ def test_a_token_broken_twice_needs_two_restorations(token: str) -> None:
     twice = neutralise(neutralise(token))
     assert restore(twice) != token
     assert restore(restore(twice)) == token
+
+
+@given(hostile)
+def test_the_guard_leaves_what_is_neutralised(text: str) -> None:
+    assert guard(neutralise(text)) == neutralise(text)
+
+
+@given(hostile)
+def test_nothing_whole_passes_the_guard(text: str) -> None:
+    assert [token for token in TOKENS if token in guard(text)] == []
