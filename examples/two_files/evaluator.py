@@ -8,7 +8,8 @@ TOWNS = [[draw.random(), draw.random()] for _ in range(40)]
 
 
 def inputs():
-    return [TOWNS]
+    """One call of solve(), with one argument."""
+    return [[TOWNS]]
 
 
 def score(outputs, program):  # noqa: ARG001 - every scorer is given the program too

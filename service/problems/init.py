@@ -72,13 +72,13 @@ def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
 
     Args:
         folder: a folder that is missing or empty.
-        name: the problem's name; empty: the folder's.
+        name: the problem's name; empty: the folder's, without what no name can hold.
 
     Raises:
         ConflictError: the folder holds something, is a file, or cannot be written to.
         UsageError: the name holds what no name can.
     """
-    name = name or folder.resolve().name or "problem"
+    name = name or re.sub(r"[^\w .-]+", "-", folder.resolve().name).strip(" .-")[:100] or "problem"
     if not re.fullmatch(r"[\w][\w .-]{0,99}", name):
         raise UsageError(
             f"the name {name[:100]!r} should be up to 100 letters, digits, blanks, dots, hyphens or underscores"

@@ -12,45 +12,39 @@ from service.problems.openevolve_values import Values
 _BASE_URL = "https://api.openai.com/v1"
 _KEY_NAME = "OPENAI_API_KEY"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NUMBERS = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 4096.0, "timeout": 60.0}
 _NO_KEY = frozenset({"", "none", "empty"})
 
 
 def read_policy(values: Values) -> dict[str, Any] | None:
     """The heaviest model of the `llm` section with the keys of a policy file, or None when no model is named.
 
-    A key given as `${NAME}` becomes `api_key_env = "NAME"`; a key written out is a complaint that never repeats it.
+    A key given as `${NAME}` becomes `api_key_env = "NAME"`, and a key written out is a complaint that never repeats it.
+    Where no key is given, OpenEvolve's variable holds it, unless the server is on this machine.
     """
-    models = _models(values)
-    base_url = _address(values, "llm.api_base", values.any("llm.api_base"))
-    key_names = _key_names(values, models)
-    shared = {
-        "temperature": values.number("llm.temperature", 0.7),
-        "top_p": values.number("llm.top_p", 1.0),
-        "max_tokens": values.whole("llm.max_tokens", 4096, 1),
-        "timeout": values.number("llm.timeout", 60.0),
-    }
     edits = "diff" if values.flag("diff_based_evolution", True) else "rewrite"
+    models = _models(values)
+    key_names = _key_names(values, models)
+    base_url = _address(values, "llm.api_base", values.any("llm.api_base") or _BASE_URL)
+    shared = {key: values.number(f"llm.{key}", default) for key, default in _NUMBERS.items()}
     if not models:
-        if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", "temperature", "max_tokens")):
+        if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", *_NUMBERS)):
             values.warn("llm names no model: add llm.primary_model, or name a policy with --policy")
         return None
-    weighed = [(_own(values, place, model, "weight", 1.0), place, model) for place, model in models]
-    _, place, model = max(weighed, key=lambda item: item[0])
-    name = str(model["name"])
-    if len(models) > 1:
-        values.warn(
-            f"llm names {len(models)} models and {name!r} is taken: name several in a policy file (--policy FILE)"
-        )
+    place, model = _heaviest(values, models)
+    if model.get("api_base"):
+        base_url = _address(values, f"{place}.api_base", model["api_base"])
+    numbers = {key: _own(values, place, model, key, default) for key, default in shared.items()}
     return {
-        "name": name,
+        "name": re.sub(r"[^\w.:/@+-]+", "-", model["name"])[:64],
         "kind": "openai",
-        "base_url": _address(values, f"{place}.api_base", model["api_base"]) if model.get("api_base") else base_url,
-        "model": name,
-        "api_key_env": key_names[place],
-        "temperature": _own(values, place, model, "temperature", shared["temperature"]),
-        "top_p": _own(values, place, model, "top_p", shared["top_p"]),
-        "max_tokens": int(_own(values, place, model, "max_tokens", shared["max_tokens"])),
-        "timeout_seconds": _own(values, place, model, "timeout", shared["timeout"]),
+        "base_url": base_url,
+        "model": model["name"],
+        "api_key_env": _default_key_name(base_url) if key_names[place] is None else key_names[place],
+        "temperature": numbers["temperature"],
+        "top_p": numbers["top_p"],
+        "max_tokens": int(numbers["max_tokens"]),
+        "timeout_seconds": numbers["timeout"],
         "edits": edits,
         "format": "single",
     }
@@ -69,7 +63,16 @@ def _models(values: Values) -> list[tuple[str, Mapping[str, Any]]]:
     return [item for item in models if _check_model(values, *item)]
 
 
-def _key_names(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+def _heaviest(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> tuple[str, Mapping[str, Any]]:
+    weights = [_own(values, place, model, "weight", 1.0) for place, model in models]
+    place, model = models[weights.index(max(weights))]
+    if len(models) > 1:
+        values.warn(f"llm names {len(models)} models and this version asks one a run: {model['name']!r} is taken")
+    return place, model
+
+
+def _key_names(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str | None]:
+    """Name of the variable that holds each model's key: empty when it needs none, None when nothing is said."""
     shared = _key(values, "llm.api_key", values.any("llm.api_key"))
     own = ((place, model.get("api_key")) for place, model in models)
     return {place: shared if key is None else _key(values, f"{place}.api_key", key) for place, key in own}
@@ -92,9 +95,13 @@ def _own(values: Values, place: str, model: Mapping[str, Any], key: str, default
     return default if value is None else values.as_number(f"{place}.{key}", value, default, 0.0)
 
 
-def _key(values: Values, place: str, value: Any) -> str:
+def _default_key_name(base_url: str) -> str:
+    return "" if urlsplit(base_url).hostname in {"localhost", "127.0.0.1", "::1"} else _KEY_NAME
+
+
+def _key(values: Values, place: str, value: Any) -> str | None:
     if value is None:
-        return _KEY_NAME
+        return None
     text = str(value).strip()
     variable = _VARIABLE.fullmatch(text)
     if variable:
@@ -108,7 +115,8 @@ def _key(values: Values, place: str, value: Any) -> str:
 
 
 def _address(values: Values, place: str, value: Any) -> str:
-    text = _BASE_URL if value is None else str(value).strip()
+    """An address; the usual one in place of what is none, after a complaint."""
+    text = str(value).strip()
     try:
         parts = urlsplit(text)
         sound = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
@@ -116,4 +124,4 @@ def _address(values: Values, place: str, value: Any) -> str:
         sound = False
     if not sound:
         values.complain(f"{place} should be an address such as http://localhost:8000/v1, without a key in it")
-    return text
+    return text if sound else _BASE_URL

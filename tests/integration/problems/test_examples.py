@@ -59,9 +59,9 @@ def evaluator_of(loaded: LoadedProblem, scratch: Path) -> Callable[[Program], An
         if problem.evaluator.integrity is Integrity.SHARED:
             return read_result(python(SHARED, str(loaded.folder), str(scratch / main)), problem)
         scorer = runpy.run_path(str(loaded.folder / problem.evaluator.file))
-        calls = [[value] for value in scorer["inputs"]()] if "inputs" in scorer else [[]]
+        calls = scorer["inputs"]() if "inputs" in scorer else [[]]
         outputs = python(CALL, str(scratch), Path(main).stem, problem.evaluator.entry, given=calls)
-        return read_result(scorer["score"](outputs, program.text), problem)
+        return read_result(scorer["score"](outputs, dict(program.files)), problem)
 
     return evaluate
 

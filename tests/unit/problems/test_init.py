@@ -37,9 +37,12 @@ async def test_new_problem_passes_its_check(tmp_path: Path) -> None:
     assert len(regions(loaded.problem.seeds[0].text)) == 1
 
 
-def test_name_is_the_folders_unless_given(tmp_path: Path) -> None:
-    init_problem(tmp_path / "valley")
-    assert load_problem(tmp_path / "valley").problem.name == "valley"
+@pytest.mark.parametrize(
+    ("folder", "name"), [("valley", "valley"), ('a"b{}\n~c', "a-b-c"), ("~", "problem"), ("é è", "é è")]
+)
+def test_name_is_the_folders_unless_given(tmp_path: Path, folder: str, name: str) -> None:
+    init_problem(tmp_path / folder)
+    assert load_problem(tmp_path / folder).problem.name == name
 
 
 def test_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_honoured_key_of_a_wrong_type_is_a_complaint(tmp_path: Path, key: str) -
         ("databse: {num_islands: 3}", "unknown key 'databse' is ignored"),
         ("llm: {models: [{name: m, temprature: 1}]}", "models[1].temprature' is ignored: did you mean 'temperature'?"),
         ("llm: {models: [{name: m, retries: 1}]}", "llm.models[1].retries is not honoured"),
-        ("llm: {models: [{name: m}, {name: n}]}", "llm names 2 models and 'm' is taken"),
+        ("llm: {models: [{name: m}, {name: n}]}", "llm names 2 models and this version asks one a run: 'm' is taken"),
         ("llm: {temperature: 1}", "llm names no model"),
     ],
 )  # fmt: skip
@@ -198,6 +198,16 @@ def test_primary_model_has_openevolves_defaults(tmp_path: Path) -> None:
     assert (policy["model"], policy["api_key_env"], policy["edits"]) == ("a", "OPENAI_API_KEY", "diff")
     assert (policy["temperature"], policy["max_tokens"], policy["timeout_seconds"]) == (0.7, 4096, 60)
     assert policy["base_url"] == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("address", "variable"),
+    [("http://localhost:8000/v1", ""), ("http://127.0.0.1:1/v1", ""), ("https://example.org/v1", "OPENAI_API_KEY")],
+)
+def test_local_server_needs_no_key_unless_one_is_named(tmp_path: Path, address: str, variable: str) -> None:
+    policy = load(tmp_path, f"llm: {{primary_model: 'a b', api_base: '{address}'}}").policy
+    assert policy is not None
+    assert (policy["api_key_env"], policy["name"], policy["model"]) == (variable, "a-b", "a b")
 
 
 @pytest.mark.parametrize("key", ["", "none", "EMPTY"])
