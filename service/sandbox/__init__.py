@@ -1,0 +1,1 @@
+"""The sandbox: programs are scored in process trees that cannot look around, reach out, or outlive their limits."""

@@ -1,0 +1,97 @@
+"""The places of an evaluator: a read-only copy of the problem's folder, and a folder for each cell."""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.errors import InvalidProblemError
+from service.sandbox.inside import wipe
+
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
+_SHIM = Path(__file__).parent / "shim"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where an evaluator keeps what its processes see; a copy, so that later edits change no run.
+
+    Attributes:
+        base: the folder that holds all of it, and is removed at the end.
+    """
+
+    base: Path
+
+    @property
+    def problem(self) -> Path:
+        """The copy of the problem's folder."""
+        return self.base / "problem"
+
+    @property
+    def shim(self) -> Path:
+        """Modules that evaluators expect."""
+        return self.base / "shim"
+
+    @property
+    def inputs(self) -> Path:
+        """The evaluator's inputs, one JSON value a line; keepers alone read it."""
+        return self.base / "inputs"
+
+    @property
+    def log(self) -> Path:
+        """What the zygote says when it cannot start."""
+        return self.base / "zygote.log"
+
+    def cell(self, number: int) -> Path:
+        """The folder of one cell."""
+        return self.base / "cells" / str(number)
+
+    def problem_kb(self) -> int:
+        """Size of the problem's copy, counted in pages."""
+        files = [path for path in self.problem.rglob("*") if path.is_file() and not path.is_symlink()]
+        return sum(4 + path.stat().st_size // 1024 for path in files)
+
+    def sources(self) -> list[str]:
+        """Python files of the problem."""
+        return [str(path) for path in sorted(self.problem.rglob("*.py")) if path.is_file()]
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        wipe.remove(str(self.base))
+
+
+def prepare(folder: Path, slots: int) -> Places:
+    """Copy a problem's folder and lay out the cells.
+
+    Raises:
+        InvalidProblemError: the folder cannot be read.
+    """
+    base = Path(tempfile.mkdtemp(prefix="evolve-sandbox-"))
+    places = Places(base.resolve())
+    try:
+        shutil.copytree(folder, places.problem, symlinks=True, ignore=_LEFT_OUT)
+        shutil.copytree(_SHIM, places.shim, ignore=_LEFT_OUT)
+    except (OSError, shutil.Error) as error:
+        places.remove()
+        raise InvalidProblemError([f"the folder {folder} cannot be read: {_first(error)}"]) from error
+    for number in range(slots):
+        for role in ("program", "scorer"):
+            (places.cell(number) / role).mkdir(parents=True)
+    if os.geteuid() == 0:  # programs run as other users, who must pass, and look around no further
+        base.chmod(0o711)
+        _open_up(places.problem)
+        _open_up(places.shim)
+    return places
+
+
+def _open_up(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+
+
+def _first(error: OSError) -> str:
+    if isinstance(error, shutil.Error) and error.args and error.args[0]:
+        return str(error.args[0][0][2])
+    return error.strerror or str(error)

@@ -1,0 +1,257 @@
+"""The host's side of the sandbox: starts zygotes and speaks with keepers, and never blocks the event loop."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.errors import InvalidProblemError, ServiceError
+from service.sandbox.inside.cell import Cell
+from service.sandbox.inside.channel import HEADER, ChannelError, frame, parse
+from service.sandbox.layers import Layer
+
+_START = Path(__file__).parent / "inside" / "__main__.py"
+_START_SECONDS = 120.0
+_CELL_SECONDS = 30.0
+_END_SECONDS = 2.0
+CANCEL_SECONDS = 0.7
+# Nothing is inherited. One thread each, so that the slots share the machine fairly; a fixed order of sets, so that the
+# same program scores the same; two arenas, so that threads do not exhaust the limit on addresses.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "USER": "sandbox",
+    "HOME": "/", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
+}  # fmt: skip
+
+
+class SandboxError(ServiceError):
+    """A process of the sandbox is gone or does not answer."""
+
+
+class Line:
+    """A framed connection to one trusted process."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def over(cls, end: socket.socket) -> "Line":
+        """Speak over one end of a socket pair."""
+        return cls(*await asyncio.open_connection(sock=end))
+
+    async def send(self, value: object) -> None:
+        """Send one value.
+
+        Raises:
+            SandboxError: the other end is gone.
+        """
+        try:
+            self._writer.write(frame(value))
+            await self._writer.drain()
+        except OSError as error:
+            raise SandboxError("a process of the sandbox is gone") from error
+
+    async def receive(self) -> Any:
+        """The next value.
+
+        Raises:
+            SandboxError: the other end is gone.
+        """
+        try:
+            (length,) = HEADER.unpack(await self._reader.readexactly(HEADER.size))
+            return parse(await self._reader.readexactly(length))
+        except (asyncio.IncompleteReadError, OSError, ChannelError) as error:
+            raise SandboxError("a process of the sandbox is gone") from error
+
+    async def wait_closed_by_other(self) -> None:
+        """Wait until the other end is gone, whatever it still says."""
+        with contextlib.suppress(OSError):
+            while await self._reader.read(1 << 16):
+                pass
+
+    def hang_up(self) -> None:
+        """Tell the other end that nothing more will come."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        """Close our end."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+class KeeperLine:
+    """A keeper, as the host sees it.
+
+    Attributes:
+        layers: what the keeper found to hold.
+    """
+
+    def __init__(self, line: Line, pid: int, layers: Sequence[Layer]) -> None:
+        self._line, self.pid, self.layers = line, pid, tuple(layers)
+
+    async def ask(self, task: Mapping[str, Any], patience_seconds: float) -> dict[str, Any]:
+        """Have a task done. Cancelling the call ends what runs, within a second.
+
+        Raises:
+            SandboxError: the keeper is gone, or did not answer in time and was ended.
+        """
+        try:
+            async with asyncio.timeout(patience_seconds):
+                await self._line.send(task)
+                answer: dict[str, Any] = await self._line.receive()
+                return answer
+        except TimeoutError as error:
+            self.kill()
+            raise SandboxError("a process of the sandbox did not answer") from error
+        except asyncio.CancelledError:
+            await self._cancel()
+            raise
+
+    def kill(self) -> None:
+        """End the keeper, and with it everything below."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Let the keeper go, and wait until it has; end it if it does not."""
+        self._line.hang_up()
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._line.wait_closed_by_other()
+        except TimeoutError:
+            self.kill()
+        await self._line.close()
+
+    async def _cancel(self) -> None:
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._line.send({"cancel": True})
+                await self._line.receive()
+        except (TimeoutError, SandboxError, asyncio.CancelledError):
+            self.kill()
+
+
+class Zygote:
+    """A warm interpreter and its keepers."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, line: Line) -> None:
+        self._process, self._control, self._line = process, control, line
+        self._keepers: set[int] = set()
+
+    @property
+    def pid(self) -> int:
+        """The zygote's process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still make keepers."""
+        return self._process.poll() is None
+
+    @classmethod
+    async def start(cls, python: str, orders: Mapping[str, Any], log: Path) -> "Zygote":
+        """Start an interpreter and warm it up.
+
+        Raises:
+            InvalidProblemError: there is no such interpreter, or it cannot load what it should.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            process = await asyncio.to_thread(_spawn, python or sys.executable, theirs.fileno(), log)
+        except OSError as error:
+            ours.close()
+            reason = error.strerror or str(error)
+            raise InvalidProblemError([f"the interpreter {python} cannot be started: {reason}"]) from error
+        finally:
+            theirs.close()
+        zygote = cls(process, ours, await Line.over(ours.dup()))
+        try:
+            await zygote._greet(orders, log)
+        except BaseException:
+            await zygote.close()
+            raise
+        return zygote
+
+    async def keeper(self, cell: Cell, *, sweep: bool) -> KeeperLine:
+        """Make a keeper.
+
+        Args:
+            cell: its standing orders.
+            sweep: first end what a keeper that died left behind.
+
+        Raises:
+            SandboxError: the zygote or the new keeper is gone.
+        """
+        ours, theirs = socket.socketpair()
+        orders = {"cell": _fields(cell), "sweep": sweep, "alive": sorted(self._keepers)}
+        try:
+            socket.send_fds(self._control, [frame(orders)], [theirs.fileno()])
+        except OSError as error:
+            ours.close()
+            raise SandboxError("the warm interpreter is gone") from error
+        finally:
+            theirs.close()
+        line = await Line.over(ours)
+        try:
+            async with asyncio.timeout(_CELL_SECONDS):
+                said = {**await line.receive(), **await line.receive()}
+        except (TimeoutError, SandboxError) as error:
+            await line.close()
+            raise SandboxError("a keeper of the sandbox did not start") from error
+        self._keepers.add(said["pid"])
+        return KeeperLine(line, said["pid"], [Layer(*layer) for layer in said["layers"]])
+
+    def forget(self, keeper: KeeperLine) -> None:
+        """Note that a keeper is gone."""
+        self._keepers.discard(keeper.pid)
+
+    async def close(self) -> None:
+        """Let the zygote go, and wait until it has; end it if it does not."""
+        self._control.close()
+        await self._line.close()
+        try:
+            await asyncio.to_thread(self._process.wait, _END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+
+    async def _greet(self, orders: Mapping[str, Any], log: Path) -> None:
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await self._line.send(orders)
+                said = await self._line.receive()
+        except (TimeoutError, SandboxError) as error:
+            last = await asyncio.to_thread(_last_line, log)
+            raise InvalidProblemError([f"the interpreter of the sandbox cannot be started: {last}"]) from error
+        if "failed" in said:
+            raise InvalidProblemError([said["failed"]])
+
+
+def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [python, "-s", str(_START), str(descriptor)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            cwd="/",
+            env=ENVIRONMENT,
+            pass_fds=(descriptor,),
+            start_new_session=True,
+        )
+
+
+def _last_line(log: Path) -> str:
+    return (log.read_text(errors="replace").strip().splitlines() or ["it did not answer"])[-1]
+
+
+def _fields(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in Cell.__dataclass_fields__}

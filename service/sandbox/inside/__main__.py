@@ -1,0 +1,35 @@
+"""Starts a zygote: `python -s .../inside/__main__.py FD`, with an environment that holds no secret.
+
+The package is made under a name of its own, so that neither the service nor its folder is on the path of a program
+under test.
+"""
+
+import sys
+
+PACKAGE = "evolve_sandbox"
+OLDEST = (3, 11)
+
+
+def start() -> None:
+    """Load this folder as a package and hand over to the zygote."""
+    if sys.version_info < OLDEST:
+        sys.exit(f"the sandbox needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}")
+    import importlib
+    import importlib.util
+    import os
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
+    if spec is None:
+        sys.exit("the sandbox cannot find its own files")
+    sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+    zygote = importlib.import_module(f"{PACKAGE}.zygote")
+    sys.modules["__main__"] = type(sys)("__main__")  # children that start others look here, and must find nothing
+    zygote.main(int(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    start()

@@ -1,0 +1,122 @@
+"""In the child that runs a program: calls its entry, or its command, for one input after the other."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .channel import Channel
+from .explain import explain, is_memory
+from .jsonable import NotJsonError, jsonable
+
+Call = Callable[[Any], Any]
+
+
+class CommandError(Exception):
+    """A command that ended badly, or printed no JSON."""
+
+
+def write_program(files: Mapping[str, str], folder: str) -> None:
+    """Write a program's files below a folder.
+
+    Raises:
+        OSError: they do not fit the disk limit.
+    """
+    os.makedirs(folder, exist_ok=True)
+    for path, text in files.items():
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+
+def load(path: str, folder: str) -> Any:
+    """Import a file as a module of its own name, with `folder` first on the path."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{os.path.basename(path)} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def perform(channel: Channel, task: Mapping[str, Any], scratch: str) -> None:
+    """Answer the keeper's inputs with `{"value"}` or `{"error"}`, in its order; it keeps the time."""
+    folder = os.path.join(scratch, "program")
+    write_program(task["files"], folder)
+    os.chdir(folder)
+    try:
+        call = _entry(task, folder) if task["entry"] else _command(task["command"], folder)
+    except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them
+        channel.send(failure(error, folder))
+        return
+    channel.send({"ready": True})
+    while (message := channel.receive()) is not None:
+        answer = _answer(call, message, folder)
+        flush()
+        channel.send(answer)
+
+
+def failure(error: BaseException, folder: str, what: str = "") -> dict[str, str]:
+    """The frame that ends a conversation: why there is nothing to go on with."""
+    outcome = "memory" if is_memory(error) else "error"
+    return {"failed": what + explain(error, folder), "outcome": outcome}
+
+
+def flush() -> None:
+    """Hand on what was printed; the process may be ended at any moment."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def _entry(task: Mapping[str, Any], folder: str) -> Call:
+    sys.argv = [task["main"]]
+    module = load(os.path.join(folder, task["main"]), folder)
+    function = getattr(module, task["entry"], None)
+    if not callable(function):
+        raise CommandError(f"the program defines no function {task['entry']}")
+
+    def call(message: Any) -> Any:
+        if "input" not in message:
+            return function()
+        given = message["input"]
+        return function(*given) if isinstance(given, list) else function(given)
+
+    return call
+
+
+def _command(command: Sequence[str], folder: str) -> Call:
+    def call(message: Any) -> Any:
+        given = json.dumps(message["input"]) if "input" in message else ""
+        done = subprocess.run(
+            list(command), input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+        sys.stderr.write(done.stderr)
+        if done.returncode != 0:
+            raise CommandError(f"the command ended with status {done.returncode}: {done.stderr.strip()[-200:]}")
+        try:
+            return json.loads(done.stdout)
+        except ValueError as error:
+            raise CommandError(f"the command printed no JSON value: {done.stdout.strip()[:100]!r}") from error
+
+    return call
+
+
+def _answer(call: Call, message: Any, folder: str) -> dict[str, Any]:
+    try:
+        return {"value": jsonable(call(message))}
+    except NotJsonError as error:
+        return {"error": f"what it returned cannot be used: {error}"}
+    except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them
+        if is_memory(error):
+            return failure(error, folder)
+        return {"error": explain(error, folder)}

@@ -1,0 +1,60 @@
+"""What a keeper is told once: its places, its user, its limits, and the layers it may use."""
+
+import os
+import sys
+from dataclasses import dataclass
+
+PROGRAM, SCORER = "program", "scorer"
+ROOMS = (PROGRAM, SCORER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """The standing orders of one keeper.
+
+    Attributes:
+        folder: the cell's own folder; a room in it for programs, one for scorers.
+        problem: read-only copy of the problem's folder; empty: none.
+        problem_kb: its size, which a writable copy may take on top of the disk limit.
+        shim: folder that provides modules which evaluators expect.
+        uid: user to become; -1: stay.
+        tree: kill by subreaper and watch the memory of the tree.
+    """
+
+    folder: str
+    problem: str
+    problem_kb: int
+    shim: str
+    uid: int
+    wall_seconds: float
+    cpu_seconds: float
+    memory_mb: int
+    processes: int
+    disk_mb: int
+    output_kb: int
+    network: bool
+    gpu: bool
+    namespaces: bool
+    landlock: bool
+    seccomp: bool
+    tree: bool
+
+    @property
+    def disk_kb(self) -> int:
+        """What a scratch may hold, a writable copy of the problem included."""
+        return self.disk_mb * 1024 + self.problem_kb
+
+    def room(self, role: str) -> str:
+        """The folder that holds the scratch of a role; nobody under test writes to it."""
+        return os.path.join(self.folder, role)
+
+    def scratch(self, role: str) -> str:
+        """The scratch of a role: the one place its processes may write to."""
+        return os.path.join(self.folder, role, "scratch")
+
+
+def interpreter_paths() -> list[str]:
+    """Folders that this interpreter lives in."""
+    real = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    found = {os.path.abspath(path) for path in (sys.prefix, sys.base_prefix, sys.exec_prefix, real)}
+    return sorted(found - {"/"})

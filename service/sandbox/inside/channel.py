@@ -1,0 +1,99 @@
+"""Framed JSON over a stream socket, with a cap on what one frame may hold."""
+
+import json
+import socket
+import struct
+from typing import Any
+
+HEADER = struct.Struct(">I")
+LARGEST = 1 << 30
+
+
+class ChannelError(Exception):
+    """What came over the channel is no frame, or too large a one."""
+
+
+def frame(value: object) -> bytes:
+    """A value as it travels.
+
+    Raises:
+        TypeError, ValueError, RecursionError: JSON cannot carry it.
+    """
+    body = json.dumps(value, separators=(",", ":")).encode()
+    return HEADER.pack(len(body)) + body
+
+
+def parse(body: bytes | bytearray) -> Any:
+    """The value of a frame's body. Numbers too long to be anything but a prank are read as infinite.
+
+    Raises:
+        ChannelError: it is no JSON.
+    """
+    try:
+        return json.loads(body, parse_int=_integer)
+    except (ValueError, RecursionError) as error:
+        raise ChannelError("what came back is no JSON") from error
+
+
+class Channel:
+    """One end of a channel; blocking, for the trusted side's orders and for children.
+
+    Attributes:
+        socket: the stream socket below.
+    """
+
+    def __init__(self, stream: socket.socket) -> None:
+        self.socket = stream
+
+    def send(self, value: object) -> None:
+        """Send one value, whole.
+
+        Raises:
+            OSError: the other end is gone.
+            TypeError, ValueError, RecursionError: JSON cannot carry it.
+        """
+        self.socket.sendall(frame(value))
+
+    def receive(self) -> Any:
+        """The next value; None when the other end is closed.
+
+        Raises:
+            ChannelError: no frame came.
+            OSError: the other end broke off.
+        """
+        header = self._exactly(HEADER.size)
+        if header is None:
+            return None
+        return self._body(header)
+
+    def receive_with_descriptor(self) -> tuple[Any, int]:
+        """The next value and the file descriptor that came with it (-1: none); (None, -1) when the end is closed.
+
+        Raises:
+            ChannelError: no frame came.
+            OSError: the other end broke off.
+        """
+        header, descriptors, _, _ = socket.recv_fds(self.socket, HEADER.size, 1)
+        if not header:
+            return None, -1
+        return self._body(header), descriptors[0] if descriptors else -1
+
+    def _body(self, header: bytes) -> Any:
+        (length,) = HEADER.unpack(header)
+        body = self._exactly(length) if length <= LARGEST else None
+        if body is None:
+            raise ChannelError("the frame was cut off")
+        return parse(body)
+
+    def _exactly(self, count: int) -> bytes | None:
+        parts = bytearray()
+        while len(parts) < count:
+            part = self.socket.recv(min(count - len(parts), 1 << 16))
+            if not part:
+                return None
+            parts += part
+        return bytes(parts)
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < 300 else float("-inf" if digits.startswith("-") else "inf")

@@ -1,0 +1,288 @@
+"""The layers round one cell: which hold here, found out by trying, and how a child puts them on."""
+
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import kernel, landlock, limits, namespaces, seccomp, wipe
+from .cell import ROOMS, SCORER, Cell, interpreter_paths
+
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
+SYSTEM = (
+    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
+)  # fmt: skip
+PUBLIC_PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ACCELERATORS = ("nvidia", "dri", "kfd")
+_FILES = 16384
+
+Layer = tuple[str, bool, str]
+
+
+class Confinement:
+    """The layers of one cell.
+
+    Attributes:
+        layers: name, whether it holds, and what it does or why it is off.
+    """
+
+    def __init__(self, cell: Cell, unavailable: str) -> None:
+        self._cell = cell
+        self._inside = not unavailable
+        self._layers: dict[str, tuple[bool, str]] = {"namespaces": (self._inside, unavailable or "own processes")}
+        self.own_proc = self._try("own /proc", namespaces.mount_proc) if self._prepare_mounts() else False
+        self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
+        if not self._sized:
+            self._make_rooms()
+        self._baseline = limits.baseline()
+        self._rules: dict[str, int] = {}
+        self._filter = b""
+        self._dirty: set[str] = set()
+        self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
+        self._probe()
+
+    @property
+    def layers(self) -> list[Layer]:
+        """What was found, in the order it was tried."""
+        return [(name, on, reason) for name, (on, reason) in self._layers.items()]
+
+    @property
+    def inside(self) -> bool:
+        """Whether the keeper is the first process of a namespace of its own."""
+        return self._inside
+
+    @property
+    def user(self) -> int:
+        """The user that this cell's programs alone run as; -1: they share the keeper's."""
+        return self._cell.uid if "user" in self._on else -1
+
+    def refresh(self, role: str) -> None:
+        """Give a role an empty scratch, and an empty shared memory."""
+        scratch = self._cell.scratch(role)
+        if self._dirty:
+            self._renew_shared_memory()
+        if role in self._dirty:
+            if self._sized:
+                namespaces.unmount(scratch)
+                self._mount_scratch(scratch)
+            else:
+                wipe.empty(scratch)
+            self._dirty.discard(role)
+
+    def used(self, role: str) -> None:
+        """Note that processes of a role have run."""
+        with contextlib.suppress(OSError):
+            if next(os.scandir(self._cell.scratch(role)), None) is None:
+                return
+        self._dirty.add(role)
+
+    def wear(self, role: str, seed: int, channel: int) -> None:
+        """Put every layer on, in the child, in the one order that works.
+
+        Raises:
+            OSError: a layer that held at the start holds no longer; the child must not go on.
+        """
+        scratch = self._cell.scratch(role)
+        os.chdir(scratch)
+        limits.prefer_as_victim()
+        for name, step in self._steps(role, channel):
+            if name in self._on:
+                step()
+        os.environ.update(HOME=scratch, TMPDIR=scratch)
+        _reseed(seed)
+
+    def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
+        return [
+            ("limits", self._limit),
+            ("user", self._become_user),
+            ("capabilities", self._drop_capabilities),
+            ("landlock", lambda: self._landlock(role)),
+            ("descriptors", lambda: _close_all_but(channel)),
+            ("seccomp", self._seccomp),
+        ]
+
+    def _prepare_mounts(self) -> bool:
+        if not self._inside:
+            self._layers["own /proc"] = (False, "there are no namespaces")
+            return False
+        try:
+            namespaces.make_private()
+            if self._cell.uid >= 0:
+                covered = namespaces.expose([*interpreter_paths(), os.path.dirname(os.path.dirname(self._cell.folder))])
+                self._layers["reachable interpreter"] = (True, f"shown below {', '.join(covered) or 'nothing'}")
+        except OSError as error:
+            self._layers["reachable interpreter"] = (False, str(error))
+        return True
+
+    def _mount_rooms(self) -> None:
+        cell = self._cell
+        namespaces.mount_scratch(cell.folder, size_kb=64, files=32, owner=os.geteuid(), mode="755")
+        for role in ROOMS:
+            os.makedirs(cell.scratch(role))
+        namespaces.freeze(cell.folder)
+        for target in (*(cell.scratch(role) for role in ROOMS), SHARED_MEMORY):
+            self._mount_scratch(target)
+
+    def _mount_scratch(self, target: str) -> None:
+        owner = self._cell.uid if self._cell.uid >= 0 else os.geteuid()
+        namespaces.mount_scratch(target, size_kb=self._cell.disk_kb, files=_FILES, owner=owner)
+
+    def _make_rooms(self) -> None:
+        self._layers.setdefault("sized scratch", (False, "there are no namespaces"))
+        for role in ROOMS:
+            scratch = self._cell.scratch(role)
+            os.makedirs(scratch, mode=0o755, exist_ok=True)
+            wipe.empty(scratch)
+            os.chmod(scratch, 0o700)
+            if self._cell.uid >= 0:
+                with contextlib.suppress(OSError):
+                    os.chown(scratch, self._cell.uid, self._cell.uid)
+
+    def _renew_shared_memory(self) -> None:
+        if self._sized and next(os.scandir(SHARED_MEMORY), None) is not None:
+            namespaces.unmount(SHARED_MEMORY)
+            self._mount_scratch(SHARED_MEMORY)
+            self._build_rules()
+
+    def _build_rules(self) -> None:
+        cell = self._cell
+        proc = ("/proc",) if self.own_proc else PUBLIC_PROC
+        accelerators = _accelerators() if cell.gpu else ()
+        for role in ROOMS:
+            if role in self._rules:
+                os.close(self._rules.pop(role))
+            own = (cell.problem, cell.shim) if role == SCORER else ()
+            writable = (cell.room(role), SHARED_MEMORY) if self._sized else (cell.scratch(role),)
+            self._rules[role] = landlock.ruleset(
+                readable=[*SYSTEM, *proc, *interpreter_paths(), *(path for path in own if path)],
+                writable=writable,
+                devices=[*DEVICES, *accelerators],
+                network=cell.network,
+            )
+
+    def _build_filter(self) -> None:
+        kept_inside = self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS
+        self._filter = seccomp.program(network=self._cell.network, signals=kept_inside)
+
+    def _limit(self) -> None:
+        in_user_namespace = self._inside and not self._cell.uid >= 0
+        others = limits.others(alone=self.user >= 0, processes_of_namespace=in_user_namespace)
+        limits.apply(self._cell, baseline=self._baseline, others=others)
+
+    def _become_user(self) -> None:
+        uid = self._cell.uid
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+
+    def _drop_capabilities(self) -> None:
+        kernel.drop_capabilities()
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else a program could not even list its own descriptors
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user or capabilities clears it
+        if os.getppid() == 1 and not self._inside:
+            os._exit(1)
+
+    def _landlock(self, role: str) -> None:
+        landlock.restrict(self._rules[role])
+
+    def _seccomp(self) -> None:
+        seccomp.install(self._filter)
+
+    def _probe(self) -> None:
+        self._rule_out()
+        for name, build in (("landlock", self._build_rules), ("seccomp", self._build_filter)):
+            if name in self._on and not self._try(name, build):
+                self._on.discard(name)
+        for name, complaint in self._tried_on().items():
+            if complaint:
+                self._on.discard(name)
+            self._layers[name] = (not complaint, complaint or _MEANINGS[name])
+        if "seccomp" in self._on:
+            self._build_filter()  # whether signals stay inside is known only now
+        self._on.add("descriptors")
+        self._layers["tree"] = (
+            (True, "ended with its process namespace" if self._inside else "ended by the keeper that adopts orphans")
+            if self._inside or self._cell.tree
+            else (False, "switched off")
+        )
+
+    def _rule_out(self) -> None:
+        cell = self._cell
+        for name, wanted in (("landlock", cell.landlock), ("seccomp", cell.seccomp), ("capabilities", cell.tree)):
+            if not (wanted and kernel.LINUX):
+                self._on.discard(name)
+                self._layers[name] = (False, "switched off" if kernel.LINUX else "this system has none")
+        if cell.uid < 0:
+            self._on.discard("user")
+            self._layers["user"] = (False, "only the superuser can become another user")
+
+    def _tried_on(self) -> dict[str, str]:
+        """What each layer says when a child puts it on: a complaint, or nothing."""
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                os.write(writing, json.dumps(self._complaints()).encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading, "rb") as file:
+            answer = file.read()
+        os.waitpid(pid, 0)
+        found: dict[str, str] = json.loads(answer) if answer else dict.fromkeys(self._on, "the child trying it died")
+        return found
+
+    def _complaints(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, step in self._steps(SCORER, -1):
+            if name not in self._on:
+                continue
+            try:
+                step()
+                found[name] = ""
+            except OSError as error:
+                found[name] = str(error)
+        return found
+
+    def _try(self, name: str, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except OSError as error:
+            self._layers[name] = (False, str(error))
+            return False
+        self._layers[name] = (True, _MEANINGS[name])
+        return True
+
+
+_MEANINGS = {
+    "own /proc": "its own processes are all it sees",
+    "sized scratch": "files are in memory, up to the disk limit",
+    "limits": "processor time, memory, processes, files",
+    "user": "a user of its own",
+    "capabilities": "none left",
+    "landlock": f"files by an allow-list, ABI {landlock.version()}",
+    "seccomp": f"no sockets, mounts, tracing, on {kernel.MACHINE}",
+}
+
+
+def _accelerators() -> list[str]:
+    return [f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(ACCELERATORS)]
+
+
+def _close_all_but(channel: int) -> None:
+    os.closerange(3, channel)
+    os.closerange(channel + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def _reseed(seed: int) -> None:
+    """Children of one warm process must not share its luck; the same program always has the same."""
+    random.seed(seed)
+    numpy_random: Any = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(seed % (1 << 32))

@@ -1,0 +1,49 @@
+"""One sentence about an exception, for a reader who can mend the program: type, message, line."""
+
+import os
+import traceback
+
+_LONGEST = 300
+
+
+def explain(error: BaseException, folder: str) -> str:
+    """What was raised, with the deepest line that lies below `folder`."""
+    if isinstance(error, SystemExit):
+        what = f"it called sys.exit({error.code!r})"
+    else:
+        what = _line(f"{type(error).__name__}: {_text(error)}".removesuffix(": "))
+    return f"{what}{_place(error, folder)}"
+
+
+def is_memory(error: BaseException) -> bool:
+    """Whether the exception says that memory ran out."""
+    return isinstance(error, MemoryError)
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return str(error.msg)
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001 - the exception's text is the program's own code and may raise anything
+        return "an exception whose text raises another"
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _place(error: BaseException, folder: str) -> str:
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f" (line {error.lineno} of {_name(error.filename, folder)})"
+    frames = traceback.extract_tb(error.__traceback__, limit=-64)
+    for frame in reversed(frames):
+        if frame.filename.startswith(folder + os.sep):
+            where = "" if frame.name == "<module>" else f", in {frame.name}"
+            return f" (line {frame.lineno} of {_name(frame.filename, folder)}{where})"
+    return ""
+
+
+def _name(path: str, folder: str) -> str:
+    return os.path.relpath(path, folder) if path.startswith(folder + os.sep) else os.path.basename(path)

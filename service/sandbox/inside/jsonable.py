@@ -1,0 +1,57 @@
+"""What a program returned, as JSON can carry it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_DEEPEST = 200
+
+
+class NotJsonError(Exception):
+    """The value has no JSON form."""
+
+
+def jsonable(value: Any, depth: int = 0) -> Any:
+    """The value as JSON's kinds; numpy's numbers and arrays become numbers and lists, tuples become lists.
+
+    Raises:
+        NotJsonError: JSON cannot carry it; the text says why.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if depth > _DEEPEST:
+        raise NotJsonError("it is nested too deeply, or holds itself")
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {_key(key): jsonable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item, depth + 1) for item in value]
+    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
+        plain = value.tolist()
+        if type(plain) is not type(value):
+            return jsonable(plain, depth + 1)
+    raise NotJsonError(f"it holds a {type(value).__name__}, which JSON cannot carry")
+
+
+def text_of(value: Any) -> Any:
+    """The value as `jsonable` gives it, else as text: for artifacts, which are shown and not computed with."""
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode(errors="replace")
+    if isinstance(value, Mapping):
+        return {str(key): text_of(item) for key, item in value.items()}
+    try:
+        return jsonable(value)
+    except NotJsonError:
+        return str(value)
+
+
+def _number(value: int | float) -> int | float:
+    if isinstance(value, float):
+        return float(value)
+    return int(value) if abs(value) < 10**300 else float("inf") if value > 0 else float("-inf")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str | int | float | bool) or key is None:
+        return str(key)
+    raise NotJsonError(f"a key of it is a {type(key).__name__}, which JSON cannot carry")

@@ -1,0 +1,187 @@
+"""The keeper of a cell: trusted, warm, the first process of its namespace; runs one evaluation at a time.
+
+It forks a child for the program and another for the scorer, so that the two never share a process; neither has seen
+code of the other, or of an earlier evaluation. Between them, and at the end, everything below the keeper is ended.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from . import attacks, candidate, kernel, scoring, tree, watchdog
+from .cell import PROGRAM, SCORER, Cell
+from .channel import Channel, ChannelError
+from .confinement import Confinement
+from .phase import Ending, Phase
+from .talk import Dialogue, Talk, Verdict
+
+_PROGRAM, _SCORER = "the program", "the evaluator"
+Work = Callable[[Channel], None]
+
+
+def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
+    """Serve until the line is closed."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    confinement = Confinement(cell, unavailable)
+    if kernel.LINUX:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        if cell.tree:
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    Keeper(line, cell, confinement).serve()
+
+
+class Keeper:
+    """Runs the evaluations of one cell, one after the other."""
+
+    def __init__(self, line: socket.socket, cell: Cell, confinement: Confinement) -> None:
+        self._line, self._cell, self._confinement = Channel(line), cell, confinement
+
+    def serve(self) -> None:
+        """Answer tasks until the line is closed."""
+        self._line.send({"layers": self._confinement.layers})
+        gc.collect()
+        gc.freeze()
+        with contextlib.suppress(OSError, ChannelError):
+            while (task := self._line.receive()) is not None:
+                if "cancel" not in task:  # one that comes after the end is void
+                    self._line.send({"id": task["id"], **self._answer(task)})
+
+    def _answer(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        began = monotonic()
+        answer = getattr(self, f"_{task['do']}")(task)
+        return {"seconds": monotonic() - began, **answer}
+
+    def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        with contextlib.ExitStack() as stack:
+            lines = stack.enter_context(open(task["inputs"], "rb")) if task["inputs"] else None
+            dialogue = Dialogue(lines)
+            scratch = self._cell.scratch(PROGRAM)
+            ending = self._run(
+                PROGRAM, task, dialogue, lambda channel: candidate.perform(channel, task, scratch), _PROGRAM
+            )
+        complaint = ending.outcome, ending.reason
+        if not ending.outcome:
+            errors = [output["error"] for output in dialogue.outputs if output["error"]]
+            complaint = ("error", errors[0]) if errors and len(errors) == len(dialogue.outputs) else ("", "")
+        if complaint[0]:
+            return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
+        return self._judge(task, dialogue.outputs, ending)
+
+    def _judge(self, task: Mapping[str, Any], outputs: list[Any], performed: Ending) -> dict[str, Any]:
+        verdict, problem = Verdict(), self._cell.problem
+        ending = self._run(
+            SCORER, task, verdict, lambda channel: scoring.score(channel, task, outputs, problem), _SCORER
+        )
+        if ending.outcome == "error":
+            wrong = next((output["error"] for output in outputs if output["error"]), "")
+            if wrong:
+                return {"outcome": "error", "reason": wrong, "printed": performed.printed}
+        return _reply(verdict, ending)
+
+    def _evaluate(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        cell, scratch = self._cell, self._cell.scratch(SCORER)
+
+        def work(channel: Channel) -> None:
+            scoring.evaluate(channel, task, cell.problem, scratch, cell.shim)
+
+        verdict = Verdict()
+        return _reply(verdict, self._run(SCORER, task, verdict, work, "the evaluation"))
+
+    def _inputs(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        verdict, problem = Verdict(), self._cell.problem
+        ending = self._run(SCORER, task, verdict, lambda channel: scoring.inputs(channel, task, problem), _SCORER)
+        return _reply(verdict, ending)
+
+    def _attack(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        verdict = Verdict()
+        ending = self._run(
+            PROGRAM, task, verdict, lambda channel: attacks.attempt(channel, task["targets"]), "the self-test"
+        )
+        reply = _reply(verdict, ending)
+        if reply["outcome"] == "ok":
+            reply["result"]["a process that outlives its evaluation"] = attacks.outlived(reply["result"].pop("daemon"))
+        return reply
+
+    def _run(self, role: str, task: Mapping[str, Any], talk: Talk, work: Work, what: str) -> Ending:
+        self._confinement.refresh(role)
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        child = os.fork()
+        if child == 0:
+            self._live(role, task, theirs, writing, work)
+        theirs.close()
+        os.close(writing)
+        try:
+            return Phase(
+                cell=self._cell,
+                child=child,
+                stream=ours,
+                prints=reading,
+                line=self._line.socket,
+                talk=talk,
+                members=self._members(),
+                what=what,
+            ).run()
+        finally:
+            self._end(child)
+            ours.close()
+            os.close(reading)
+            self._confinement.used(role)
+
+    def _live(self, role: str, task: Mapping[str, Any], stream: socket.socket, prints: int, work: Work) -> None:
+        """In the child: put the layers on, work, and never come back."""
+        try:
+            _rearrange(prints)
+            channel = Channel(stream)
+            try:
+                self._confinement.wear(role, task["seed"], stream.fileno())
+            except OSError as error:
+                channel.send({"failed": f"a layer of the sandbox gave way: {error}", "outcome": "error"})
+                os._exit(1)
+            gc.enable()
+            work(channel)
+        except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
+            os._exit(1)
+        finally:
+            os._exit(0)
+
+    def _members(self) -> Callable[[], list[int]] | None:
+        if self._confinement.own_proc:
+            return watchdog.namespace
+        return watchdog.descendants if self._cell.tree and kernel.LINUX else None
+
+    def _end(self, child: int) -> None:
+        if self._confinement.inside:
+            tree.end_namespace()
+        elif self._cell.tree:
+            tree.end_group(child)
+            if self._confinement.user > 0:
+                tree.end_user(self._confinement.user)
+            tree.end_adopted()
+        else:
+            tree.end_group(child)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def _rearrange(prints: int) -> None:
+    """Leave the child's terminal, and let it read nothing and print to us."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(prints, 1)
+    os.dup2(prints, 2)
+
+
+def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:
+    if ending.outcome:
+        return {"outcome": ending.outcome, "reason": ending.reason, "printed": ending.printed}
+    outcome = "stage" if verdict.stage else "ok"
+    return {"outcome": outcome, "reason": verdict.stage, "result": verdict.result, "printed": ending.printed}

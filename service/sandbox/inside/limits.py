@@ -1,0 +1,83 @@
+"""Limits of one process, which its children inherit; what a whole tree uses is the watchdog's to see."""
+
+import contextlib
+import math
+import os
+import resource
+
+from .cell import Cell
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_MB = 1 << 20
+_SPARE_ADDRESSES = 1 << 30
+_CROWD = 256
+
+
+def apply(cell: Cell, *, baseline: tuple[int, int], others: int) -> None:
+    """Limit the calling process.
+
+    Args:
+        cell: the limits.
+        baseline: bytes of address space and of data that the warm process takes before any program runs.
+        others: processes of the same user that count against the process limit though they are not the program's.
+    """
+    addresses, data = baseline
+    memory = cell.memory_mb * _MB
+    seconds = math.ceil(cell.cpu_seconds)
+    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
+    _limit(resource.RLIMIT_FSIZE, cell.disk_kb * 1024)
+    _limit(resource.RLIMIT_NOFILE, 256)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NPROC, cell.processes + others)
+    if hasattr(resource, "RLIMIT_MSGQUEUE"):
+        _limit(resource.RLIMIT_MSGQUEUE, 0)
+    if not cell.gpu:  # drivers reserve address space and pin memory by the gigabyte
+        _limit(resource.RLIMIT_DATA, data + memory)
+        _limit(resource.RLIMIT_AS, addresses + 2 * memory + _SPARE_ADDRESSES)
+        _limit(resource.RLIMIT_MEMLOCK, 0)
+
+
+def baseline() -> tuple[int, int]:
+    """Bytes of address space and of data of the calling process; zeros where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            fields = file.read().split()
+    except OSError:
+        return 0, 0
+    return int(fields[0]) * _PAGE, int(fields[5]) * _PAGE
+
+
+def others(*, alone: bool, processes_of_namespace: bool) -> int:
+    """How many processes beside the program's count against its process limit.
+
+    A user of the evaluation's own has none. In a user namespace the keeper counts. Otherwise the limit counts all
+    threads of the user on the whole machine: they are added, with room for a crowd, and the watchdog counts the tree.
+    """
+    if alone:
+        return 0
+    if processes_of_namespace:
+        return 1
+    return _threads_of_user() + _CROWD
+
+
+def prefer_as_victim() -> None:
+    """Let the kernel, when the machine is out of memory, end this process before any other."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
+
+
+def _threads_of_user() -> int:
+    count = 0
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+def _limit(which: int, soft: int, hard: int | None = None) -> None:
+    _, ceiling = resource.getrlimit(which)
+    wanted = soft if hard is None else hard
+    allowed = wanted if ceiling == resource.RLIM_INFINITY else min(wanted, ceiling)
+    with contextlib.suppress(ValueError, OSError):  # a system that cannot limit this; the self-test tells
+        resource.setrlimit(which, (min(soft, allowed), allowed))

@@ -1,0 +1,209 @@
+"""One process tree, from its first process to its last corpse: what it says, prints, uses, and how it ends."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from . import tree, watchdog
+from .cell import Cell
+from .channel import HEADER, ChannelError
+from .talk import Talk
+
+TICK_SECONDS = 0.05
+_GULP = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a tree ended.
+
+    Attributes:
+        outcome: empty when the conversation came to its end.
+        printed: the beginning of what was printed.
+    """
+
+    outcome: str
+    reason: str
+    seconds: float
+    printed: str
+
+
+class Phase:
+    """Watches one child and all below it, to the end of the conversation or of a limit."""
+
+    def __init__(
+        self,
+        *,
+        cell: Cell,
+        child: int,
+        stream: socket.socket,
+        prints: int,
+        line: socket.socket,
+        talk: Talk,
+        members: Callable[[], list[int]] | None,
+        what: str,
+    ) -> None:
+        self._cell, self._child, self._talk, self._members, self._what = cell, child, talk, members, what
+        self._stream, self._prints, self._line = stream, prints, line
+        self._cap = cell.output_kb * 1024
+        self._heard, self._heard_bytes = bytearray(), 0
+        self._printed, self._printed_bytes = bytearray(), 0
+        self._outgoing = b""
+        self._status: int | None = None
+        self._end: tuple[str, str] | None = None
+        self._began = self._ticked = monotonic()
+        self._collected = watchdog.collected_seconds()
+
+    def run(self) -> Ending:
+        """Watch until there is an ending; the tree still lives afterwards, and is the caller's to end."""
+        poll = select.poll()
+        for descriptor in (self._stream.fileno(), self._prints, self._line.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        pidfd = os.pidfd_open(self._child) if hasattr(os, "pidfd_open") else -1
+        if pidfd >= 0:
+            poll.register(pidfd, select.POLLIN)
+        try:
+            while self._end is None and not self._talk.done:
+                events = dict(poll.poll(self._patience() * 1000))
+                self._attend(poll, events, died=pidfd in events or pidfd < 0)
+        finally:
+            if pidfd >= 0:
+                os.close(pidfd)
+        outcome, reason = self._end or self._talk.failed
+        return Ending(outcome, reason, monotonic() - self._began, self._printed.decode(errors="replace"))
+
+    def _patience(self) -> float:
+        return max(0.0, min(TICK_SECONDS, self._began + self._cell.wall_seconds - monotonic()))
+
+    def _attend(self, poll: select.poll, events: dict[int, int], *, died: bool) -> None:
+        if self._line.fileno() in events:
+            self._end = ("cancelled", "it was cancelled")
+            return
+        if self._prints in events:
+            self._read_prints(poll)
+        if events.get(self._stream.fileno(), 0) & (select.POLLIN | select.POLLHUP | select.POLLERR):
+            self._read_stream(poll)
+        if self._outgoing:
+            self._write_stream(poll)
+        now = monotonic()
+        if now - self._ticked >= TICK_SECONDS:
+            self._ticked = now
+            tree.reap(self._note)
+            self._check_use()
+        if died and self._end is None and not self._talk.done:
+            self._bury(poll)
+        if self._end is None and not self._talk.done and now - self._began >= self._cell.wall_seconds:
+            self._end = ("timeout", f"{self._what} ran longer than {self._cell.wall_seconds:g} s")
+
+    def _read_prints(self, poll: select.poll) -> None:
+        part = b""
+        with contextlib.suppress(BlockingIOError):
+            part = os.read(self._prints, _GULP)
+            if not part:
+                _forget(poll, self._prints)
+        self._printed += part[: max(0, self._cap - len(self._printed))]
+        self._printed_bytes += len(part)
+        if self._printed_bytes > self._cap:
+            self._end = ("output", f"{self._what} printed more than {self._cell.output_kb} KB")
+
+    def _read_stream(self, poll: select.poll) -> None:
+        try:
+            part = self._stream.recv(_GULP, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        if not part:
+            _forget(poll, self._stream.fileno())
+            return
+        self._heard += part
+        self._heard_bytes += len(part)
+        if self._heard_bytes > self._cap + _GULP:
+            self._too_much()
+            return
+        try:
+            self._answer_frames(poll)
+        except ChannelError as error:
+            self._end = ("crash", f"{self._what} wrote to the channel of its results by itself: {error}")
+
+    def _answer_frames(self, poll: select.poll) -> None:
+        while len(self._heard) >= HEADER.size and not self._talk.done:
+            (length,) = HEADER.unpack_from(self._heard)
+            if length > self._cap:
+                self._too_much()
+                return
+            end = HEADER.size + length
+            if len(self._heard) < end:
+                return
+            body = bytes(self._heard[HEADER.size : end])
+            del self._heard[:end]
+            self._outgoing += self._talk.hear(body)
+        if self._outgoing:
+            self._write_stream(poll)
+
+    def _write_stream(self, poll: select.poll) -> None:
+        try:
+            sent = self._stream.send(self._outgoing, socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0))
+            self._outgoing = self._outgoing[sent:]
+        except BlockingIOError:
+            pass
+        except OSError:  # the child is gone; its status tells how
+            self._outgoing = b""
+        with contextlib.suppress(FileNotFoundError):
+            poll.modify(self._stream.fileno(), select.POLLIN | (select.POLLOUT if self._outgoing else 0))
+
+    def _too_much(self) -> None:
+        self._end = ("output", f"{self._what} returned more than {self._cell.output_kb} KB")
+
+    def _check_use(self) -> None:
+        if self._members is None or self._end is not None:
+            return
+        pids = self._members()
+        use, cell = watchdog.usage(pids), self._cell
+        limit_kb = cell.memory_mb * 1024
+        if use.memory_kb > limit_kb and watchdog.proportional_kb(pids) > limit_kb:
+            self._end = ("memory", f"{self._what} used more than {cell.memory_mb} MB of memory")
+        elif use.cpu_seconds + watchdog.collected_seconds() - self._collected > cell.cpu_seconds:
+            self._end = self._out_of_time()
+        elif use.threads > cell.processes + len(pids):
+            self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
+
+    def _note(self, pid: int, status: int) -> None:
+        if pid == self._child:
+            self._status = status
+
+    def _bury(self, poll: select.poll) -> None:
+        tree.reap(self._note)
+        if self._status is None:
+            return
+        for _ in range(1 + (self._cap + _GULP) // _GULP):  # what it said before it died still counts
+            before = self._heard_bytes + self._printed_bytes
+            self._read_prints(poll) if self._printed_bytes <= self._cap else None
+            self._read_stream(poll)
+            if self._end is not None or self._talk.done or before == self._heard_bytes + self._printed_bytes:
+                break
+        if self._end is None and not self._talk.done:
+            self._end = self._post_mortem(os.waitstatus_to_exitcode(self._status))
+
+    def _post_mortem(self, code: int) -> tuple[str, str]:
+        used = watchdog.collected_seconds() - self._collected
+        if -code == signal.SIGXCPU or (-code == signal.SIGKILL and used >= self._cell.cpu_seconds):
+            return self._out_of_time()
+        if code >= 0:
+            return "crash", f"{self._what} ended with exit status {code} before it returned a result"
+        with contextlib.suppress(ValueError):
+            return "crash", f"{self._what} was ended by {signal.Signals(-code).name}"
+        return "crash", f"{self._what} was ended by signal {-code}"
+
+    def _out_of_time(self) -> tuple[str, str]:
+        return "timeout", f"{self._what} used more than {self._cell.cpu_seconds:g} s of processor time"
+
+
+def _forget(poll: select.poll, descriptor: int) -> None:
+    with contextlib.suppress(KeyError):
+        poll.unregister(descriptor)

@@ -1,0 +1,158 @@
+"""In the child that scores: calls the evaluator's functions, stage by stage, and sends what they return."""
+
+import inspect
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from .candidate import failure, flush, load, write_program
+from .channel import Channel
+from .jsonable import NotJsonError, jsonable, text_of
+
+COMBINED = "combined_score"
+Thresholds = Sequence[Mapping[str, float]]
+
+
+class EvaluatorError(Exception):
+    """The evaluator is not what a problem needs."""
+
+
+def score(channel: Channel, task: Mapping[str, Any], outputs: list[Any], problem: str) -> None:
+    """Separate integrity: `score(outputs, program)`, after `score_stage1` and so on while thresholds are reached."""
+    _report(channel, problem, lambda: _score(task, outputs, problem))
+
+
+def evaluate(channel: Channel, task: Mapping[str, Any], problem: str, scratch: str, shim: str) -> None:
+    """Shared integrity: `evaluate(program_path)`, or its stages, in a writable copy of the problem's folder."""
+    folder = os.path.join(scratch, "project")
+    _report(channel, folder, lambda: _evaluate(task, problem, folder, scratch, shim))
+
+
+def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
+    """The evaluator's `inputs()`; null when it has none."""
+    _report(channel, problem, lambda: {"result": _inputs(task, problem)})
+
+
+def _report(channel: Channel, folder: str, work: Callable[[], dict[str, Any]]) -> None:
+    try:
+        answer = work()
+        flush()
+        channel.send(answer)
+    except EvaluatorError as error:
+        channel.send({"failed": str(error), "outcome": "error"})
+    except BaseException as error:  # noqa: BLE001 - an evaluator, or the program in it, may raise anything
+        flush()
+        channel.send(failure(error, folder, "the evaluator failed: "))
+
+
+def _score(task: Mapping[str, Any], outputs: list[Any], problem: str) -> dict[str, Any]:
+    module = load(os.path.join(problem, task["evaluator"]), problem)
+    names = [task["function"]] if task["function"] != "score" else [*_stages(module, "score_stage"), "score"]
+    functions = [(name, getattr(module, name)) for name in names if callable(getattr(module, name, None))]
+    if not functions:
+        raise EvaluatorError(f"{task['evaluator']} defines no function {task['function']}(outputs, program)")
+    return _cascade([(name, partial(function, outputs, dict(task["files"]))) for name, function in functions], task)
+
+
+def _evaluate(task: Mapping[str, Any], problem: str, folder: str, scratch: str, shim: str) -> dict[str, Any]:
+    shutil.copytree(problem, folder, symlinks=True)
+    place = os.path.join(scratch, "candidate")
+    write_program(task["files"], place)
+    path = os.path.join(place, task["main"]) if task["main"] else place
+    os.chdir(folder)
+    sys.path.append(shim)
+    evaluator = os.path.join(folder, task["evaluator"])
+    sys.argv = [evaluator]
+    module = load(evaluator, os.path.dirname(evaluator))
+    names = _stages(module, "evaluate_stage") if task["thresholds"] else []
+    names = names or ["evaluate"]
+    if not callable(getattr(module, names[0], None)):
+        raise EvaluatorError(f"{task['evaluator']} defines no function evaluate(program_path)")
+    return _cascade([(name, partial(getattr(module, name), path)) for name in names], task)
+
+
+def _stages(module: Any, prefix: str) -> list[str]:
+    names: list[str] = []
+    while callable(getattr(module, f"{prefix}{len(names) + 1}", None)):
+        names.append(f"{prefix}{len(names) + 1}")
+    return names
+
+
+def _cascade(calls: Sequence[tuple[str, Callable[[], Any]]], task: Mapping[str, Any]) -> dict[str, Any]:
+    thresholds: Thresholds = task["thresholds"]
+    merged: dict[str, Any] = {}
+    for number, (name, call) in enumerate(calls):
+        result = _plain(call(), name)
+        if not isinstance(result, dict):
+            return {"result": result}
+        artifacts = merged.get("artifacts")
+        merged |= result
+        if isinstance(artifacts, dict) and isinstance(merged.get("artifacts"), dict):
+            merged["artifacts"] = artifacts | merged["artifacts"]
+        if number + 1 < len(calls) and number < len(thresholds):
+            complaint = _falls_short(merged, thresholds[number], task["minimized"])
+            if complaint:
+                return {"result": merged, "stage": f"stopped after stage {number + 1}: {complaint}"}
+    return {"result": merged}
+
+
+def _plain(result: Any, name: str) -> Any:
+    if inspect.isawaitable(result):
+        result = _awaited(result)
+    if hasattr(result, "metrics") and hasattr(result, "artifacts"):
+        artifacts = text_of(result.artifacts or {})
+        return {**_entries(result.metrics), "artifacts": artifacts} if artifacts else _entries(result.metrics)
+    if isinstance(result, Mapping):
+        return _entries(result)
+    try:
+        return jsonable(result)
+    except NotJsonError:
+        raise EvaluatorError(f"{name}() returned a {type(result).__name__} instead of a dict of scores") from None
+
+
+def _entries(metrics: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): text_of(value) for key, value in metrics.items()}
+
+
+def _awaited(result: Any) -> Any:
+    import asyncio
+
+    async def wait() -> Any:
+        return await result
+
+    return asyncio.run(wait())
+
+
+def _falls_short(metrics: Mapping[str, Any], thresholds: Mapping[str, float], minimized: Sequence[str]) -> str:
+    for name, wanted in thresholds.items():
+        value = _metric(metrics, name)
+        if value is None:
+            return f"there is no score {name}"
+        short = value > wanted if name in minimized else value < wanted
+        if short or math.isnan(value):
+            return f"{name} is {value:.6g}, and {wanted:.6g} is needed to go on"
+    return ""
+
+
+def _metric(metrics: Mapping[str, Any], name: str) -> float | None:
+    value = metrics.get(name)
+    if isinstance(value, bool | int | float):
+        return float(value)
+    numbers = [float(entry) for entry in metrics.values() if isinstance(entry, bool | int | float)]
+    return sum(numbers) / len(numbers) if name == COMBINED and numbers else None
+
+
+def _inputs(task: Mapping[str, Any], problem: str) -> Any:
+    module = load(os.path.join(problem, task["evaluator"]), problem)
+    function = getattr(module, "inputs", None)
+    if not callable(function):
+        return None
+    try:
+        found = jsonable(list(function()))
+    except NotJsonError as error:
+        raise EvaluatorError(f"inputs() returned what cannot be used: {error}") from None
+    return found

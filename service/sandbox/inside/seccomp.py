@@ -1,0 +1,137 @@
+"""Seccomp: system calls that no program under test has any business with.
+
+Denied calls fail with EPERM, calls that a library probes for and calls newer than these tables with ENOSYS, so that
+programs fall back instead of dying. Sources: linux/filter.h, linux/seccomp.h, the kernel's tables of system calls.
+"""
+
+import ctypes
+import errno
+import struct
+from dataclasses import dataclass
+
+from . import kernel
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+_NEW_NAMESPACES = 0x7E020000 | 0x00000080
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_X32 = 0x40000000
+_NEWEST = 467  # numbers are the same on every architecture since 424
+
+# Since 424 the numbers are common to all architectures.
+_COMMON = {
+    "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "process_madvise": 440,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "open_tree_attr": 467,
+}  # fmt: skip
+_X86_64 = {
+    "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "bpf": 321,
+    "perf_event_open": 298, "userfaultfd": 323, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
+    "unshare": 272, "setns": 308, "keyctl": 250, "add_key": 248, "request_key": 249, "open_by_handle_at": 304,
+    "name_to_handle_at": 303, "init_module": 175, "finit_module": 313, "delete_module": 176, "kexec_load": 246,
+    "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "sethostname": 170, "setdomainname": 171,
+    "acct": 163, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "quotactl": 179,
+    "syslog": 103, "personality": 135, "fanotify_init": 300, "mknod": 133, "mknodat": 259, "shmget": 29, "msgget": 68,
+    "semget": 64, "vhangup": 153, "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279, "nfsservctl": 180,
+    "uselib": 134, "modify_ldt": 154, "iopl": 172, "ioperm": 173,
+}  # fmt: skip
+_AARCH64 = {
+    "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "bpf": 280,
+    "perf_event_open": 241, "userfaultfd": 282, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51,
+    "unshare": 97, "setns": 268, "keyctl": 219, "add_key": 217, "request_key": 218, "open_by_handle_at": 265,
+    "name_to_handle_at": 264, "init_module": 105, "finit_module": 273, "delete_module": 106, "kexec_load": 104,
+    "kexec_file_load": 294, "reboot": 142, "swapon": 224, "swapoff": 225, "sethostname": 161, "setdomainname": 162,
+    "acct": 89, "settimeofday": 170, "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "quotactl": 60,
+    "syslog": 116, "personality": 92, "fanotify_init": 262, "mknodat": 33, "shmget": 194, "msgget": 186,
+    "semget": 190, "vhangup": 58, "lookup_dcookie": 18, "migrate_pages": 238, "move_pages": 239, "nfsservctl": 42,
+}  # fmt: skip
+_SOCKETS_X86_64 = {"socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288}
+_SOCKETS_AARCH64 = {"socket": 198, "bind": 200, "listen": 201, "accept": 202, "connect": 203, "accept4": 242}
+_SIGNALS_X86_64 = {"kill": 62, "rt_sigqueueinfo": 129, "tkill": 200, "pidfd_send_signal": 424}
+_SIGNALS_AARCH64 = {"kill": 129, "rt_sigqueueinfo": 138, "tkill": 130, "pidfd_send_signal": 424}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """Numbers of one processor architecture.
+
+    Attributes:
+        audit: the kernel's mark of the calling convention.
+        denied: calls that fail with EPERM.
+        sockets: denied without network; socketpair stays, for it leads nowhere else.
+        signals: denied where nothing else keeps signals inside.
+        absent: calls that fail with ENOSYS: clone3 hides its flags behind a pointer, a memfd its pages from limits.
+    """
+
+    audit: int
+    denied: dict[str, int]
+    sockets: dict[str, int]
+    signals: dict[str, int]
+    absent: dict[str, int]
+    clone: int
+    ioctl: int
+
+
+ARCHITECTURES = {
+    "x86_64": Architecture(
+        audit=0xC000003E,
+        denied=_COMMON | _X86_64,
+        sockets=_SOCKETS_X86_64,
+        signals=_SIGNALS_X86_64,
+        absent={"clone3": 435, "memfd_create": 319},
+        clone=56,
+        ioctl=16,
+    ),
+    "aarch64": Architecture(
+        audit=0xC00000B7,
+        denied=_COMMON | _AARCH64,
+        sockets=_SOCKETS_AARCH64,
+        signals=_SIGNALS_AARCH64,
+        absent={"clone3": 435, "memfd_create": 279},
+        clone=220,
+        ioctl=29,
+    ),
+}
+
+
+def program(*, network: bool = False, signals: bool = True, machine: str = kernel.MACHINE) -> bytes:
+    """The filter as the kernel takes it.
+
+    Raises:
+        OSError: the numbers of this architecture are not known here.
+    """
+    if machine not in ARCHITECTURES:
+        raise OSError(f"the system calls of {machine} are not known here")
+    table = ARCHITECTURES[machine]
+    denied = table.denied | ({} if network else table.sockets) | ({} if signals else table.signals)
+    refuse, absent = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
+    code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, table.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
+    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
+    code += [(_AT_LEAST, 0, 1, _NEWEST + 1), (_RETURN, 0, 0, absent)]
+    for number in sorted(table.absent.values()):
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, absent)]
+    code += [(_EQUAL, 0, 4, table.clone), (_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
+    code += [(_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    code += [(_EQUAL, 0, 5, table.ioctl), (_LOAD, 0, 0, _SECOND), (_EQUAL, 1, 0, _TIOCSTI), (_EQUAL, 0, 1, _TIOCLINUX)]
+    code += [(_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    for number in sorted(set(denied.values())):
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refuse)]
+    code.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+
+def install(code: bytes) -> None:
+    """Live under the filter from now on, and every process started from here too.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    buffer = ctypes.create_string_buffer(code, len(code))
+    filter_ = _Filter(len(code) // 8, ctypes.addressof(buffer))
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_SECCOMP, 2, ctypes.cast(ctypes.pointer(filter_), ctypes.c_void_p))

@@ -1,0 +1,94 @@
+"""The zygote: a warm interpreter, its modules loaded once, from which keepers are forked. It runs no problem's code.
+
+The superuser's zygote would be a prize: it holds no secret, reads orders from its parent alone, and compiles a
+problem's files without running them.
+"""
+
+import contextlib
+import gc
+import importlib
+import os
+import py_compile
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from . import keeper, kernel, namespaces, tree
+from .cell import Cell, interpreter_paths
+from .channel import Channel, ChannelError
+
+
+def main(descriptor: int) -> None:
+    """Serve the parent at the other end of the socket until it is gone."""
+    control = Channel(socket.socket(fileno=descriptor))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.dont_write_bytecode = True
+    with contextlib.suppress(OSError, ChannelError):
+        orders = control.receive()
+        complaint = _warm_up(orders)
+        control.send({"failed": complaint} if complaint else {"python": sys.version.split()[0]})
+        gc.collect()
+        gc.freeze()
+        if not complaint:
+            _serve(control)
+    tree.end_adopted()
+
+
+def _warm_up(orders: dict[str, Any]) -> str:
+    """Load and compile what every evaluation needs; a sentence when something is missing."""
+    if orders["tree"] and kernel.LINUX:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    sys.path[:] = [entry for entry in sys.path if _within(entry, [*interpreter_paths(), "/usr"])]
+    for module in orders["preload"]:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # noqa: BLE001 - a module may raise anything while it loads
+            return f"preload: {module} cannot be imported by {sys.executable}: {type(error).__name__}: {error}"
+    with contextlib.suppress(ImportError):  # children need a way to start that asks for no socket
+        import multiprocessing
+
+        multiprocessing.set_start_method("fork")
+    for path in orders["compile"]:
+        with contextlib.suppress(py_compile.PyCompileError, OSError, ValueError, RecursionError):
+            py_compile.compile(path, doraise=True, quiet=2)
+    return ""
+
+
+def _serve(control: Channel) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        order, descriptor = control.receive_with_descriptor()
+        if order is None:
+            return
+        if order["sweep"]:
+            tree.end_adopted(order["alive"])
+        if os.fork() == 0:
+            control.socket.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _give_birth(socket.socket(fileno=descriptor), Cell(**order["cell"]))
+        os.close(descriptor)
+
+
+def _give_birth(line: socket.socket, cell: Cell) -> None:
+    """In a child: enter namespaces, whose first process is the keeper, and say its number as the host sees it."""
+    try:
+        unavailable = "" if cell.namespaces else "switched off"
+        if cell.namespaces:
+            try:
+                namespaces.enter(network=cell.network)
+            except OSError as error:
+                unavailable = str(error)
+        pid = os.fork()
+        if pid == 0:
+            keeper.main(line, cell, unavailable)
+        else:
+            Channel(line).send({"pid": pid})
+    finally:
+        os._exit(0)
+
+
+def _within(entry: str, folders: Sequence[str]) -> bool:
+    path = os.path.abspath(entry)
+    return bool(entry) and any(path == folder or path.startswith(folder + os.sep) for folder in folders)

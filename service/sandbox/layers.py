@@ -1,0 +1,96 @@
+"""Levels of isolation, and the layers they are made of."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How far a program under test is kept apart, strongest first.
+
+    strong: namespaces, sized scratch, Landlock, seccomp. medium: Landlock and seccomp. weak: limits on the whole
+    tree, which is ended whole. none: limits on single processes, and the end of their group.
+    """
+
+    STRONG = "strong"
+    MEDIUM = "medium"
+    WEAK = "weak"
+    NONE = "none"
+
+    @property
+    def rank(self) -> int:
+        """0 for none, up to 3 for strong."""
+        return 3 - list(Level).index(self)
+
+    def reaches(self, other: "Level") -> bool:
+        """Whether it is at least as strong as another."""
+        return self.rank >= other.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of the sandbox.
+
+    Attributes:
+        on: whether it holds, as found out by trying.
+        reason: what it does, or why it is off.
+    """
+
+    name: str
+    on: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack of the self-test.
+
+    Attributes:
+        blocked: whether it came to nothing.
+        detail: what the attacker saw.
+    """
+
+    name: str
+    blocked: bool
+    detail: str
+
+
+_REACHES_OUT = (
+    "a TCP connection to this machine",
+    "a datagram to this machine",
+    "a connection to a socket in the file system",
+    "a file outside",
+    "a write outside",
+    "the environment of the process that started it",
+    "a signal to the process that started it",
+)
+_OUTLASTS = ("more memory than allowed", "a process that outlives its evaluation")
+_NEEDED_LAYERS = {
+    Level.STRONG: ("namespaces", "sized scratch", "landlock", "seccomp"),
+    Level.MEDIUM: ("landlock", "seccomp"),
+    Level.WEAK: ("limits", "tree"),
+}
+_NEEDED_BLOCKS = {
+    Level.STRONG: (*_REACHES_OUT, "more processes than allowed", *_OUTLASTS),
+    Level.MEDIUM: (*_REACHES_OUT, *_OUTLASTS),
+    Level.WEAK: _OUTLASTS,
+}
+
+
+def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collection[str] = ()) -> Level:
+    """The strongest level whose layers all hold and whose attacks all came to nothing.
+
+    Args:
+        layers: what was tried.
+        attacks: what came of the self-test.
+        allowed: attacks that the problem's limits permit, such as the network's.
+    """
+    on = {layer.name for layer in layers if layer.on}
+    blocked = {attack.name for attack in attacks if attack.blocked} | set(allowed)
+    for level, names in _NEEDED_LAYERS.items():
+        if on.issuperset(names) and blocked.issuperset(_NEEDED_BLOCKS[level]):
+            return level
+    return Level.NONE
+
+
+NETWORK_ATTACKS = _REACHES_OUT[:3]

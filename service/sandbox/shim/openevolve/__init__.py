@@ -1,0 +1,1 @@
+"""Stands in for the package that OpenEvolve's evaluators import; it holds what an evaluator needs and no more."""
