@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.problem import EvaluatorSpec, Problem
+from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
 from evolve.special import neutralise
 from service.policy.openai import OpenAIPolicy, PromptBuilder, Served
@@ -179,3 +181,23 @@ async def tokens(client: httpx.AsyncClient, vllm: VllmServer, text: str) -> list
 async def test_a_server_that_is_gone_is_unavailable(make: Make) -> None:
     with pytest.raises(PolicyUnavailable, match="cannot be reached"):
         await make(base_url="http://127.0.0.1:9/v1").check()
+
+
+async def test_the_prompt_of_a_problem_gets_programs_back(make: Make) -> None:
+    parent = proposal().parent
+    problem = Problem(
+        name="point",
+        description="Return a point in the unit square.",
+        seeds=(parent.program,),
+        evaluator=EvaluatorSpec(entry="point"),
+    )
+
+    def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+        request = PromptRequest(problem=problem, proposal=proposal, context_tokens=context_tokens, reply_tokens=0)
+        return build_prompt(request, count)
+
+    answers, completed = await replies(make(build), proposal())
+    assert completed.prompt is not None
+    assert completed.prompt.shown[0] == parent.candidate_id
+    assert abs(completed.usage.input - completed.prompt.tokens) < 32
+    assert sum(is_program(answer.text) for answer in answers) >= 4
