@@ -8,7 +8,7 @@ import platform
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,12 +53,13 @@ class InstantPolicy:
     samples: int = 1
     concurrency: int = 8
     name: str = "instant"
+    write: Callable[[int], str] = program_text
     made: int = 0
 
-    async def propose(self, proposal: Proposal) -> AsyncIterator[Reply]:
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         for index in range(proposal.limit):
             self.made += 1
-            yield Answer(chain=0, index=index, text=program_text(self.made))
+            yield Answer(chain=0, index=index, text=self.write(self.made))
         yield Completed(completions=("",))
 
 

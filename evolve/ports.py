@@ -1,6 +1,6 @@
 """The doors between the search and the world: who answers proposals, who scores programs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from evolve.evaluation import Evaluation
@@ -27,7 +27,7 @@ class Policy(Protocol):
     def concurrency(self) -> int:
         """Proposals it answers at once with profit."""
 
-    def propose(self, proposal: Proposal) -> AsyncIterator[Reply]:
+    def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Answer a proposal: answers as they complete, at last one `Completed`.
 
         Raises:

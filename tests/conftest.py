@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import settings
 
 from tests import services
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
+
+# Time is no property of an example on a machine that runs other tests beside it.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

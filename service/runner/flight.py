@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -128,12 +129,13 @@ class Flight:
 
     async def _converse(self, proposal: Proposal) -> None:
         number = proposal.number
-        async for reply in self._policy.propose(proposal):
-            self.waiting = ""
-            if isinstance(reply, Answer):
-                self._post(partial(self._search.answer, number, reply))
-            else:
-                self._post(partial(self._search.complete, number, reply))
+        async with aclosing(self._policy.propose(proposal)) as replies:
+            async for reply in replies:
+                self.waiting = ""
+                if isinstance(reply, Answer):
+                    self._post(partial(self._search.answer, number, reply))
+                else:
+                    self._post(partial(self._search.complete, number, reply))
 
     async def _wait(self, reason: str, seconds: float) -> None:
         self.waiting, self.retry_seconds = reason, seconds

@@ -1,0 +1,71 @@
+"""Candidates/s with a slow policy, against the ideal: `python -m benchmarks.latency`.
+
+A server in a process of its own answers every request after two seconds with a chain of four programs; the ideal is
+concurrency x 4 / latency. Evaluations cost nothing, commits are durable. The first and last rounds are left out: there the
+pipeline fills and empties.
+"""
+
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+
+from benchmarks.harness import InstantEvaluator, Watch, arguments, new_job, open_log, play, program_text, report, scratch
+from benchmarks.harness import toy_problem
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
+from service.bootstrap import open_policy
+from service.runner.status import RunStatus
+from tests.fakes.openai_server import chain, openai_server
+
+ANSWERS = 4
+
+
+def serve(channel: Connection, latency_seconds: float) -> None:
+    def respond(body: dict[str, object]) -> list[str]:
+        seed = int(str(body["seed"]))
+        return [chain(*(program_text(seed * ANSWERS + index) for index in range(ANSWERS)))]
+
+    with openai_server(respond, latency_seconds=latency_seconds, characters=4096, context_tokens=32_768) as server:  # type: ignore[arg-type]
+        channel.send(server.url)
+        channel.recv()
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--latency", type=float, default=2.0)
+    parser.add_argument("--concurrency", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    calls, total = options.concurrency, options.concurrency * ANSWERS * options.rounds
+    ours, theirs = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, options.latency))
+    server.start()
+    times: list[tuple[float, int]] = []
+
+    def hear(status: RunStatus) -> None:
+        times.append((time.monotonic(), status.counters.evaluations))
+
+    try:
+        config = RunConfig(budget=BudgetConfig(evaluations=total), concurrency=ConcurrencyConfig(policy=calls))
+        problem = toy_problem()
+        with scratch() as folder:
+            policy = open_policy(problem, ours.recv(), answers=ANSWERS, concurrency=calls)
+            play(new_job(open_log(folder), problem, config, policy, InstantEvaluator()), Watch(hear))
+    finally:
+        ours.send("stop")
+        server.join()
+    lower, upper = total * 2 // options.rounds, total * (options.rounds - 2) // options.rounds
+    steady = [(moment, done) for moment, done in times if lower <= done <= upper]
+    rate = (steady[-1][1] - steady[0][1]) / (steady[-1][0] - steady[0][0])
+    ideal = calls * ANSWERS / options.latency
+    figures = {
+        "latency_seconds": options.latency,
+        "concurrent_calls": calls,
+        "candidates_per_second": round(rate, 2),
+        "ideal": ideal,
+        "share_of_ideal": round(rate / ideal, 4),
+    }
+    report("latency", figures, options.out)
+
+
+if __name__ == "__main__":
+    main()
