@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
 _MOST_DEPTH = 32
+_MOST_COMPLAINTS = 20
 _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
 )
@@ -41,28 +42,62 @@ def read_folder(root: Path) -> tuple[Folder, list[str]]:
 
     Links to files inside the folder are taken as files; other links, and whatever is no plain file, are complaints.
     """
-    complaints: list[str] = []
     try:
         top = root.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):  # until Python 3.13 a loop of links is a RuntimeError
         return Folder(files={}), [f"{root} does not exist or cannot be reached: name the folder of a problem"]
     if not top.is_dir():
         return Folder(files={}), [f"{root} is no folder: name the folder that holds problem.toml"]
-    files: dict[str, bytes] = {}
-    executable = set()
-    left = MOST_BYTES
-    for entry in _entries(top, complaints):
-        name = PurePosixPath(os.path.relpath(entry.path, top)).as_posix()
-        found = _content(entry, name, top, left, complaints)
-        if found is None:
-            continue
-        if len(files) >= MOST_FILES:
-            complaints.append(f"{root} holds more than {MOST_FILES} files: leave data that is not needed outside")
+    reader = _Reader(top)
+    for entry in _entries(top, reader.complaints):
+        if reader.full or len(reader.complaints) >= _MOST_COMPLAINTS:
             break
-        files[name], mode = found
-        left -= len(files[name])
-        executable |= {name} if mode & stat.S_IXUSR else set()
-    return Folder(files=dict(sorted(files.items())), executable=frozenset(executable)), complaints
+        reader.take(entry)
+    return reader.folder(), reader.complaints
+
+
+class _Reader:
+    """What was read so far, and what is wrong with the rest."""
+
+    def __init__(self, top: Path) -> None:
+        self.complaints: list[str] = []
+        self.full = False
+        self._top = top
+        self._left = MOST_BYTES
+        self._files: dict[str, bytes] = {}
+        self._executable: set[str] = set()
+
+    def folder(self) -> Folder:
+        return Folder(files=dict(sorted(self._files.items())), executable=frozenset(self._executable))
+
+    def take(self, entry: os.DirEntry[str]) -> None:
+        name = PurePosixPath(os.path.relpath(entry.path, self._top)).as_posix()
+        complaint = _complain(entry, name, self._top)
+        if not complaint:
+            try:
+                complaint = self._read(entry.path, name)
+            except OSError as error:
+                complaint = f"{_shown(name)} cannot be read ({error.strerror}): allow it, or move it out of the problem"
+        self.complaints += [complaint] if complaint else []
+
+    def _read(self, path: str, name: str) -> str:
+        # Opened without blocking, and judged by what was opened: the file may have been swapped since it was listed.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return _odd(name)
+            content = file.read(self._left + 1) if status.st_size <= self._left else None
+        self.full = content is None or len(content) > self._left or len(self._files) >= MOST_FILES
+        if content is None or len(content) > self._left:
+            size = f"{MOST_BYTES >> 20} MB"
+            return f"with {_shown(name)} the problem is larger than {size}: keep large data out of its folder"
+        if self.full:
+            return f"the problem holds more than {MOST_FILES} files: leave data that is not needed outside"
+        self._files[name] = content
+        self._left -= len(content)
+        self._executable |= {name} if status.st_mode & stat.S_IXUSR else set()
+        return ""
 
 
 def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
@@ -93,34 +128,6 @@ def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
 
 def _left_out(name: str) -> bool:
     return name.startswith(".") or name in _LEFT_OUT or name.endswith(_LEFT_OUT_ENDINGS)
-
-
-def _content(
-    entry: os.DirEntry[str], name: str, top: Path, left: int, complaints: list[str]
-) -> tuple[bytes, int] | None:
-    """Content and mode of a file, or None with a complaint."""
-    complaint = _complain(entry, name, top)
-    if complaint:
-        complaints.append(complaint)
-        return None
-    try:
-        # Opened without blocking, and judged by what was opened: the file may have been swapped since it was listed.
-        descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                complaints.append(_odd(name))
-                return None
-            content = file.read(left + 1) if status.st_size <= left else None
-    except OSError as error:
-        complaints.append(f"{_shown(name)} cannot be read ({error.strerror}): allow it, or move it out of the problem")
-        return None
-    if content is None or len(content) > left:
-        complaints.append(
-            f"with {_shown(name)} the problem is larger than {MOST_BYTES >> 20} MB: keep large data out of its folder"
-        )
-        return None
-    return content, status.st_mode
 
 
 def _complain(entry: os.DirEntry[str], name: str, top: Path) -> str:

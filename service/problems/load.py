@@ -1,5 +1,6 @@
 """Problem folders, native or OpenEvolve's, as one value."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,11 +40,12 @@ def load_problem(folder: Path) -> LoadedProblem:
     Raises:
         InvalidProblemError: with every complaint at once, each a sentence that names the file, the key and the cure.
     """
+    _check_kind(folder)
     files, complaints = read_folder(folder)
-    if complaints and not files.files:
+    if complaints and not (native.FILE in files.files or openevolve.recognises(files.files)):
         raise InvalidProblemError(complaints)
     try:
-        reading = _read(files, folder)
+        reading = native.read_native(files) if native.FILE in files.files else _read_project(files, folder)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
     if complaints:
@@ -59,14 +61,20 @@ def load_problem(folder: Path) -> LoadedProblem:
     )
 
 
-def _read(files: Folder, folder: Path) -> Reading:
-    if native.FILE in files.files:
-        return native.read_native(files)
-    if openevolve.recognises(files):
-        return openevolve.read_openevolve(files, folder.resolve().name)
-    raise InvalidProblemError(
-        [
-            f"{folder} holds neither problem.toml nor an OpenEvolve project (initial_program.* beside evaluator.py):"
-            f" start a problem with `evolve problem init {folder}`"
-        ]
-    )
+def _check_kind(folder: Path) -> None:
+    """Refuse a folder that is no problem before all of it is read: it may be somebody's home."""
+    try:
+        names = os.listdir(folder)
+    except (OSError, ValueError):
+        return  # the reader says why
+    if native.FILE not in names and not openevolve.recognises(names):
+        raise InvalidProblemError(
+            [
+                f"{folder} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
+                " `evolve problem init DIR` begins a problem"
+            ]
+        )
+
+
+def _read_project(files: Folder, folder: Path) -> Reading:
+    return openevolve.read_openevolve(files, folder.resolve().name)

@@ -201,6 +201,8 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
         needed["score"] = "write score(outputs, program), which returns a dict of scores"
     if table.holdout:
         needed["holdout"] = "write holdout(outputs, program), or set evaluator.holdout = false"
+    if table.python and table.file in folder.files:
+        return  # another interpreter may read another syntax; running the seed will tell
     text = check_evaluator(folder, table.file, needed, complaints)
     if not text:
         return

@@ -1,6 +1,6 @@
 """OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -25,9 +25,9 @@ _CORES = 16
 _MEMORY_MB = 4096
 
 
-def recognises(folder: Folder) -> bool:
-    """Whether a folder looks like an OpenEvolve project."""
-    return bool(_seeds(folder)) or EVALUATOR in folder.files
+def recognises(names: Iterable[str]) -> bool:
+    """Whether a folder with these names in it looks like an OpenEvolve project."""
+    return any(name == EVALUATOR or _is_seed(name) for name in names)
 
 
 def read_openevolve(folder: Folder, name: str) -> Reading:
@@ -80,12 +80,12 @@ def _values(folder: Folder) -> Values:
         raise InvalidProblemError([str(error)]) from error
 
 
-def _seeds(folder: Folder) -> list[str]:
-    return [name for name in folder.files if "/" not in name and PurePosixPath(name).stem == _SEED]
+def _is_seed(name: str) -> bool:
+    return "/" not in name and PurePosixPath(name).stem == _SEED
 
 
 def _seed_path(folder: Folder, values: Values) -> str:
-    found = _seeds(folder)
+    found = [name for name in folder.files if _is_seed(name)]
     wanted = f"{_SEED}{values.text('file_suffix', '.py')}"
     if not found:
         values.complaints.append(f"{wanted} is missing: put the program to start from beside {EVALUATOR}")

@@ -18,7 +18,7 @@ found = {}
 for name in json.load(sys.stdin):
     try:
         found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+    except (importlib.metadata.PackageNotFoundError, ValueError):
         found[name] = "" if importlib.util.find_spec(name.partition(".")[0]) else None
 print(json.dumps(found))
 """
@@ -42,14 +42,16 @@ async def check_requirements(python: str, requirements: Sequence[str], preload: 
             names[requirement] = matched[1]
         else:
             complaints.append(f"evaluator.requirements: {requirement!r} cannot be read: write NAME or NAME>=VERSION")
-    found = await _look_up(interpreter, [*names.values(), *preload]) if names or preload else {}
+    modules = [name for name in preload if all(part.isidentifier() for part in name.split("."))]
+    complaints += [f"evaluator.preload: {name!r} is no module's name" for name in preload if name not in modules]
+    found = await _look_up(interpreter, [*names.values(), *modules]) if names or modules else {}
     if found is None:
         return [
             *complaints,
             f"evaluator.python = {interpreter!r} does not run Python: name an interpreter of Python 3.8 or newer",
         ]
     complaints += [sentence for text, name in names.items() if (sentence := _judge(text, found[name], interpreter))]
-    missing = [name for name in preload if found[name] is None]
+    missing = [name for name in modules if found[name] is None]
     return complaints + [f"evaluator.preload: {name} is not there for {interpreter}: install it" for name in missing]
 
 

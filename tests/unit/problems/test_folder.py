@@ -142,6 +142,12 @@ def test_sum_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(complaints(tmp_path)) == 1
 
 
+def test_reading_stops_where_too_much_is_wrong(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / f"link{number}").symlink_to("nowhere")
+    assert len(complaints(tmp_path)) == 20
+
+
 def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "MOST_FILES", 2)
     write(tmp_path, {"a": "", "b": "", "c": ""})

@@ -238,6 +238,19 @@ def test_seed_that_is_no_text_is_refused(tmp_path: Path, seed: bytes, said: str)
     assert said in complaints(native(tmp_path, seed__py=seed))[0]
 
 
+def test_evaluator_for_another_interpreter_may_have_another_syntax(tmp_path: Path) -> None:
+    document = NATIVE.replace('entry = "solve"', 'entry = "solve"\npython = "python9"')
+    assert load_problem(native(tmp_path, document, evaluator__py="syntax of the future")).problem.evaluator.python
+
+
+def test_unreadable_document_is_named(tmp_path: Path) -> None:
+    root = native(tmp_path / "p")
+    (root / "problem.toml").unlink()
+    (root / "evaluator.py").unlink()
+    (root / "problem.toml").symlink_to("nowhere")
+    assert complaints(root) == ("problem.toml is a broken link: remove it, or put the file in its place",)
+
+
 def test_all_complaints_come_at_once(tmp_path: Path) -> None:
     document = NATIVE.replace("seed.py", "absent.py").replace("high = 10.0", "high = -1.0") + "[search]\nseeed = 1\n"
     root = native(tmp_path, document, evaluator__py="x = 1")
