@@ -22,6 +22,7 @@ from service.policy.retry import Backoff
 from service.policy.server import Offered, Server
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
+from service.policy.wire import clean
 
 LEAST_WAIT_SECONDS = 1.0
 # What a chat template puts around messages; a prompt stays that much below the model's context.
@@ -205,12 +206,12 @@ class OpenAIPolicy:
                 reply_tokens = max(reply_tokens // 2, context_tokens // 8)
 
     def _build_for(self, proposal: Proposal, room: int, count: Count) -> Prompt:
-        return self._build_prompt(proposal, count=lambda text: count(guard(text)), context_tokens=room)
+        return self._build_prompt(proposal, count=lambda text: count(_sendable(text)), context_tokens=room)
 
     def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {
             "model": model,
-            "messages": [{"role": message.role, "content": guard(message.content)} for message in prompt.messages],
+            "messages": [{"role": message.role, "content": _sendable(message.content)} for message in prompt.messages],
             "n": proposal.samples,
             "seed": proposal.seed % _SEEDS,
             "temperature": self.settings.temperature,
@@ -267,6 +268,8 @@ class OpenAIPolicy:
 
     async def _wait(self, error: PolicyError, attempt: int) -> None:
         """Wait until the next attempt, or hand the error on with the time after which asking again is worth it."""
+        if isinstance(error, PolicyDenied):
+            self._found = None  # the server may be another one by now: look again before the next proposal
         if not isinstance(error, PolicyUnavailable):
             raise error
         asked = error.retry_after_seconds
@@ -285,6 +288,11 @@ class OpenAIPolicy:
             seconds=seconds,
             attempts=attempts,
         )
+
+
+def _sendable(text: str) -> str:
+    """Text that JSON carries, and without control tokens. Feedback may hold halves of characters."""
+    return guard(clean(text))
 
 
 def _estimated(chains: Chains, prompt: Prompt) -> Usage:

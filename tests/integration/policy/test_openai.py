@@ -335,6 +335,16 @@ async def test_the_only_model_is_taken(server: OpenAIServer, make: Make) -> None
     assert (served.model, served.context_tokens, served.tokenizer) == ("fake", 8192, False)
 
 
+async def test_a_server_that_changed_its_model_is_looked_at_again(server: OpenAIServer, make: Make) -> None:
+    policy = make()
+    await replies(policy)
+    server.models = ["newer"]
+    with pytest.raises(PolicyDenied, match="fake"):
+        await replies(policy)
+    answers, _ = await replies(policy)
+    assert (len(answers), server.chats[-1].body["model"]) == (8, "newer")
+
+
 async def test_several_models_are_named_for_the_user_to_choose(server: OpenAIServer, make: Make) -> None:
     server.models = ["a", "b"]
     with pytest.raises(PolicyDenied, match="several models: name one of a, b with --model"):
@@ -432,6 +442,20 @@ async def test_control_tokens_are_broken_on_the_way_out_and_whole_on_the_way_bac
     assert server.chats[0].body["messages"][0]["content"] == f"{neutralise(program)}\n{neutral}"
     assert BREAK in completed.completions[0]
     assert answers[0].text == program + "\na = '</s>'"
+
+
+async def test_halves_of_characters_in_a_prompt_do_not_keep_it_from_being_sent(
+    server: OpenAIServer, make: Make
+) -> None:
+    def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+        text = "feedback: \ud83d"
+        return Prompt(messages=(Message(role="user", parts=(text,)),), tokens=count(text))
+
+    server.tokenizer = True
+    policy = make()
+    policy._build_prompt = build
+    await replies(policy)
+    assert server.chats[0].body["messages"][0]["content"] == "feedback: \ufffd"
 
 
 async def test_many_proposals_at_once_keep_their_answers_apart(server: OpenAIServer, make: Make) -> None:
