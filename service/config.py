@@ -61,6 +61,8 @@ class SandboxSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     require: Level = Field(default="weak", description="Weakest isolation under which a run starts")
+    network: bool = Field(default=False, description="Whether a problem may give its programs the network")
+    gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
 
 
 class Settings(BaseSettings):

@@ -73,7 +73,7 @@ def _terminal(ctx: typer.Context, as_json: bool) -> "Terminal":
 
 
 def _reading(db: str | None) -> "AbstractContextManager[RunReader]":
-    from service.bootstrap import open_reader
+    from service.bootstrap.storage import open_reader
     from service.config import load_settings
 
     return open_reader(load_settings(), db)

@@ -1,6 +1,6 @@
 """The database's schema: how it stands, and bringing it up to date."""
 
-from service.bootstrap import check_database, database_url, upgrade_database
+from service.bootstrap.storage import check_database, database_url, upgrade_database
 from service.cli.terminal import Terminal
 from service.config import load_settings, redacted
 

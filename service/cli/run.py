@@ -11,7 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap import Opened, RunOrder, open_run, open_storage
+from service.bootstrap.plan import RunOrder
+from service.bootstrap.runs import Opened, open_run
+from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import EventLines, Goal, LiveLine, PlainLines
@@ -50,6 +52,11 @@ class Wish:
     require_target: bool
     require_isolation: str | None
 
+    @property
+    def place(self) -> str:
+        """The words that make another command look into the same database."""
+        return f" --db {redacted(self.db)}" if self.db else ""
+
 
 def run_search(terminal: Terminal, wish: Wish) -> int:
     """Run the search and return the exit code."""
@@ -67,7 +74,7 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
         if terminal.as_json:
             terminal.emit(summary_json(outcome))
         elif not interrupted:
-            show_summary(terminal, outcome, redacted(storage.url))
+            show_summary(terminal, outcome, redacted(storage.url), wish.place)
         return _code(terminal, wish, outcome, interrupted=interrupted)
 
 
@@ -101,7 +108,7 @@ def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
         raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(changed)}")
 
 
-async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Any) -> tuple[str, bool]:
+async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
     stop = asyncio.Event()
     async with open_run(settings, order, storage) as opened:
@@ -178,7 +185,7 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
     if interrupted:
         terminal.note(
             f"stopped after {figures.plural(run.counters.evaluations, 'evaluation')},"
-            f" best {figures.number(run.best_fitness)}; go on with: evolve run --resume {figures.short(run.id)}"
+            f" best {figures.number(run.best_fitness)}; go on with: evolve run --resume {figures.short(run.id)}{wish.place}"
         )
         return INTERRUPTED
     if run.state == "failed":

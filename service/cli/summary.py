@@ -98,8 +98,15 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
-    """Print what came of a run."""
+def show_summary(terminal: Terminal, outcome: Outcome, database: str, suffix: str = "") -> None:
+    """Print what came of a run.
+
+    Args:
+        terminal: where to.
+        outcome: what came of it.
+        database: where it is stored.
+        suffix: words that the next commands need to find it.
+    """
     run = outcome.run
     ended = ENDS.get(run.reason, run.reason)
     terminal.show("", plain(f"{run.problem_name}: {run.state}" + (f", {ended}" if ended else "")), "")
@@ -114,7 +121,7 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
             "",
         )
     for command in next_commands(outcome):
-        terminal.show(f"  {command}")
+        terminal.show(f"  {command}{suffix}")
 
 
 def scores_table(outcome: Outcome) -> "Table":
@@ -157,9 +164,9 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
         ("scores", further or None),
         (
             "evaluated",
-            f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed;"
-            f" {counters.duplicates} duplicates and {counters.rejected} rejected answers beside",
+            f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
+        ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
         ("tokens", _tokens(run)),
         ("time", f"{figures.duration(run.active_seconds)}, {figures.number(pace, 3)} candidates/s"),
         ("isolation", f"{run.isolation}, integrity {run.integrity}"),

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap import open_storage
+from service.bootstrap.storage import open_storage
 from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
 from service.cli.terminal import Terminal
 from service.config import load_settings

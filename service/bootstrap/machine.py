@@ -1,0 +1,52 @@
+"""What the machine offers: the sandbox, opened once on a problem of no weight."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evolve.problem import EvaluatorSpec, Problem
+from evolve.program import Program
+from service.config import SandboxSettings
+from service.errors import ServiceError
+from service.sandbox.evaluator import open_evaluator
+from service.sandbox.layers import Layer, Level
+
+_EVALUATOR = "def score(outputs, program):\n    return {}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxReport:
+    """What the sandbox reaches here.
+
+    Attributes:
+        enough: whether that is what the settings require.
+        reason: why it could not be opened at all; empty: it could.
+    """
+
+    level: str
+    required: str
+    enough: bool
+    layers: tuple[Layer, ...] = ()
+    reason: str = ""
+
+
+async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
+    """Open the sandbox, let it test itself, and report what holds."""
+    required = Level(settings.require)
+    problem = Problem(
+        name="doctor",
+        seeds=(Program.of({"main.py": "def run():\n    return None\n"}),),
+        evaluator=EvaluatorSpec(entry="run"),
+    )
+    with TemporaryDirectory(prefix="evolve-doctor-") as folder:
+        (Path(folder) / problem.evaluator.file).write_text(_EVALUATOR, encoding="utf-8")
+        try:
+            async with open_evaluator(problem, Path(folder), 1, require=None) as evaluator:
+                return SandboxReport(
+                    level=str(evaluator.level),
+                    required=str(required),
+                    enough=evaluator.level.reaches(required),
+                    layers=evaluator.layers,
+                )
+        except ServiceError as error:
+            return SandboxReport(level=str(Level.NONE), required=str(required), enough=False, reason=str(error))

@@ -1,0 +1,137 @@
+"""What a run is driven with: the policy that answers and the sandbox that scores."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from evolve.ports import Policy
+from evolve.problem import Problem
+from evolve.prompt import PromptRequest, build_prompt, check_templates
+from evolve.proposal import Prompt, Proposal
+from service.bootstrap.plan import Plan
+from service.config import SandboxSettings
+from service.errors import RefusedError, UsageError
+from service.ports import Bundle
+from service.problems.bundle import unpack
+from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from service.sandbox.layers import Level
+
+if TYPE_CHECKING:
+    from service.policy.openai import OpenAIPolicy
+
+
+@asynccontextmanager
+async def scoring(
+    problem: Problem, bundle: Bundle, settings: SandboxSettings, *, slots: int = 0, require: str | None = None
+) -> AsyncIterator[SandboxEvaluator]:
+    """The evaluator of a problem, from what is stored of its folder.
+
+    Args:
+        problem: what is scored.
+        bundle: its folder.
+        settings: what the operator allows and requires.
+        slots: evaluations at once; 0: as many as this process has cores.
+        require: weakest isolation; None: what the settings say.
+
+    Raises:
+        RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
+        InvalidProblemError: the evaluator cannot be used.
+    """
+    _refuse_unpermitted(problem, settings)
+    level = _level(require or settings.require)
+    slots = slots or len(os.sched_getaffinity(0))
+    with TemporaryDirectory(prefix="evolve-problem-") as scratch:
+        unpack(bundle, folder := Path(scratch) / "problem")
+        async with AsyncExitStack() as stack:
+            opening = open_evaluator(problem, folder, slots, require=None if level is Level.NONE else level)
+            try:
+                evaluator = await stack.enter_async_context(opening)
+            except RefusedError as error:
+                advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
+                raise RefusedError(f"{error}; {advice}") from error
+            yield evaluator
+
+
+@asynccontextmanager
+async def answering(plan: Plan) -> AsyncIterator[Policy]:
+    """The policy of a run, asked who it is before anything is asked of it.
+
+    Raises:
+        PolicyUnavailable: it cannot be reached.
+        PolicyDenied: it refuses the key, or does not offer the model.
+        UsageError: the key that is named is not there, or the user's templates cannot be read.
+        ConfigurationError: a template of the user's is off.
+    """
+    if plan.policy.kind == "syntax":
+        from service.policy.syntax.policy import SyntaxPolicy
+
+        yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
+        return
+    policy = _served(plan)
+    try:
+        await policy.check()
+        yield policy
+    finally:
+        await policy.close()
+
+
+def read_templates(plan: Plan) -> dict[str, str]:
+    """The user's prompt texts, from files called after the template; a relative folder lies in the problem's.
+
+    Raises:
+        UsageError: the folder cannot be read.
+        ConfigurationError: a name or a placeholder is off.
+    """
+    if not plan.config.prompt.template_dir:
+        return {}
+    folder = Path(plan.source) / Path(plan.config.prompt.template_dir).expanduser()
+    try:
+        templates = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
+    check_templates(templates)
+    return templates
+
+
+def _served(plan: Plan) -> "OpenAIPolicy":
+    import numpy as np
+
+    from service.policy.openai import OpenAIPolicy
+
+    settings = plan.policy
+    templates = read_templates(plan)
+
+    def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
+        request = PromptRequest(
+            problem=plan.problem,
+            proposal=proposal,
+            format=settings.format,
+            edits=settings.edits,
+            config=plan.config.prompt,
+            templates=templates,
+            context_tokens=context_tokens,
+            reply_tokens=0,  # the policy has kept room for the reply already
+        )
+        return build_prompt(request, count)
+
+    return OpenAIPolicy(settings, build_prompt=build, key=settings.read_key(), rng=np.random.default_rng())
+
+
+def _refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:
+    for name, permitted in (("network", settings.network), ("gpu", settings.gpu)):
+        if getattr(problem.limits, name) and not permitted:
+            raise RefusedError(
+                f"the problem asks for limits.{name}, which is not permitted here: EVOLVE_SANDBOX__{name.upper()}=true"
+                " permits it"
+            )
+
+
+def _level(name: str) -> Level:
+    try:
+        return Level(name)
+    except ValueError:
+        levels = ", ".join(level for level in Level if level is not Level.NONE)
+        raise UsageError(f"--require-isolation {name[:40]!r} is no level: choose one of {levels}") from None

@@ -1,0 +1,162 @@
+"""What a run is to be, from a front door's words or from the run's record, before anything of it is started."""
+
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from evolve.configuration import RunConfig
+from evolve.problem import Problem
+from service.bootstrap.storage import Storage
+from service.errors import ConflictError, UsageError
+from service.policy.settings import PolicySettings, load_policies, read_policy
+from service.ports import Bundle, NewRun, RunRecord
+from service.problems.bundle import unpack
+from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
+from service.problems.load import LoadedProblem, load_problem
+
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """What a front door asks for: a new run of a problem, or to go on with one.
+
+    Attributes:
+        settings: `key=value` words.
+        flags: configuration keys, dotted; they win over everything else.
+        policy: `syntax`, an address or a file; None: what the problem names, else the syntax mutator.
+        require_isolation: weakest isolation to run under; None: what the settings say.
+    """
+
+    problem: Path | None = None
+    resume: str | None = None
+    config: Path | None = None
+    settings: Sequence[str] = ()
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    policy: str | None = None
+    model: str | None = None
+    require_isolation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run before anything of it is started.
+
+    Attributes:
+        source: where the problem's folder lay.
+        warnings: what the problem says and is not honoured.
+        record: what is stored of it; None for a new one.
+    """
+
+    run_id: str
+    problem: Problem
+    bundle: Bundle
+    source: str
+    config: RunConfig
+    policy: PolicySettings
+    warnings: tuple[str, ...] = ()
+    record: RunRecord | None = None
+
+
+def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
+    """A new run of the problem in a folder.
+
+    Raises:
+        InvalidProblemError: the problem cannot be searched on.
+        ConfigurationError: the configuration cannot be honoured.
+        UsageError: the policy's description is off.
+    """
+    loaded = load_problem(folder)
+    layers = [("the problem", loaded.search)]
+    layers += [read_config_file(order.config)] if order.config else []
+    layers += [parse_sets(order.settings), ("the flags", order.flags)]
+    return Plan(
+        run_id=new_run_id(now),
+        problem=loaded.problem,
+        bundle=loaded.bundle,
+        source=str(loaded.folder),
+        config=read_config(layers),
+        policy=_one(_policies(order, loaded)),
+        warnings=loaded.warnings,
+    )
+
+
+def plan_again(run_id: str, storage: Storage, slots: int | None) -> Plan:
+    """A stored run, to go on with; its problem is what it was, whatever became of the folder.
+
+    Args:
+        run_id: id of the run.
+        slots: evaluations at once from now on; None: as before.
+
+    Raises:
+        ConflictError: it has ended.
+    """
+    record = storage.reader.run(run_id)
+    if record.state in ENDED:
+        raise ConflictError(f"{record.id} has ended ({record.reason or record.state}): start another with evolve run")
+    bundle = storage.log.bundle(record.id)
+    config = config_from_json(record.config)
+    if slots is not None:
+        config = replace(config, concurrency=replace(config.concurrency, evaluations=slots))
+    return Plan(
+        run_id=record.id,
+        problem=replace(_stored_problem(bundle, record), bundle=bundle.hash),
+        bundle=bundle,
+        source=record.source,
+        config=config,
+        policy=_one([read_policy(policy, f"the policy of {record.id}") for policy in record.policies]),
+        record=record,
+    )
+
+
+def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
+    """The record of a new run."""
+    problem = plan.problem
+    return NewRun(
+        id=plan.run_id,
+        problem_name=problem.name,
+        bundle=plan.bundle,
+        config=config_as_json(plan.config),
+        policies=[plan.policy.describe()],
+        seed=plan.config.seed,
+        integrity=str(problem.evaluator.integrity),
+        isolation=isolation,
+        objectives=[{**asdict(objective), "direction": str(objective.direction)} for objective in problem.objectives],
+        known_best=problem.known_best,
+        source=plan.source,
+        created_at=now,
+    )
+
+
+def new_run_id(now: datetime) -> str:
+    """`run_` and a UUID of version 7 (RFC 9562): milliseconds since the epoch, then chance; later runs sort later."""
+    milliseconds = int(now.timestamp() * 1000)
+    value = (milliseconds << 80) | (0x7 << 76) | (secrets.randbits(12) << 64) | (0b10 << 62) | secrets.randbits(62)
+    return f"run_{uuid.UUID(int=value)}"
+
+
+def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
+    if order.policy is None and loaded.policy is not None:
+        named = {"model": order.model} if order.model else {}
+        return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.folder}")]
+    return load_policies(order.policy or "syntax", model=order.model)
+
+
+def _one(policies: Sequence[PolicySettings]) -> PolicySettings:
+    if len(policies) != 1:
+        names = ", ".join(policy.name for policy in policies)
+        raise UsageError(f"a run asks one policy, and {len(policies)} are named: leave one of {names}")
+    return policies[0]
+
+
+def _stored_problem(bundle: Bundle, record: RunRecord) -> Problem:
+    with TemporaryDirectory(prefix="evolve-problem-") as scratch:
+        # An OpenEvolve project is called after its folder.
+        folder = Path(scratch) / (Path(record.source).name or "problem")
+        unpack(bundle, folder)
+        return load_problem(folder).problem

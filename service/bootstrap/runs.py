@@ -1,0 +1,111 @@
+"""A run, opened: everything it is driven with, checked and started; and a problem, checked."""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evolve.evaluation import Evaluation
+from evolve.program import Program
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.parts import answering, scoring
+from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
+from service.bootstrap.storage import Storage
+from service.config import Settings
+from service.errors import UsageError
+from service.problems.check import CheckReport, check_problem
+from service.problems.load import load_problem
+from service.runner.drive import RunJob
+from service.sandbox.evaluator import SandboxEvaluator
+
+SLOTS = "concurrency.evaluations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A run that is ready to be driven.
+
+    Attributes:
+        isolation: the level that the sandbox reached.
+        resumed: whether it was begun earlier.
+    """
+
+    job: RunJob
+    isolation: str
+    warnings: tuple[str, ...]
+    resumed: bool
+
+
+@asynccontextmanager
+async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[Opened]:
+    """Make everything a run is driven with, and store the run itself when it is new.
+
+    Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
+
+    Raises:
+        InvalidProblemError: the problem cannot be searched on.
+        ConfigurationError, UsageError: the configuration or the policy is off.
+        ConflictError: the run to go on with has ended.
+        RefusedError: the machine does not offer the isolation that is required.
+        PolicyError: the policy cannot be reached, or refuses.
+    """
+    clock = SystemClock()
+    plan = _plan(order, storage, clock)
+    slots = plan.config.concurrency.evaluations
+    async with (
+        answering(plan) as policy,
+        scoring(plan.problem, plan.bundle, settings.sandbox, slots=slots, require=order.require_isolation) as evaluator,
+    ):
+        if plan.record is None:
+            storage.log.create(new_run(plan, str(evaluator.level), clock.now()))
+        job = RunJob(
+            run_id=plan.run_id,
+            problem=plan.problem,
+            config=plan.config,
+            policy=policy,
+            evaluator=evaluator,
+            log=storage.log,
+            clock=clock,
+            owner=f"{socket.gethostname()}:{os.getpid()}",
+            elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
+        )
+        warnings = (*plan.warnings, *_isolation_warnings(evaluator))
+        yield Opened(job=job, isolation=str(evaluator.level), warnings=warnings, resumed=plan.record is not None)
+
+
+async def check_folder(settings: Settings, folder: Path) -> CheckReport:
+    """Check a problem's folder and run its seeds once in the sandbox.
+
+    Raises:
+        InvalidProblemError: it cannot even be read, or its evaluator cannot be used.
+        RefusedError: the machine does not offer the isolation that the settings require.
+    """
+    loaded = load_problem(folder)
+    async with AsyncExitStack() as stack:
+        opened: list[SandboxEvaluator] = []
+
+        async def evaluate(program: Program) -> Evaluation:
+            # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
+            if not opened:
+                scorer = scoring(loaded.problem, loaded.bundle, settings.sandbox, slots=1)
+                opened.append(await stack.enter_async_context(scorer))
+            return await opened[0].evaluate(program, "check")
+
+        return await check_problem(loaded, evaluate)
+
+
+def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
+    if order.resume is not None:
+        return plan_again(order.resume, storage, order.flags.get(SLOTS))
+    if order.problem is None:
+        raise UsageError("name a problem folder, or a run to go on with")
+    return plan_new(order, order.problem, clock.now())
+
+
+def _isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
+    off = "; ".join(f"{layer.name}: {layer.reason}" for layer in evaluator.layers if not layer.on)
+    if evaluator.level == "none":
+        return [f"programs run without isolation and can do whatever you can ({off})"]
+    return [f"isolation is weak: programs can look around and reach out ({off})"] if evaluator.level == "weak" else []

@@ -1,0 +1,79 @@
+"""Storage, opened by the URL that the settings or a flag name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.bootstrap.clock import SystemClock
+from service.errors import NotFoundError
+from service.ports import RunLog, RunReader
+
+if TYPE_CHECKING:
+    from service.config import Settings
+    from service.db.schema import Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """An open database and its two doors."""
+
+    url: str
+    log: RunLog
+    reader: RunReader
+
+
+def database_url(settings: "Settings", override: str | None) -> str:
+    """The database to use, as a URL."""
+    url = override or settings.database.url.get_secret_value()
+    return url if "://" in url else f"sqlite:///{url}"
+
+
+@contextmanager
+def open_storage(settings: "Settings", override: str | None = None) -> Iterator[Storage]:
+    """Open the database for writing; a SQLite file is made."""
+    from service.db.engine import open_database
+    from service.db.log import SqlRunLog
+    from service.db.reader import SqlRunReader
+
+    url = database_url(settings, override)
+    database = open_database(url)
+    try:
+        yield Storage(url=url, log=SqlRunLog(database, SystemClock()), reader=SqlRunReader(database))
+    finally:
+        database.close()
+
+
+@contextmanager
+def open_reader(settings: "Settings", override: str | None = None) -> Iterator[RunReader]:
+    """Open the database for reading.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+    """
+    scheme, _, path = database_url(settings, override).partition(":///")
+    if scheme == "sqlite" and not Path(path).expanduser().exists():
+        raise NotFoundError(f"there is no database {path} yet: evolve run PROBLEM makes it, or name another with --db")
+    from service.db.engine import open_database
+    from service.db.reader import SqlRunReader
+
+    database = open_database(database_url(settings, override))
+    try:
+        yield SqlRunReader(database)
+    finally:
+        database.close()
+
+
+def check_database(url: str) -> "Revision":
+    """How a database's schema stands to this version's."""
+    from service.db.engine import check
+
+    return check(url)
+
+
+def upgrade_database(url: str) -> None:
+    """Bring a database to this version's schema."""
+    from service.db.engine import upgrade
+
+    upgrade(url)

@@ -1,0 +1,90 @@
+"""What this installation offers: interpreter, database, settings and the sandbox, each as found out by trying."""
+
+import asyncio
+import platform
+import sys
+from typing import Any
+
+from evolve import __version__
+from service.bootstrap.machine import SandboxReport, examine_sandbox
+from service.bootstrap.storage import check_database, database_url
+from service.cli.main import FAILED, OK
+from service.cli.show import facts, styled
+from service.cli.terminal import Terminal, plain
+from service.config import Settings, config_file, known_keys, load_settings, redacted
+from service.errors import ServiceError
+
+GOOD = ("current", "absent")
+
+
+def examine(terminal: Terminal, db: str | None) -> int:
+    """Print what holds and what does not; 1 when something that is needed is off."""
+    settings = load_settings()
+    found = {
+        "version": __version__,
+        "python": {"version": platform.python_version(), "executable": sys.executable, "system": platform.platform()},
+        "database": _database(database_url(settings, db)),
+        "settings": {"file": str(config_file()), **{key: _setting(settings, key) for key in known_keys()}},
+    }
+    report = asyncio.run(examine_sandbox(settings.sandbox))
+    well = report.enough and found["database"]["state"] in GOOD
+    found |= {"sandbox": _sandbox_json(report), "ok": well}
+    if terminal.as_json:
+        terminal.emit(found)
+    else:
+        _show(terminal, found, report)
+    return OK if well else FAILED
+
+
+def _database(url: str) -> dict[str, Any]:
+    try:
+        found = check_database(url)
+    except ServiceError as error:
+        return {"url": redacted(url), "state": "away", "reason": str(error)}
+    state = "newer" if found.newer else "absent" if found.current is None else "behind" if found.behind else "current"
+    reasons = {
+        "newer": "a newer version of evolve wrote it: install that version, or name another with --db",
+        "absent": "not there yet: the first run makes it",
+        "behind": "older than this version: evolve db upgrade",
+        "current": f"revision {found.current}",
+    }
+    if state == "absent" and not url.startswith("sqlite:"):
+        return {"url": redacted(url), "state": "empty", "reason": "it has no tables yet: evolve db upgrade"}
+    return {"url": redacted(url), "state": state, "reason": reasons[state]}
+
+
+def _setting(settings: Settings, key: str) -> Any:
+    if key == "database.url":
+        return redacted(settings.database.url.get_secret_value())
+    group, _, name = key.partition(".")
+    return getattr(getattr(settings, group), name)
+
+
+def _sandbox_json(report: SandboxReport) -> dict[str, Any]:
+    return {
+        "level": report.level,
+        "required": report.required,
+        "reason": report.reason,
+        "layers": [{"name": layer.name, "on": layer.on, "reason": layer.reason} for layer in report.layers],
+    }
+
+
+def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> None:
+    python, database = found["python"], found["database"]
+    enough = f"at least {report.required} is required"
+    rows = [
+        ("evolve", found["version"]),
+        ("python", f"{python['version']} at {python['executable']}"),
+        ("system", python["system"]),
+        ("database", _verdict(database["state"] in GOOD, f"{database['url']}: {database['reason']}")),
+        ("sandbox", _verdict(report.enough, f"{report.level}, {report.reason or enough}")),
+        *((f"  {layer.name}", _verdict(layer.on, layer.reason)) for layer in report.layers),
+        ("settings", found["settings"]["file"]),
+        *((f"  {key}", str(found["settings"][key])) for key in known_keys()),
+    ]
+    terminal.show(facts(rows))
+    terminal.note("all that is needed is there" if found["ok"] else "something that is needed is off: see ✗ above")
+
+
+def _verdict(well: bool, text: str) -> Any:
+    return styled(f"{'✓' if well else '✗'} {plain(text)}", "green" if well else "red")

@@ -1,0 +1,88 @@
+"""The commands `evolve problem`: check a folder, or make one."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.bootstrap.runs import check_folder
+from service.cli import figures
+from service.cli.listing import plain_table
+from service.cli.main import INVALID, OK
+from service.cli.terminal import Terminal, plain
+from service.config import load_settings
+from service.problems.init import init_problem
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from service.problems.check import CheckReport, SeedReport
+
+
+def check(terminal: Terminal, folder: Path) -> int:
+    """Check a problem and explain every complaint; 8 when there is any."""
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    report = asyncio.run(check_folder(load_settings(), folder))
+    if terminal.as_json:
+        terminal.emit(report_json(folder, report))
+        return OK if report.ok else INVALID
+    for warning in report.warnings:
+        terminal.note(f"warning: {warning}", style="yellow")
+    for complaint in report.complaints:
+        terminal.show(plain(f"✗ {complaint}"))
+    if report.seeds:
+        terminal.show(seeds_table(report))
+    if not report.ok:
+        terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
+        return INVALID
+    terminal.show("✓ the problem can be searched on")
+    terminal.note(f"next: evolve run {folder}", style="dim")
+    return OK
+
+
+def report_json(folder: Path, report: "CheckReport") -> dict[str, Any]:
+    """A report as `problem check --json` gives it."""
+    return {
+        "problem": str(folder),
+        "ok": report.ok,
+        "complaints": list(report.complaints),
+        "warnings": list(report.warnings),
+        "seeds": [_seed_json(seed) for seed in report.seeds],
+    }
+
+
+def _seed_json(seed: "SeedReport") -> dict[str, Any]:
+    evaluation = seed.evaluation
+    return {
+        "name": seed.name,
+        "program_id": seed.program.id,
+        "outcome": str(evaluation.outcome),
+        "reason": evaluation.reason,
+        "scores": dict(evaluation.scores),
+        "measures": dict(evaluation.measures),
+        "fitness": seed.fitness,
+        "seconds": evaluation.seconds,
+        "isolation": evaluation.isolation,
+    }
+
+
+def seeds_table(report: "CheckReport") -> "Table":
+    """What each seed scored."""
+    table = plain_table("seed", "outcome", "fitness>", "took>", "scores")
+    for seed in report.seeds:
+        evaluation = seed.evaluation
+        scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in evaluation.scores.items())
+        took = figures.duration(evaluation.seconds)
+        table.add_row(plain(seed.name), str(evaluation.outcome), figures.exact(seed.fitness), took, scores)
+    return table
+
+
+def init(terminal: Terminal, folder: Path) -> None:
+    """Make a small problem that runs, and say what to do with it."""
+    files = init_problem(folder)
+    if terminal.as_json:
+        terminal.emit({"problem": str(folder), "files": [str(path) for path in files]})
+        return
+    terminal.show(*(plain(str(path)) for path in files))
+    terminal.note(f"next: evolve problem check {folder}, evolve run {folder}", style="dim")

@@ -1,0 +1,146 @@
+"""The command line as its user meets it: a process with streams, a terminal, and signals."""
+
+import json
+import os
+import pty
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.recording import packing_problem, record_run, sqlite_url
+
+EVOLVE = str(Path(sys.executable).with_name("evolve"))
+# Three tenths of a second are aimed at. What reads the database gets twice that here, for this process is timed on a
+# machine that runs other tests beside it, which makes every instruction dearer.
+CPU_SECONDS = 0.3
+BUSY_CPU_SECONDS = 0.6
+
+Environment = dict[str, str]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """A user with a database that holds one run, and nothing else set."""
+    url = sqlite_url(tmp_path / "runs.db")
+    record_run(url, packing_problem(), seed_scores={"radii": 1.0})
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
+    return kept | {"HOME": str(tmp_path), "EVOLVE_DATABASE__URL": url}
+
+
+def evolve(environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=60)
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    call()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def on_a_terminal(environment: Environment, *words: str) -> str:
+    """What a command writes when its streams are a terminal of eighty columns."""
+    ours, theirs = pty.openpty()
+    try:
+        shown = environment | {"TERM": "xterm-256color", "COLUMNS": "80"}
+        process = subprocess.Popen([EVOLVE, *words], stdout=theirs, stderr=theirs, stdin=theirs, env=shown)
+        os.close(theirs)
+        written = b""
+        while chunk := _read(ours):
+            written += chunk
+        assert process.wait(60) == 0
+    finally:
+        os.close(ours)
+    return written.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+LIGHT = [["--version"], ["--help"], ["run", "--nonsense"]]
+READING = [["runs"], ["best", "last"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "budget"), [*((words, CPU_SECONDS) for words in LIGHT), *((words, BUSY_CPU_SECONDS) for words in READING)]
+)
+def test_a_command_answers_within_its_budget_of_cpu(environment: Environment, words: list[str], budget: float) -> None:
+    # The least of some: other processes make one slower, never faster.
+    assert min(cpu_seconds(lambda: evolve(environment, *words)) for _ in range(3)) <= budget
+
+
+def test_no_reading_command_imports_the_web_framework(environment: Environment) -> None:
+    script = (
+        "import sys; from service.cli.main import main\n"
+        "for words in (['runs'], ['show', 'last'], ['best', 'last'], ['programs', 'last'], ['export', 'last']):\n"
+        "    assert main(words) == 0\n"
+        "    assert not {'fastapi', 'alembic', 'httpx', 'redis'} & set(sys.modules), sys.modules.keys()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_terminal_gets_colour_and_a_pipe_does_not(environment: Environment) -> None:
+    assert "\x1b[" in on_a_terminal(environment, "programs", "last")
+    assert "\x1b[" not in evolve(environment, "programs", "last").stdout
+
+
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_colour_can_be_refused(environment: Environment, how: str) -> None:
+    words = ["programs", "last"] + (["--no-color"] if how == "flag" else [])
+    refusing = environment | ({"NO_COLOR": "1"} if how == "variable" else {})
+    out = on_a_terminal(refusing, *words)
+    assert "\x1b[3" not in out
+    assert "cnd_" in out
+
+
+def test_a_reader_that_leaves_is_no_error(environment: Environment) -> None:
+    process = subprocess.Popen(
+        [EVOLVE, "export", "last"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 0
+
+
+def test_data_goes_to_stdout_and_messages_to_stderr(environment: Environment) -> None:
+    done = evolve(
+        environment, "lineage", json.loads(evolve(environment, "best", "last", "--json").stdout)["candidate_id"]
+    )
+    assert "next:" in done.stderr
+    assert "next:" not in done.stdout
+    assert evolve(environment, "best", "last", "-q").stderr == ""
+
+
+def test_an_output_that_knows_ascii_only_is_no_error(environment: Environment) -> None:
+    candidate = json.loads(evolve(environment, "best", "last", "--json").stdout)["candidate_id"]
+    done = evolve(environment | {"PYTHONIOENCODING": "ascii"}, "lineage", candidate)
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0)
+
+
+def test_a_full_disk_under_the_output_is_one_sentence(environment: Environment) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [EVOLVE, "export", "last"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "evolve: no space left on device\n"
+
+
+def test_the_place_of_a_fault_shows_only_when_asked_for(environment: Environment) -> None:
+    plain = evolve(environment, "show", "cnd_ffffffff")
+    assert "Traceback" not in plain.stderr
+    asked = evolve(environment | {"EVOLVE_DEBUG": "1"}, "show", "cnd_ffffffff")
+    assert "Traceback" in asked.stderr
+    assert plain.returncode == asked.returncode == 3
