@@ -6,6 +6,7 @@ from evolve.events import Kind
 from evolve.identity import digest
 from service.db.models import BundleRow, EventRow, ProblemRow, RunRow, Tenant
 from service.db.statements import add
+from service.db.totals import COUNTERS
 from service.errors import ConflictError, NotFoundError
 from service.ports import NewRun
 
@@ -81,20 +82,8 @@ def _row(run: NewRun, problem_id: str) -> dict[str, object]:
             "active_seconds": 0.0,
         }
         | dict.fromkeys(_NOTHING_YET)
-        | dict.fromkeys(_COUNTERS, 0)
+        | dict.fromkeys(COUNTERS, 0)
     )
 
 
 _NOTHING_YET = ("waiting", "started_at", "finished_at", "best_candidate_id", "best_fitness")
-_COUNTERS = (
-    "proposals",
-    "answers",
-    "evaluations",
-    "valid",
-    "failed",
-    "duplicates",
-    "rejected",
-    "tokens_input",
-    "tokens_cached",
-    "tokens_output",
-)

@@ -20,6 +20,8 @@ from service.errors import StorageError, UsageError
 LOCK_SECONDS = 10.0
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
+# ASCII only: escapes carry NUL and lone surrogates through both databases.
+_as_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
 
 
@@ -48,7 +50,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that reads one state of the database.
+        """A transaction that reads.
 
         Raises:
             StorageError: the database cannot give.
@@ -151,18 +153,20 @@ def _address(url: str) -> URL:
         raise UsageError("the password in the database's URL holds an @: write it as %40")
     if scheme == "sqlite" and (not address.database or address.database == ":memory:" or address.query):
         raise UsageError("a SQLite database needs a file and nothing else: give sqlite:///FILE")
+    if scheme == "sqlite":
+        return address.set(database=str(Path(address.database or "").expanduser()))
     return address
 
 
 def _sqlite(address: URL, lock_seconds: float) -> Database:
-    path = Path(address.database or "").expanduser()
+    path = Path(address.database or "")
     name = f"the database {path}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         raise StorageError(f"{name} cannot be made, its folder neither: {error}") from error
     engine = create_engine(
-        address.set(database=str(path)),
+        address,
         connect_args={"timeout": lock_seconds, "cached_statements": 256},
         json_serializer=_as_json,
     )
@@ -215,8 +219,3 @@ def _postgres(address: URL, lock_seconds: float) -> Database:
         pool_pre_ping=True,
     )
     return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
-
-
-def _as_json(value: object) -> str:
-    # ASCII only: escapes carry NUL and lone surrogates through both databases.
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))

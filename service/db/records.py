@@ -16,9 +16,9 @@ from service.db.models import (
     TextRow,
 )
 from service.db.rebuild import AnySelect, chunks
+from service.db.totals import COUNTERS
 from service.ports import CandidateRecord, Counters, ParentEdge, ProposalRecord, RunRecord
 
-_COUNTERS = tuple(Counters.__dataclass_fields__)
 _SEED = aliased(CandidateRow)
 _SEED_FITNESS = (
     select(func.max(_SEED.fitness))
@@ -180,7 +180,7 @@ def _run(row: RowMapping) -> RunRecord:
         best_candidate_id=row["best_candidate_id"],
         best_fitness=row["best_fitness"],
         seed_fitness=row["seed_fitness"],
-        counters=Counters(**{name: row[name] for name in _COUNTERS}),
+        counters=Counters(**{name: row[name] for name in COUNTERS}),
         sequence=row["sequence"],
         active_seconds=row["active_seconds"],
         created_at=row["created_at"],

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from evolve.evaluation import Outcome
 from evolve.events import Kind
-from evolve.proposal import Completed
 from service.db.models import RunRow
-from service.ports import LoggedEvent
+from service.ports import Counters, LoggedEvent
+from service.projections import count
 
+COUNTERS = tuple(Counters.__dataclass_fields__)
 FOLDED = (
     RunRow.sequence,
     RunRow.last_at,
@@ -20,16 +20,7 @@ FOLDED = (
     RunRow.active_seconds,
     RunRow.best_candidate_id,
     RunRow.best_fitness,
-    RunRow.proposals,
-    RunRow.answers,
-    RunRow.evaluations,
-    RunRow.valid,
-    RunRow.failed,
-    RunRow.duplicates,
-    RunRow.rejected,
-    RunRow.tokens_input,
-    RunRow.tokens_cached,
-    RunRow.tokens_output,
+    *(getattr(RunRow, name) for name in COUNTERS),
 )
 _STATES = {
     Kind.RUN_STARTED: "running",
@@ -47,7 +38,9 @@ _Row = dict[str, Any]
 def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any]:
     """The folded columns after some events; `row` holds them as they are before, by name."""
     totals = dict(row)
+    counters = Counters(**{name: row[name] for name in COUNTERS})
     for logged in events:
+        counters = count(counters, logged.event)
         kind = logged.event.kind
         # What lies before the taking up of a run is no work: its process had ended or it was paused.
         if totals["state"] in _AT_WORK and kind not in _TAKEN_UP:
@@ -58,7 +51,7 @@ def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any
         if step is not None:
             step(totals, logged)
         totals["sequence"], totals["last_at"] = logged.sequence, logged.at
-    return totals
+    return totals | {name: getattr(counters, name) for name in COUNTERS}
 
 
 def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
@@ -84,37 +77,6 @@ def _go_on(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every 
     totals["waiting"] = None
 
 
-def _propose(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
-    totals["proposals"] += 1
-
-
-def _create(totals: _Row, logged: LoggedEvent) -> None:
-    totals["answers"] += bool(logged.event.payload["number"])  # the seeds were nobody's answer
-
-
-def _reject(totals: _Row, logged: LoggedEvent) -> None:
-    totals["rejected"] += 1
-    totals["answers"] += bool(logged.event.payload["number"])
-
-
-def _repeat(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
-    totals["duplicates"] += 1
-
-
-def _evaluate(totals: _Row, logged: LoggedEvent) -> None:
-    outcome = logged.event.payload["outcome"]
-    if outcome != Outcome.CANCELLED:
-        totals["evaluations"] += 1
-        totals["valid" if outcome == Outcome.OK else "failed"] += 1
-
-
-def _pay(totals: _Row, logged: LoggedEvent) -> None:
-    if isinstance(completed := logged.event.subject, Completed):
-        totals["tokens_input"] += completed.usage.input
-        totals["tokens_cached"] += completed.usage.cached
-        totals["tokens_output"] += completed.usage.output
-
-
 def _improve(totals: _Row, logged: LoggedEvent) -> None:
     payload = logged.event.payload
     if payload.get("objective") is None:
@@ -125,11 +87,5 @@ _STEPS: dict[Kind, Callable[[_Row, LoggedEvent], None]] = {
     Kind.RUN_FINISHED: _finish,
     Kind.RUN_WAITING: _wait,
     Kind.RUN_GOING_ON: _go_on,
-    Kind.PROPOSAL_CREATED: _propose,
-    Kind.PROPOSAL_ANSWERED: _pay,
-    Kind.CANDIDATE_CREATED: _create,
-    Kind.CANDIDATE_REJECTED: _reject,
-    Kind.CANDIDATE_DUPLICATE: _repeat,
-    Kind.CANDIDATE_EVALUATED: _evaluate,
     Kind.BEST_IMPROVED: _improve,
 }
