@@ -60,9 +60,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         space.spend(text)
     if space.left < 0:
         raise PolicyRefused(
-            f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: the prompt"
-            f" needs {space.used} tokens and {max(0, space.used + space.left)} are left beside a reply of"
-            f" {request.reply_tokens}."
+            f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: a prompt"
+            f" with nothing else takes {space.used} tokens, and there is room for {max(0, space.used + space.left)}."
         )
     feedback = _fit_feedback(request, space)
     failures = _fit_failures(request, space)
@@ -176,11 +175,11 @@ def _ending(request: PromptRequest) -> str:
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:
     """The parent's feedback, at most as long as configured, and cut once more to what is left."""
-    longest = int(request.config.feedback_kb * 1024)
     text = inert(request.proposal.parent.evaluation.feedback.strip())
-    if not text or longest <= 0:
+    size, most = len(text.encode()), int(request.config.feedback_kb * 1024)
+    if not text or most <= 0:
         return ""
-    text = cut_middle(text, longest)
+    text = cut_middle(text, len(text) * most // max(size, most))
     part = fill(request.templates, "feedback", feedback=fenced(text))
     needed, left = space.count(part), max(0, space.left)
     if needed > left:

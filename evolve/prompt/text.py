@@ -6,8 +6,8 @@ from evolve.program import Program
 from evolve.special import neutralise
 
 _BACKTICKS = re.compile(r"`+")
-# C0 and C1 controls but for tab and newline, and the characters that reorder or hide what a reader sees.
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# C0 and C1 controls but for tab and newline, characters that reorder or hide what a reader sees, halves of characters.
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _CUT = "\n[... {count} characters left out ...]\n"
 
 

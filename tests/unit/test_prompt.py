@@ -170,6 +170,13 @@ def test_feedback_is_cut_in_its_middle_to_the_configured_size() -> None:
     assert "begin" not in text_of(replace(request(proposal(parent)), config=PromptConfig(feedback_kb=0)))
 
 
+def test_feedback_of_any_characters_can_be_sent_and_counts_in_bytes() -> None:
+    parent = individual("parent", feedback="\ud83d\x00" + "ä" * 1000)
+    text = text_of(replace(request(proposal(parent)), config=PromptConfig(feedback_kb=1.0)))
+    assert "\\ud83d\\u0000ää" in text
+    assert 500 <= text.encode().decode().count("ä") <= 512
+
+
 def test_no_more_failures_are_shown_than_configured_and_none_twice() -> None:
     failures = [individual(f"f{n}", outcome=Outcome.ERROR, reason=f"reason {n // 2}") for n in range(6)]
     asked = replace(request(proposal(failures=failures)), config=PromptConfig(failures=4))
