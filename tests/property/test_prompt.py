@@ -1,6 +1,6 @@
 import re
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evolve.errors import PolicyRefused
@@ -21,6 +21,8 @@ PIECES = [
 TEXTS = st.lists(
     st.sampled_from(PIECES) | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=4)
 ).map("".join)
+# Proposals are large values, and slow to draw on a busy machine.
+on_any_machine = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEED = Program.of({"p.py": "x = 1\n"})
 PROBLEM = Problem(
     name="sums",
@@ -71,6 +73,7 @@ def user(prompt: Prompt) -> str:
     return prompt.messages[1].content
 
 
+@on_any_machine
 @given(proposals(), st.integers(2000, 6000))
 def test_a_prompt_fits_its_context_with_the_parent_whole_or_is_refused(proposal: Proposal, context: int) -> None:
     request = PromptRequest(problem=PROBLEM, proposal=proposal, context_tokens=context, reply_tokens=100)
@@ -87,6 +90,7 @@ def test_a_prompt_fits_its_context_with_the_parent_whole_or_is_refused(proposal:
     assert prompt.shown[0] == proposal.parent.candidate_id
 
 
+@on_any_machine
 @given(proposals(), proposals())
 def test_what_proposals_of_a_run_share_is_a_common_prefix(first: Proposal, second: Proposal) -> None:
     prompts = [build_prompt(PromptRequest(problem=PROBLEM, proposal=one), characters) for one in (first, second)]
@@ -98,6 +102,7 @@ def test_what_proposals_of_a_run_share_is_a_common_prefix(first: Proposal, secon
     assert "</answer_3>" in shared
 
 
+@on_any_machine
 @given(proposals())
 def test_more_context_never_shows_less(proposal: Proposal) -> None:
     shown_before: tuple[str, ...] = ()
@@ -113,6 +118,7 @@ def test_more_context_never_shows_less(proposal: Proposal) -> None:
         shown_before = prompt.shown
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_no_text_closes_its_own_fence(text: str) -> None:
     lines = fenced(inert(text), "python").split("\n")
@@ -121,6 +127,7 @@ def test_no_text_closes_its_own_fence(text: str) -> None:
     assert [number for number, line in enumerate(lines) if number and opened.closed_by(line)] == [len(lines) - 1]
 
 
+@on_any_machine
 @given(proposals())
 def test_foreign_text_stays_inert(proposal: Proposal) -> None:
     text = user(build_prompt(PromptRequest(problem=PROBLEM, proposal=proposal), characters))

@@ -15,7 +15,7 @@ from service.policy.syntax.draw import log_uniform, pick
 from service.policy.syntax.numeral import Numeral, fit, spell
 from service.policy.syntax.source import Change, Draft, Source
 
-_SMALLEST_STEP = 1e-5
+_SMALLEST_STEP = 1e-4
 _GROUP_SHARE = 0.5
 _INTEGER_SHARE = 0.15
 _MOST_INTEGERS = 3
