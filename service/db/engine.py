@@ -14,14 +14,14 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.db import schema
-from service.db.faults import translated
+from service.db.faults import UnstorableError, translated
 from service.errors import StorageError, UsageError
 
 LOCK_SECONDS = 10.0
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
 # ASCII only: escapes carry NUL and lone surrogates through both databases.
-_as_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
 
 
@@ -219,3 +219,10 @@ def _postgres(address: URL, lock_seconds: float) -> Database:
         pool_pre_ping=True,
     )
     return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
+
+
+def _as_json(value: object) -> str:
+    try:
+        return _ENCODER.encode(value)
+    except ValueError as error:
+        raise UnstorableError(str(error)) from error

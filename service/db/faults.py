@@ -19,6 +19,7 @@ _SQLITE = {
     sqlite3.SQLITE_PERM: "{where} may not be opened: check the permissions of the file and its folder",
     sqlite3.SQLITE_IOERR: "{where} cannot be read or written, the disk fails: check it and resume",
 }
+_TOO_LARGE = "{where} cannot hold a number that it was given: it is too large"
 _UPGRADE = "{where} lacks tables that this version needs: run 'evolve db upgrade'"
 # By the first characters of the SQLSTATE, the longest that fits.
 _POSTGRES = {
@@ -27,6 +28,7 @@ _POSTGRES = {
     "53": "{where} has run out of resources: look into its log and resume",
     "55P03": "{where} is locked by another process: wait for it to end and resume",
     "40": "{where} could not serve two writers at once: try again",
+    "22003": _TOO_LARGE,
     "25006": "{where} may only be read: name the primary server with --db",
     "42P01": _UPGRADE,
     "42703": _UPGRADE,
@@ -38,6 +40,10 @@ _POSTGRES = {
 }
 _AWAY = "{where} does not answer: check that it runs and is reachable"
 _AUTHENTICATION = ("password authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
+
+
+class UnstorableError(ValueError):
+    """A value that JSON cannot say: infinity, or not a number."""
 
 
 @contextmanager
@@ -57,6 +63,14 @@ def translated(where: str) -> Iterator[None]:
             raise
         # The driver's own error stays out of the chain: some drivers repeat the address with its password.
         raise StorageError(sentence.format(where=where)) from None
+    except exc.StatementError as error:
+        if not isinstance(error.orig, UnstorableError):
+            raise
+        raise StorageError(f"{where} cannot hold a value that it was given: {error.orig}") from error
+    except UnstorableError as error:
+        raise StorageError(f"{where} cannot hold a value that it was given: {error}") from error
+    except OverflowError as error:
+        raise StorageError(_TOO_LARGE.format(where=where)) from error
 
 
 def _sentence(error: exc.DBAPIError) -> str | None:

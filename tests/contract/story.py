@@ -162,13 +162,20 @@ class Story:
             policy="syntax",
         )
 
-    def answer(self, number: int, *, parts: Sequence[str] = ("shared\n", "varying"), text: str = "ok") -> LoggedEvent:
+    def answer(
+        self,
+        number: int,
+        *,
+        parts: Sequence[str] = ("shared\n", "varying"),
+        text: str = "ok",
+        usage: Usage = Usage(input=100, cached=60, output=40),  # noqa: B008 -- a frozen value
+    ) -> LoggedEvent:
         completed = Completed(
             completions=(text,),
             finish_reasons=("stop",),
             prompt=Prompt(messages=(Message(role="user", parts=tuple(parts)),), tokens=9),
             dropped=(Dropped(chain=0, reason="the last answer was cut off"),),
-            usage=Usage(input=100, cached=60, output=40),
+            usage=usage,
             seconds=1.5,
         )
         return self.tell(
@@ -177,7 +184,7 @@ class Story:
             number=number,
             answers=4,
             dropped=1,
-            tokens={"input": 100, "cached": 60, "output": 40},
+            tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},
             seconds=1.5,
         )
 

@@ -8,7 +8,8 @@ import pytest
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.program import Program
-from service.errors import ConflictError, LeaseLostError, NotFoundError
+from evolve.proposal import Usage
+from service.errors import ConflictError, LeaseLostError, NotFoundError, StorageError
 from service.ports import LoggedEvent, RunLog, RunReader
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 
@@ -46,6 +47,11 @@ class TestCreation:
     def test_a_run_of_an_unknown_tenant_is_refused(self, log: RunLog) -> None:
         with pytest.raises(NotFoundError, match="tenant"):
             log.create(new_run(tenant="nobody"))
+
+    def test_a_number_that_json_cannot_say_is_refused(self, log: RunLog, reader: RunReader) -> None:
+        with pytest.raises(StorageError, match="cannot hold"):
+            log.create(new_run(config={"alpha": float("inf")}))
+        assert reader.runs() == []
 
     def test_the_bundle_of_no_run_is_not_found(self, log: RunLog) -> None:
         with pytest.raises(NotFoundError):
@@ -207,6 +213,13 @@ class TestAppend:
         log.append(RUN, fence, [story.create(1)])
         with pytest.raises(ConflictError, match="another content"):
             log.append(RUN, fence, [story.create(1, program=Program.of({"other.py": "z"}))])
+
+    def test_a_number_beyond_every_column_commits_nothing(self, log: RunLog, story: Story) -> None:
+        fence = begin(log, story)
+        told = [story.propose(1, story.id(0)), story.answer(1, usage=Usage(input=2**70))]
+        with pytest.raises(StorageError, match="too large"):
+            log.append(RUN, fence, told)
+        assert list(log.events(RUN))[-1].sequence == told[0].sequence - 1
 
     def test_a_run_that_is_not_there_takes_nothing(self, log: RunLog, story: Story) -> None:
         with pytest.raises(NotFoundError):
