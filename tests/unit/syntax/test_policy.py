@@ -1,7 +1,9 @@
 import ast
+import math
 
 import pytest
 
+from evolve.edit import apply_answer
 from evolve.errors import PolicyRefused
 from evolve.program import Program
 from tests.unit.syntax.proposals import ask, children, proposal, texts
@@ -113,3 +115,20 @@ def test_text_that_does_not_parse_is_tuned_like_any_language(text: str) -> None:
 def test_a_long_sum_is_no_trouble() -> None:
     text = "x = " + " + ".join(["0.5"] * 600) + "\n"
     assert len(texts(text, seeds=1)) == 8
+
+
+def test_a_climb_on_its_answers_finds_the_constants_of_a_formula() -> None:
+    def miss(text: str) -> float:
+        names: dict[str, float] = {}
+        try:
+            exec(text, {"__builtins__": {}}, names)
+            return float((names["x"] - 0.123) ** 2 + (names["y"] + 45.6) ** 2)
+        except (KeyError, NameError):
+            return math.inf
+
+    best = "x = 3.0\ny = 2.0\n"
+    for number in range(150):
+        program = Program.of({"p.py": best})
+        answers, _ = ask(proposal(program, seed=number))
+        best = min([best, *(apply_answer(program, one.text, one.edits, "python").text for one in answers)], key=miss)
+    assert miss(best) < 1e-4
