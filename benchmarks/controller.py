@@ -1,7 +1,7 @@
 """Controller CPU per candidate, by the number of live programs: `python -m benchmarks.controller`.
 
-An instant policy (m = 4, programs of 3 KB) and an instant evaluator, so that everything measured is the controller: ask and
-tell, edit and fingerprint, and durable storage. CPU is that of the whole process, its commit thread included.
+An instant policy (m = 4, programs of 3 KB) and an instant evaluator, so that everything measured is the controller: ask
+and tell, edit and fingerprint, and durable storage. CPU is that of the whole process, its commit thread included.
 """
 
 import time
@@ -10,8 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import evolve.search
-from benchmarks.harness import InstantEvaluator, InstantPolicy, Watch, arguments, new_job, open_log, play, report, scratch
-from benchmarks.harness import toy_problem
+from benchmarks.harness import (
+    InstantEvaluator,
+    InstantPolicy,
+    Watch,
+    arguments,
+    new_job,
+    open_log,
+    play,
+    report,
+    scratch,
+    toy_problem,
+)
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
 from service.db.log import SqlRunLog
 from service.runner.status import RunStatus
@@ -68,8 +78,8 @@ def main() -> None:
     parser.add_argument("--selection", default="dirichlet")
     options = parser.parse_args()
     stopwatch = Stopwatch()
-    evolve.search.apply_answer = stopwatch.wrap("edit", evolve.search.apply_answer)
-    evolve.search.fingerprint = stopwatch.wrap("fingerprint", evolve.search.fingerprint)
+    for name in ("apply_answer", "fingerprint"):
+        setattr(evolve.search, name, stopwatch.wrap(name, getattr(evolve.search, name)))
     for name in ("ask", "answer", "tell"):
         setattr(evolve.search.Search, name, stopwatch.wrap(name, getattr(evolve.search.Search, name)))
     SqlRunLog.append = stopwatch.wrap("storage", SqlRunLog.append)  # type: ignore[method-assign]

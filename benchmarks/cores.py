@@ -1,7 +1,7 @@
 """Share of the cores' time that goes into evaluations: `python -m benchmarks.cores`.
 
-A program burns CPU for 100 ms (or 1 s) in the sandbox, on as many slots as there are cores; the share is what the programs
-burned, as measured inside them, over cores x wall time. Nothing is subtracted for the machine's other work.
+A program burns CPU for 100 ms (or 1 s) in the sandbox, on as many slots as there are cores; the share is what the
+programs burned, as measured inside them, over cores x wall time. Nothing is subtracted for the machine's other work.
 """
 
 import asyncio

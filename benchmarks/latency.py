@@ -1,16 +1,26 @@
 """Candidates/s with a slow policy, against the ideal: `python -m benchmarks.latency`.
 
 A server in a process of its own answers every request after two seconds with a chain of four programs; the ideal is
-concurrency x 4 / latency. Evaluations cost nothing, commits are durable. The first and last rounds are left out: there the
-pipeline fills and empties.
+concurrency x 4 / latency. Evaluations cost nothing, commits are durable. The first and last rounds are left out: there
+the pipeline fills and empties.
 """
 
 import multiprocessing
 import time
 from multiprocessing.connection import Connection
 
-from benchmarks.harness import InstantEvaluator, Watch, arguments, new_job, open_log, play, program_text, report, scratch
-from benchmarks.harness import toy_problem
+from benchmarks.harness import (
+    InstantEvaluator,
+    Watch,
+    arguments,
+    new_job,
+    open_log,
+    play,
+    program_text,
+    report,
+    scratch,
+    toy_problem,
+)
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from service.bootstrap import open_policy
 from service.runner.status import RunStatus

@@ -1,5 +1,6 @@
 """The configuration of a run: every key a user may set, with its default."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -155,8 +156,8 @@ class RunConfig:
             _at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
-        if not self.alpha > 0:
-            raise ConfigurationError("alpha must be above 0")
+        if not 0 < self.alpha < math.inf:
+            raise ConfigurationError("alpha must be a finite number above 0")
         for name, share in self.selection.items():
             _one_of("selection", name, SELECTIONS)
             _at_least(f"selection.{name}", share, 0)

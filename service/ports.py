@@ -1,6 +1,6 @@
 """The doors between the runner, the front doors and storage, and the values that pass through them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -10,6 +10,12 @@ from evolve.program import Program
 from evolve.proposal import Candidate, Individual
 
 DEFAULT_TENANT = "default"
+
+
+def nobody(owner: str) -> bool:
+    """Nobody is known to have ended."""
+    del owner
+    return False
 
 
 class Clock(Protocol):
@@ -143,7 +149,6 @@ class CandidateRecord:
     Attributes:
         status: pending, evaluating, evaluated, duplicate or rejected.
         islands: islands whose archive holds it now.
-        rewards: the reward vector (more is better), empty unless evaluated ok.
     """
 
     id: str
@@ -207,8 +212,11 @@ class RunLog(Protocol):
             ConflictError: a run of this id exists.
         """
 
-    def take(self, run_id: str, owner: str, lease_seconds: float) -> int:
+    def take(self, run_id: str, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody) -> int:
         """Take the run's lease and return a fencing token, higher than every earlier one.
+
+        Args:
+            gone: whether an owner is known to have ended, so that its lease need not be waited for.
 
         Raises:
             NotFoundError: no such run.

@@ -1,7 +1,5 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from service.errors import UsageError
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
 from service.runner.drive import RunJob
+from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
 
 SLOTS = "concurrency.evaluations"
@@ -68,7 +67,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             evaluator=evaluator,
             log=storage.log,
             clock=clock,
-            owner=f"{socket.gethostname()}:{os.getpid()}",
+            owner=this_process(),
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
         )
         warnings = (*plan.warnings, *_isolation_warnings(evaluator))

@@ -1,5 +1,6 @@
 """The lease of a run: one runner at a time, told apart by a fencing token that only grows."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, or_, select, update
@@ -8,14 +9,23 @@ from service.db.models import RunRow
 from service.errors import ConflictError, LeaseLostError, NotFoundError
 
 
-def take(connection: Connection, run_id: str, owner: str, now: datetime, lease_seconds: float) -> int:
-    """Take a lease that nobody else holds; its owner may take it anew.
+def take(
+    connection: Connection, run_id: str, owner: str, now: datetime, lease_seconds: float, gone: Callable[[str], bool]
+) -> int:
+    """Take a lease that nobody else holds, or whose owner is gone; its owner may take it anew.
 
     Raises:
         NotFoundError: no such run.
         ConflictError: somebody else holds it.
     """
+    held = connection.execute(
+        select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id)
+    ).one_or_none()
+    if held is None:
+        raise missing(run_id)
     free = or_(RunRow.lease_owner.is_(None), RunRow.lease_owner == owner, RunRow.lease_expires_at <= now)
+    if held[0] is not None and gone(held[0]):
+        free = or_(free, RunRow.lease_owner == held[0])
     statement = (
         update(RunRow)
         .where(RunRow.id == run_id, free)
@@ -23,14 +33,9 @@ def take(connection: Connection, run_id: str, owner: str, now: datetime, lease_s
         .returning(RunRow.fence)
     )
     fence = connection.execute(statement).scalar()
-    if fence is not None:
-        return fence
-    held = connection.execute(
-        select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id)
-    ).one_or_none()
-    if held is None:
-        raise missing(run_id)
-    raise ConflictError(f"run {run_id} is driven by {held[0]}: wait for it to end, or until {held[1]:%H:%M:%S} UTC")
+    if fence is None:
+        raise ConflictError(f"run {run_id} is driven by {held[0]}: wait for it to end, or until {held[1]:%H:%M:%S} UTC")
+    return fence
 
 
 def renew(connection: Connection, run_id: str, fence: int, now: datetime, lease_seconds: float) -> str:

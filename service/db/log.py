@@ -1,6 +1,6 @@
 """The log of runs on a database: what the one writer of a run writes and reads back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exc, select, update
@@ -14,7 +14,7 @@ from service.db.projection import Projection
 from service.db.statements import write, write_totals
 from service.db.totals import FOLDED, fold
 from service.errors import ConflictError
-from service.ports import Bundle, Clock, LoggedEvent, NewRun
+from service.ports import Bundle, Clock, LoggedEvent, NewRun, nobody
 
 _CHUNK = 1000
 
@@ -39,15 +39,18 @@ class SqlRunLog:
         with self._database.write() as connection:
             creation.create(connection, run)
 
-    def take(self, run_id: str, owner: str, lease_seconds: float) -> int:
+    def take(self, run_id: str, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody) -> int:
         """Take the run's lease and return a fencing token, higher than every earlier one.
+
+        Args:
+            gone: whether an owner is known to have ended, so that its lease need not be waited for.
 
         Raises:
             NotFoundError: no such run.
             ConflictError: somebody else holds the lease.
         """
         with self._database.write() as connection:
-            return leases.take(connection, run_id, owner, self._clock.now(), lease_seconds)
+            return leases.take(connection, run_id, owner, self._clock.now(), lease_seconds, gone)
 
     def release(self, run_id: str, fence: int) -> None:
         """Give the lease back; harmless when it was lost."""

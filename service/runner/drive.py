@@ -14,6 +14,7 @@ from evolve.search import Asking, Step
 from service.ports import Clock, LoggedEvent, RunLog
 from service.runner.flight import Flight
 from service.runner.journal import Journal
+from service.runner.owner import is_gone
 from service.runner.status import RunObserver, RunStatus, StatusFold
 
 LEASE_SECONDS = 15.0
@@ -48,7 +49,7 @@ async def drive(job: RunJob, *, observer: RunObserver, stop: asyncio.Event) -> R
         StorageError: the database cannot take more; everything shown so far is in it.
         ReplayError: the run's log does not fit its problem and configuration.
     """
-    fence = await asyncio.to_thread(job.log.take, job.run_id, job.owner, LEASE_SECONDS)
+    fence = await asyncio.to_thread(job.log.take, job.run_id, job.owner, LEASE_SECONDS, is_gone)
     try:
         return await _Drive(job, observer, stop, fence).run()
     finally:

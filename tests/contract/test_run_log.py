@@ -71,6 +71,11 @@ class TestLease:
         with pytest.raises(ConflictError, match="runner-1"):
             log.take(RUN, "runner-2", 60)
 
+    def test_a_lease_whose_owner_is_gone_is_taken(self, log: RunLog) -> None:
+        log.create(new_run())
+        first = log.take(RUN, "runner-1", 60)
+        assert log.take(RUN, "runner-2", 60, lambda owner: owner == "runner-1") > first
+
     def test_an_expired_lease_is_taken(self, log: RunLog, clock: FixedClock) -> None:
         log.create(new_run())
         first = log.take(RUN, "runner-1", 60)

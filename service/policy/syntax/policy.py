@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -42,7 +42,7 @@ class SyntaxPolicy:
         self._language = problem.language
         self._cache: OrderedDict[str, tuple[Source, ...]] = OrderedDict()
 
-    async def propose(self, proposal: Proposal) -> AsyncIterator[Reply]:
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Yield each answer as it is made, at last what was done for each.
 
         Raises:

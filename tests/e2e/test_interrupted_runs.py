@@ -1,0 +1,155 @@
+"""A run that is killed, stopped or resumed loses nothing that was committed, and ends where an unbroken one does."""
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.bootstrap.clock import SystemClock
+from service.db.engine import open_database
+from service.db.log import SqlRunLog
+from tests.e2e.evolving import Evolve, descendants_of, essence, make_problem
+
+EVALUATIONS = 60
+PATIENCE_SECONDS = 10.0
+
+
+@pytest.fixture
+def evolve(tmp_path: Path) -> Evolve:
+    return Evolve(tmp_path)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    return make_problem(tmp_path / "toy", evaluations=EVALUATIONS)
+
+
+def wait_until_gone(pids: set[int]) -> set[int]:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    left = pids
+    while left and time.monotonic() < deadline:
+        left = {pid for pid in left if Path(f"/proc/{pid}").exists() and not zombie(pid)}
+    return left
+
+
+def zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def interrupt_after(process: subprocess.Popen[str], lines: int, number: int) -> list[dict[str, Any]]:
+    """Send a signal once so many events were streamed; all events that were."""
+    assert process.stdout is not None
+    events = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        if len(events) == lines:
+            process.send_signal(number)
+    process.wait(60)
+    process.stdout.close()
+    if process.stderr is not None:
+        process.stderr.close()
+    return events
+
+
+def log_of(evolve: Evolve, run: str) -> list[dict[str, Any]]:
+    database = open_database(evolve.url)
+    try:
+        return [logged.as_json() for logged in SqlRunLog(database, SystemClock()).events(run)]
+    finally:
+        database.close()
+
+
+def check_whole(evolve: Evolve, run: str) -> list[dict[str, Any]]:
+    """The rules that hold after any accident; the run's candidates."""
+    events = log_of(evolve, run)
+    sequences = [event["sequence"] for event in events]
+    assert sequences == list(range(1, len(sequences) + 1))
+    evaluated = Counter(event["candidate_id"] for event in events if event["kind"] == "candidate.evaluated")
+    assert len(evaluated) == EVALUATIONS
+    assert set(evaluated.values()) == {1}
+    candidates = evolve.lines("export", run)
+    assert sum(candidate["status"] == "evaluated" for candidate in candidates) == EVALUATIONS
+    assert not [candidate for candidate in candidates if candidate["status"] in ("pending", "evaluating")]
+    return candidates
+
+
+@pytest.mark.parametrize("chance", range(3))
+def test_a_run_killed_at_random_points_ends_as_the_unbroken_one(evolve: Evolve, problem: Path, chance: int) -> None:
+    words = ["--deterministic", "--seed", "7", "--workers", "2"]
+    unbroken = evolve.lines("run", str(problem), *words, "--json")
+    draw = random.Random(chance)
+    events = interrupt_after(
+        evolve.start("run", str(problem), *words, "--json"), draw.randrange(1, 150), signal.SIGKILL
+    )
+    run = events[0]["run_id"]
+    for _ in range(3):
+        if any(event["kind"] == "run.finished" for event in events):
+            break
+        process = evolve.start("run", "--resume", run, "--workers", "2", "--json")
+        events += interrupt_after(process, draw.randrange(1, 120), signal.SIGKILL)
+    if not any(event["kind"] == "run.finished" for event in events):
+        evolve.call("run", "--resume", run, "--json")
+    candidates = check_whole(evolve, run)
+    whole = evolve.lines("export", unbroken[0]["run_id"])
+    assert [essence(candidate) for candidate in candidates] == [essence(candidate) for candidate in whole]
+
+
+def test_what_was_shown_before_a_kill_is_stored(evolve: Evolve, problem: Path) -> None:
+    events = interrupt_after(evolve.start("run", str(problem), "--json"), 100, signal.SIGKILL)
+    stored = {candidate["candidate_id"]: candidate for candidate in evolve.lines("export", events[0]["run_id"])}
+    for event in events:
+        if event["kind"] == "candidate.evaluated":
+            assert stored[event["candidate_id"]]["fitness"] == event["fitness"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_says_how_to_go_on_and_goes_on(evolve: Evolve, problem: Path, number: int) -> None:
+    process = evolve.start("run", str(problem), "--json")
+    events = interrupt_after(process, 60, number)
+    assert process.returncode == 130
+    run = events[0]["run_id"]
+    assert evolve.json("show", run)["state"] == "paused"
+    evolve.call("run", "--resume", run, "--json")
+    check_whole(evolve, run)
+
+
+def test_a_killed_run_leaves_no_process_behind(evolve: Evolve, problem: Path) -> None:
+    process = evolve.start("run", str(problem), "--json")
+    assert process.stdout is not None
+    for _ in range(40):
+        process.stdout.readline()
+    children = descendants_of(process.pid)
+    assert children
+    process.kill()
+    process.communicate()
+    assert wait_until_gone(children) == set()
+
+
+def test_a_run_that_ended_is_not_resumed(evolve: Evolve, problem: Path) -> None:
+    run = evolve.lines("run", str(problem), "--json")[0]["run_id"]
+    process = evolve.start("run", "--resume", run)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert "has ended" in err
+
+
+def test_a_run_that_is_being_driven_is_not_driven_twice(evolve: Evolve, problem: Path) -> None:
+    slow = make_problem(problem.parent / "slow", evaluations=2000)
+    process = evolve.start("run", str(slow), "--json")
+    assert process.stdout is not None
+    run = json.loads(process.stdout.readline())["run_id"]
+    second = evolve.start("run", "--resume", run)
+    _, err = second.communicate(timeout=60)
+    process.kill()
+    process.communicate()
+    assert second.returncode == 5
+    assert "Traceback" not in err
