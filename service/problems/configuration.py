@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError
-from service.problems.documents import DocumentError, read_file
+from service.problems.documents import DocumentError, read_file, storable
 from service.problems.nearest import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
@@ -169,6 +169,9 @@ def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict
         if may_be_none and isinstance(value, str) and value.lower() == "none":
             value = None
         try:
+            if isinstance(value, str) and not storable(value):
+                complaints.append(f"{layer}: {key} holds a character that cannot be stored: write it as UTF-8")
+                continue
             typed[key] = TypeAdapter(kind, config=_STRICT).validate_python(value)
         except ValidationError:
             complaints.append(f"{layer}: {key} must be {_word(kind)}, not {_shown(value)}")

@@ -72,6 +72,14 @@ def _parse(name: str, reader: Callable[[str], Any], text: str) -> Any:
         raise DocumentError(f"{name} is broken: {_first_line(error)}") from error
 
 
+def storable(text: str) -> bool:
+    """Whether a text can be kept as UTF-8 by every database."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -120,8 +128,15 @@ def _check_size(name: str, top: Any) -> None:
         seen += 1
         if depth > _MOST_DEPTH or seen > _MOST_VALUES:
             raise DocumentError(f"{name} is nested too deeply or holds too much: no configuration needs that")
-        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | set | tuple) else ()
-        waiting += [(item, depth + 1) for item in items]
+        if isinstance(value, str) and not storable(value):
+            raise DocumentError(f"{name} holds a character that cannot be stored: take out NUL and lone surrogates")
+        waiting += [(item, depth + 1) for item in _items(value)]
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
+    return list(value) if isinstance(value, list | set | tuple) else []
 
 
 def _text_keys(value: Any) -> Any:

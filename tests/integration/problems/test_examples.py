@@ -1,83 +1,47 @@
-"""The examples, each run as a newcomer would find it: loaded, its seed run in a process of its own, scored."""
+"""The examples, each checked as a newcomer would: loaded, its seed run in the sandbox, scored."""
 
 import json
 import math
 import runpy
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evolve.evaluation import Evaluation, fitness, read_result
-from evolve.problem import Integrity
-from evolve.program import Program
-from service.problems.check import check_problem
+from evolve.evaluation import fitness, read_result
 from service.problems.configuration import read_config
-from service.problems.load import LoadedProblem, load_problem
+from service.problems.init import init_problem
+from service.problems.load import load_problem
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-CALL = """
-import importlib, json, sys
-sys.path.insert(0, sys.argv[1])
-entry = getattr(importlib.import_module(sys.argv[2]), sys.argv[3])
-print(json.dumps([{"value": entry(*args), "seconds": 0.0, "error": None} for args in json.load(sys.stdin)]))
-"""
-SHARED = """
-import json, pathlib, sys, types
-from dataclasses import dataclass, field
-@dataclass
-class EvaluationResult:
-    metrics: dict
-    artifacts: dict = field(default_factory=dict)
-package, module = types.ModuleType("openevolve"), types.ModuleType("openevolve.evaluation_result")
-module.EvaluationResult = EvaluationResult
-sys.modules |= {"openevolve": package, "openevolve.evaluation_result": module}
-sys.path.insert(0, sys.argv[1])
-import evaluator
-for function in (evaluator.evaluate_stage1, evaluator.evaluate_stage2):
-    result = function(sys.argv[2])
-print(json.dumps({**result.metrics, "artifacts": result.artifacts}))
-"""
+COMMAND = [sys.executable, "-c", "import sys; from service.cli.main import main; sys.exit(main())", "problem", "check"]
 
 
-def python(script: str, *arguments: str, given: object = None) -> Any:
-    command = [sys.executable, "-B", "-c", script, *arguments]
-    ended = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=True, timeout=60)
-    return json.loads(ended.stdout)
-
-
-def evaluator_of(loaded: LoadedProblem, scratch: Path) -> Callable[[Program], Any]:
-    problem = loaded.problem
-
-    async def evaluate(program: Program) -> Evaluation:
-        for path, text in program.files:
-            (scratch / path).write_text(text)
-        main = problem.main or program.files[0][0]
-        if problem.evaluator.integrity is Integrity.SHARED:
-            return read_result(python(SHARED, str(loaded.folder), str(scratch / main)), problem)
-        scorer = runpy.run_path(str(loaded.folder / problem.evaluator.file))
-        calls = scorer["inputs"]() if "inputs" in scorer else [[]]
-        outputs = python(CALL, str(scratch), Path(main).stem, problem.evaluator.entry, given=calls)
-        return read_result(scorer["score"](outputs, dict(program.files)), problem)
-
-    return evaluate
+def check(folder: Path) -> dict[str, Any]:
+    ended = subprocess.run([*COMMAND, str(folder), "--json"], capture_output=True, text=True, check=False, timeout=60)
+    report = json.loads(ended.stdout)
+    assert isinstance(report, dict)
+    assert report["ok"], report["complaints"]
+    assert ended.returncode == 0
+    return report
 
 
 @pytest.mark.parametrize(
     ("name", "seed_fitness"), [("circle_packing", 2.1931), ("openevolve_function", 0.8440), ("two_files", -7.7677)]
 )
-async def test_example_passes_its_check_and_its_seed_scores_what_its_readme_says(
-    tmp_path: Path, name: str, seed_fitness: float
-) -> None:
-    loaded = load_problem(EXAMPLES / name)
-    report = await check_problem(loaded, evaluator_of(loaded, tmp_path))
-    assert report.ok, report.complaints
-    assert report.seeds[0].fitness == pytest.approx(seed_fitness, abs=2e-4)
+def test_example_passes_its_check_and_its_seed_scores_what_its_readme_says(name: str, seed_fitness: float) -> None:
+    report = check(EXAMPLES / name)
+    assert report["seeds"][0]["fitness"] == pytest.approx(seed_fitness, abs=2e-4)
     assert f"{abs(seed_fitness):.4f}".rstrip("0") in (EXAMPLES / name / "README.md").read_text()
-    read_config([(name, loaded.search)])
+    read_config([(name, load_problem(EXAMPLES / name).search)])
+
+
+def test_new_problem_passes_its_check_in_the_sandbox(tmp_path: Path) -> None:
+    init_problem(tmp_path / "hill")
+    assert check(tmp_path / "hill")["seeds"][0]["scores"] == {"loss": 12.5}
 
 
 def test_openevolve_example_names_what_is_not_honoured() -> None:
@@ -87,12 +51,12 @@ def test_openevolve_example_names_what_is_not_honoured() -> None:
     assert loaded.policy["api_key_env"] == "OPENAI_API_KEY"
 
 
-def test_known_lowest_point_of_the_openevolve_example(tmp_path: Path) -> None:
-    centre = tmp_path / "best.py"
+def test_known_best_of_the_openevolve_example_is_reached_where_it_is_said_to_lie(tmp_path: Path) -> None:
+    project = shutil.copytree(EXAMPLES / "openevolve_function", tmp_path / "project")
     x = -4 * math.pi / 3 + 0.5
-    centre.write_text(f"def run_search(function, seed):\n    return {x!r}, {x - 1!r}, function({x!r}, {x - 1!r})\n")
-    result = python(SHARED, str(EXAMPLES / "openevolve_function"), str(centre))
-    assert result["combined_score"] == pytest.approx(1.0, abs=1e-9)
+    answer = f"def run_search(function, seed):\n    return {x!r}, {x - 1!r}, function({x!r}, {x - 1!r})\n"
+    (project / "initial_program.py").write_text(answer)
+    assert check(project)["seeds"][0]["fitness"] == pytest.approx(1.0, abs=1e-9)
 
 
 def circles(value: object) -> dict[str, Any]:

@@ -86,6 +86,7 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"budget": {"money": "1"}}, "there: budget.money is not available in this version"),
         ({"islands": 0}, "there: islands must be at least 1"),
         ({"budget": {"tokens": 0}}, "there: budget.tokens must be at least 1"),
+        ({"prompt": {"system": "\udc80"}}, "there: prompt.system holds a character that cannot be stored"),
         ({"strategy": "luck"}, "there: strategy = 'luck' is unknown: choose one of islands"),
     ],
 )

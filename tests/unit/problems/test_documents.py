@@ -58,6 +58,10 @@ def test_empty_yaml_is_an_empty_table() -> None:
         ("a.yaml", b"a: &a [*a]", "an alias holds itself"),
         ("a.toml", b"a = '" + b"x" * 300_000 + b"'", "larger than 256 KB"),
         ("a.ini", b"a = 1", "no known kind"),
+        ("a.json", b'{"a": ["\\ud800"]}', "cannot be stored"),
+        ("a.json", b'{"a\\u0000": 1}', "cannot be stored"),
+        ("a.yaml", b'a: "\\0"', "cannot be stored"),
+        ("a.toml", b'a = "\\u0000"', "cannot be stored"),
     ],
 )  # fmt: skip
 def test_broken_document_is_one_sentence_with_its_place(name: str, content: bytes, said: str) -> None:
