@@ -20,7 +20,7 @@ GOOD = ("current", "absent")
 def examine(terminal: Terminal, db: str | None) -> int:
     """Print what holds and what does not; 1 when something that is needed is off."""
     settings = load_settings()
-    found = {
+    found: dict[str, Any] = {
         "version": __version__,
         "python": {"version": platform.python_version(), "executable": sys.executable, "system": platform.platform()},
         "database": _database(database_url(settings, db)),

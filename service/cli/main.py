@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from evolve.errors import (
     ConfigurationError,
@@ -68,7 +69,6 @@ def main(words: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         code = _run(words)
-        sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the last line of defence: whatever comes is one sentence and a code
         code = _explain(error, as_json="--json" in words)
     return _close(code)
@@ -144,12 +144,15 @@ def describe(error: BaseException) -> str:
 
 
 def _close(code: int) -> int:
-    """Leave nothing for the interpreter's end to flush into a pipe that is gone."""
+    """Flush what is left, and leave nothing for the interpreter's end to flush into a pipe that is gone."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except (OSError, ValueError) as error:
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if not isinstance(error, BrokenPipeError):
+                code = code or _explain(error, as_json=False)
     return code
 
 

@@ -148,8 +148,9 @@ class LiveLine:
             return Text("starting …", style="dim")
         now = self._monotonic()
         parts = pieces(self._status, self._goal, self._pace.rate(now))
-        line = Text(parts[0], style="bold green", no_wrap=True, overflow="ellipsis")
-        return line.append(Text(" · ".join(["", *parts[1:]]), style="yellow" if self._status.waiting else "default"))
+        rest = " · ".join(["", *parts[1:]])
+        colour = "yellow" if self._status.waiting else ""
+        return Text.assemble((parts[0], "bold green"), (rest, colour), no_wrap=True, overflow="ellipsis")
 
 
 class PlainLines:
@@ -176,7 +177,11 @@ class EventLines:
         self._terminal, self._ask_to_stop = terminal, ask_to_stop
         self.closed = False
 
-    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+    def committed(
+        self,
+        events: Sequence["LoggedEvent"],
+        status: "RunStatus | None" = None,  # noqa: ARG002 - the observer's signature
+    ) -> None:
         """Print what is durable now."""
         if self.closed or not events:
             return

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -19,7 +19,7 @@ from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import EventLines, Goal, LiveLine, PlainLines
 from service.cli.records import find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
-from service.cli.terminal import Terminal, plain
+from service.cli.terminal import OutputClosed, Terminal, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, UsageError
 from service.runner.drive import drive
@@ -72,7 +72,8 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
         outcome = read_outcome(storage.reader, opened_id)
         if terminal.as_json:
-            terminal.emit(summary_json(outcome))
+            with suppress(OutputClosed):  # the exit code still tells
+                terminal.emit(summary_json(outcome))
         elif not interrupted:
             show_summary(terminal, outcome, redacted(storage.url), wish.place)
         return _code(terminal, wish, outcome, interrupted=interrupted)
@@ -121,6 +122,8 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
             stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
             if isinstance(observer, LiveLine):
                 stack.enter_context(observer)
+            if isinstance(observer, EventLines) and not opened.resumed:
+                observer.committed(list(storage.log.events(opened.job.run_id, limit=1)))  # run.created came before
             status = await drive(opened.job, observer=observer, stop=stop)
     return opened.job.run_id, status.state not in ("succeeded", "failed")
 
@@ -183,10 +186,9 @@ class _Interrupts:
 def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool) -> int:
     run = outcome.run
     if interrupted:
-        terminal.note(
-            f"stopped after {figures.plural(run.counters.evaluations, 'evaluation')},"
-            f" best {figures.number(run.best_fitness)}; go on with: evolve run --resume {figures.short(run.id)}{wish.place}"
-        )
+        done = figures.plural(run.counters.evaluations, "evaluation")
+        again = f"evolve run --resume {figures.short(run.id)}{wish.place}"
+        terminal.note(f"stopped after {done}, best {figures.number(run.best_fitness)}; go on with: {again}")
         return INTERRUPTED
     if run.state == "failed":
         if run.reason == "error":

@@ -1,12 +1,14 @@
 """Recorded runs, and commands called in this process."""
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from service.cli.main import main
 from tests.unit.cli.recording import packing_problem, record_run, sqlite_url
@@ -39,7 +41,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def evolve(home: Path, capsys: pytest.CaptureFixture[str]) -> Evolve:
+def _logs_as_before() -> Iterator[None]:
+    """A command sends logs to its own stderr; the next test has another."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield
+    root.handlers[:], root.level = before
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def evolve(home: Path, capsys: pytest.CaptureFixture[str], _logs_as_before: None) -> Evolve:
     """Call the command line with words."""
 
     def call(*words: str) -> Said:

@@ -1,21 +1,13 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from service.telemetry import configure_logging
 
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    yield
-    root.handlers[:], root.level = before
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("_logs_as_before")
 
 
 def test_where_nobody_watches_logs_are_json_with_bound_fields() -> None:

@@ -1,0 +1,138 @@
+"""`evolve run` as a process: its stream, its signals, and going on after them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVOLVE = str(Path(sys.executable).with_name("evolve"))
+
+Environment = dict[str, str]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """A user with a problem of their own in the folder `problem`."""
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
+    environment = kept | {"HOME": str(tmp_path)}
+    assert evolve(environment, "problem", "init", str(tmp_path / "problem")).returncode == 0
+    return environment
+
+
+def evolve(environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=120)
+
+
+def start(environment: Environment, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [EVOLVE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def problem(environment: Environment) -> str:
+    return f"{environment['HOME']}/problem"
+
+
+def read(text: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The events of a stream, and the summary that ends it."""
+    *events, summary = map(json.loads, text.splitlines())
+    return events, summary
+
+
+def test_the_stream_holds_every_event_and_ends_with_the_summary(environment: Environment) -> None:
+    done = evolve(environment, "run", problem(environment), "--evaluations", "25", "--json")
+    assert done.returncode == 0, done.stderr
+    events, summary = read(done.stdout)
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["kind"], events[-1]["kind"], summary["kind"]) == ("run.created", "run.finished", "run.summary")
+    kinds = Counter(event["kind"] for event in events)
+    assert summary["evaluations"] == kinds["candidate.evaluated"] == 25
+    assert summary["best"]["fitness"] == max(
+        event["fitness"] for event in events if event["kind"] == "candidate.evaluated" and event["fitness"] is not None
+    )
+    assert all(event["schema"] == 1 and event["run_id"] == summary["run_id"] for event in events)
+
+
+def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment) -> None:
+    done = evolve(environment, "run", problem(environment), "--evaluations", "25")
+    assert done.returncode == 0
+    assert "No model was used" in done.stdout
+    commands = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  evolve ")]
+    assert [command[0] for command in commands] == ["best", "lineage", "diff"]
+    for command in commands:
+        target = [f"{environment['HOME']}/best.py" if word == "best.py" else word for word in command]
+        assert evolve(environment, *target).returncode == 0
+    assert (Path(environment["HOME"]) / "best.py").is_file()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Environment, number: int) -> None:
+    process = start(environment, "run", problem(environment), "--evaluations", "300", "--json")
+    assert process.stdout is not None
+    lines: list[str] = []
+    while sum('"candidate.evaluated"' in line for line in lines) < 10:
+        lines.append(process.stdout.readline())
+    process.send_signal(number)
+    rest, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    events, summary = read("".join(lines) + rest)
+    assert summary["state"] == "paused"
+    assert f"evolve run --resume {summary['run_id'][:17]}" in said
+    again = evolve(environment, "run", "--resume", "last", "--json")
+    assert again.returncode == 0, again.stderr
+    more, end = read(again.stdout)
+    assert (end["run_id"], end["state"], end["evaluations"]) == (summary["run_id"], "succeeded", 300)
+    assert more[0]["sequence"] == events[-1]["sequence"] + 1
+    scored = [
+        event["candidate_id"]
+        for event in (*events, *more)
+        if event["kind"] == "candidate.evaluated" and event["outcome"] != "cancelled"
+    ]
+    assert len(scored) == len(set(scored)) == 300
+    ended = evolve(environment, "run", "--resume", "last")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (5, 1)
+
+
+def test_a_reader_that_leaves_pauses_the_run(environment: Environment) -> None:
+    process = start(environment, "run", problem(environment), "--evaluations", "5000", "--json")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 130
+    assert "Traceback" not in said
+    assert json.loads(evolve(environment, "show", "last", "--json").stdout)["state"] == "paused"
+
+
+def test_a_target_that_is_required_and_missed_is_exit_seven(environment: Environment) -> None:
+    done = evolve(environment, "run", problem(environment), "--evaluations", "3", "--require-target")
+    assert done.returncode == 7
+    assert "No model was used" in done.stdout
+
+
+def test_a_deterministic_run_is_repeated(environment: Environment) -> None:
+    words = ("run", problem(environment), "--evaluations", "40", "--seed", "7", "--deterministic", "--json")
+    first, second = (read(evolve(environment, *words, "--workers", workers).stdout)[0] for workers in ("1", "3"))
+    scores = [
+        [(event["fitness"], event["outcome"]) for event in events if event["kind"] == "candidate.evaluated"]
+        for events in (first, second)
+    ]
+    assert scores[0] == scores[1]
+    assert len(scores[0]) == 40
+
+
+def test_a_failing_seed_is_one_sentence_with_its_reason(environment: Environment) -> None:
+    (Path(problem(environment)) / "initial_program.py").write_text("def solve():\n    raise ValueError('no luck')\n")
+    done = evolve(environment, "run", problem(environment), "-q")
+    assert done.returncode == 8
+    assert "no seed" in done.stderr
+    assert "no luck" in done.stderr
+    assert "Traceback" not in done.stderr

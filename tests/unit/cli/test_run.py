@@ -1,0 +1,188 @@
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.bootstrap.storage import open_storage
+from service.cli.run import Wish, _code, _Interrupts, _order
+from service.cli.summary import read_outcome
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import InvalidProblemError, UsageError
+from tests.unit.cli.conftest import Evolve
+from tests.unit.cli.recording import RUN, packing_problem, record_run, sqlite_url
+
+
+def wish(**words: Any) -> Wish:
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("problem", "policy", "model", "resume", "config", "db", "require_isolation")
+    )
+    rest = {"settings": (), "flags": {}, "deterministic": False, "require_target": False}
+    return Wish(**{**nothing, **rest, **words})
+
+
+def test_flags_that_were_not_given_leave_the_configuration_alone() -> None:
+    order = _order(wish(problem=Path("p"), flags={"seed": 3, "islands": None}))
+    assert dict(order.flags) == {"seed": 3}
+
+
+def test_deterministic_sets_a_window_unless_one_is_set() -> None:
+    assert _order(wish(problem=Path("p"), deterministic=True)).flags["deterministic.window"] > 0
+    own = _order(wish(problem=Path("p"), deterministic=True, settings=("deterministic.window=3",)))
+    assert "deterministic.window" not in own.flags
+
+
+def test_neither_problem_nor_run_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="--resume"):
+        _order(wish())
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ({"problem": Path("p")}, "PROBLEM"),
+        ({"policy": "syntax"}, "--policy"),
+        ({"settings": ("seed=1",)}, "--set"),
+        ({"flags": {"budget.evaluations": 5}}, "--evaluations"),
+        ({"deterministic": True}, "--deterministic"),
+    ],
+)
+def test_a_resumed_run_keeps_its_configuration(words: dict[str, Any], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        _order(wish(resume=RUN, **words))
+
+
+def test_a_resumed_run_may_have_other_workers() -> None:
+    assert _order(wish(resume=RUN, flags={"concurrency.evaluations": 3})).flags["concurrency.evaluations"] == 3
+
+
+async def test_the_first_signal_asks_and_the_second_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr("os._exit", left.append)
+    stop = asyncio.Event()
+    before = signal.getsignal(signal.SIGTERM)
+    with _Interrupts(Terminal(verbosity=-1), RUN, stop):
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.wait_for(stop.wait(), 10)
+        assert left == []
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0)
+        assert left == [130]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("reason", "required", "code"), [("evaluations", True, 7), ("evaluations", False, 0), ("target", True, 0)]
+)
+def test_a_missed_target_counts_only_when_required(home: Path, reason: str, required: bool, code: int) -> None:
+    url = sqlite_url(home / "runs.db")
+    record_run(url, packing_problem(), seed_scores={"radii": 1.0}, reason=reason)
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    assert _code(Terminal(), wish(require_target=required), outcome, interrupted=False) == code
+
+
+def test_a_run_whose_seed_fails_is_a_problem_that_is_invalid(home: Path) -> None:
+    url = sqlite_url(home / "runs.db")
+    record_run(url, packing_problem(), [], seed_scores=None, reason="error")
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    with pytest.raises(InvalidProblemError, match="no seed of packing could be scored"):
+        _code(Terminal(), wish(), outcome, interrupted=False)
+
+
+def test_an_interrupted_run_names_the_command_that_goes_on(
+    packing: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    assert _code(Terminal(), wish(db=packing), outcome, interrupted=True) == 130
+    assert f"evolve run --resume {RUN[:17]} --db {packing}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--set", "budget.evaluation=3"], 2, "budget.evaluations"),
+        (["--set", "nonsense"], 2, "key=value"),
+        (["--config", "absent.toml"], 2, "absent.toml"),
+        (["--policy", "absent.toml"], 3, "absent.toml"),
+        (["--policy", "http://127.0.0.1:9/v1"], 6, "127.0.0.1:9"),
+        (["--require-isolation", "iron"], 2, "medium"),
+        (["--model", "m"], 2, "model"),
+    ],
+)
+def test_what_cannot_work_is_found_before_a_run_is_stored(
+    evolve: Evolve, home: Path, words: list[str], code: int, said: str
+) -> None:
+    assert evolve("problem", "init", str(home / "problem")).code == 0
+    url = sqlite_url(home / "runs.db")
+    found = evolve("run", str(home / "problem"), "--db", url, *words)
+    assert (found.code, found.out) == (code, "")
+    assert said in found.err
+    assert len(found.err.splitlines()) == 1
+    assert evolve("runs", "--db", url, "--json").lines == []
+
+
+def test_a_folder_that_is_no_problem_is_invalid(evolve: Evolve, home: Path) -> None:
+    (home / "empty").mkdir()
+    for folder in ("empty", "absent"):
+        found = evolve("run", str(home / folder), "--db", sqlite_url(home / "runs.db"))
+        assert (found.code, len(found.err.splitlines())) == (8, 1)
+
+
+def test_a_problem_is_made_and_checked(evolve: Evolve, home: Path) -> None:
+    folder = str(home / "mine")
+    (made,) = evolve("problem", "init", folder, "--json").lines
+    assert len(made["files"]) == 3
+    (report,) = evolve("problem", "check", folder, "--json").lines
+    assert (report["ok"], report["complaints"], report["seeds"][0]["outcome"]) == (True, [], "ok")
+    assert "can be searched on" in evolve("problem", "check", folder).out
+    assert evolve("problem", "init", folder).code == 5
+
+
+def test_every_complaint_of_a_check_is_told(evolve: Evolve, home: Path) -> None:
+    folder = home / "mine"
+    evolve("problem", "init", str(folder))
+    (folder / "initial_program.py").write_text("def solve():\n    raise ValueError('no')\n")
+    found = evolve("problem", "check", str(folder))
+    assert found.code == 8
+    assert "fails (error)" in found.out
+
+
+def test_network_needs_the_operators_permission(evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = home / "mine"
+    evolve("problem", "init", str(folder))
+    text = (folder / "problem.toml").read_text()
+    (folder / "problem.toml").write_text(text.replace("[limits]", "[limits]\nnetwork = true\n", 1))
+    refused = evolve("problem", "check", str(folder))
+    assert refused.code == 4
+    assert "EVOLVE_SANDBOX__NETWORK=true" in refused.err
+    monkeypatch.setenv("EVOLVE_SANDBOX__NETWORK", "true")
+    assert evolve("problem", "check", str(folder)).code == 0
+
+
+def test_the_doctor_says_what_holds(evolve: Evolve, home: Path) -> None:
+    found = evolve("doctor", "--json", "--db", sqlite_url(home / "runs.db"))
+    (report,) = found.lines
+    assert report["sandbox"]["level"] in {"strong", "medium", "weak", "none"}
+    assert report["database"]["state"] == "absent"
+    assert all(layer["reason"] for layer in report["sandbox"]["layers"])
+    assert found.code == (0 if report["ok"] else 1)
+    assert "landlock" in evolve("doctor").out
+
+
+def test_the_doctor_is_not_content_with_a_database_that_is_none(evolve: Evolve, home: Path) -> None:
+    (home / "no.db").write_text("this is no database, and long enough to be read as none" * 20)
+    found = evolve("doctor", "--json", "--db", sqlite_url(home / "no.db"))
+    assert found.code == 1
+    assert found.lines[0]["database"]["state"] == "away"
+
+
+def test_the_doctor_shows_no_password(evolve: Evolve) -> None:
+    found = evolve("doctor", "--db", "postgresql://me:hunter2@127.0.0.1:9/x?connect_timeout=1")
+    assert "hunter2" not in found.out + found.err
+    assert found.code == 1
