@@ -1,8 +1,10 @@
 """The places of an evaluator: a read-only copy of the problem's folder, and a folder for each cell."""
 
+import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,12 @@ class Places:
     def sources(self) -> list[str]:
         """Python files of the problem."""
         return [str(path) for path in sorted(self.problem.rglob("*.py")) if path.is_file()]
+
+    def keep_inputs(self, inputs: Sequence[object]) -> None:
+        """Store the evaluator's inputs for the keepers."""
+        lines = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in inputs)
+        self.inputs.write_text(lines, encoding="utf-8")
+        self.inputs.chmod(0o600)
 
     def remove(self) -> None:
         """Leave nothing behind."""

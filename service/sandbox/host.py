@@ -39,6 +39,7 @@ class Line:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._expected: int | None = None
 
     @classmethod
     async def over(cls, end: socket.socket) -> "Line":
@@ -58,22 +59,19 @@ class Line:
             raise SandboxError("a process of the sandbox is gone") from error
 
     async def receive(self) -> Any:
-        """The next value.
+        """The next value; a call that was cancelled in the middle of one leaves it to the next call.
 
         Raises:
             SandboxError: the other end is gone.
         """
         try:
-            (length,) = HEADER.unpack(await self._reader.readexactly(HEADER.size))
-            return parse(await self._reader.readexactly(length))
+            if self._expected is None:
+                (self._expected,) = HEADER.unpack(await self._reader.readexactly(HEADER.size))
+            body = await self._reader.readexactly(self._expected)
+            self._expected = None
+            return parse(body)
         except (asyncio.IncompleteReadError, OSError, ChannelError) as error:
             raise SandboxError("a process of the sandbox is gone") from error
-
-    async def wait_closed_by_other(self) -> None:
-        """Wait until the other end is gone, whatever it still says."""
-        with contextlib.suppress(OSError):
-            while await self._reader.read(1 << 16):
-                pass
 
     def hang_up(self) -> None:
         """Tell the other end that nothing more will come."""
@@ -92,10 +90,12 @@ class KeeperLine:
 
     Attributes:
         layers: what the keeper found to hold.
+        gone: whether it was ended, or ended itself.
     """
 
     def __init__(self, line: Line, pid: int, layers: Sequence[Layer]) -> None:
         self._line, self.pid, self.layers = line, pid, tuple(layers)
+        self.gone = False
 
     async def ask(self, task: Mapping[str, Any], patience_seconds: float) -> dict[str, Any]:
         """Have a task done. Cancelling the call ends what runs, within a second.
@@ -107,27 +107,30 @@ class KeeperLine:
             async with asyncio.timeout(patience_seconds):
                 await self._line.send(task)
                 answer: dict[str, Any] = await self._line.receive()
-                return answer
         except TimeoutError as error:
             self.kill()
             raise SandboxError("a process of the sandbox did not answer") from error
+        except SandboxError:
+            self.kill()
+            raise
         except asyncio.CancelledError:
             await self._cancel()
             raise
+        return answer
 
     def kill(self) -> None:
         """End the keeper, and with it everything below."""
+        self.gone = True
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     async def close(self) -> None:
         """Let the keeper go, and wait until it has; end it if it does not."""
         self._line.hang_up()
-        try:
-            async with asyncio.timeout(CANCEL_SECONDS):
-                await self._line.wait_closed_by_other()
-        except TimeoutError:
+        if self.gone or not await ended(self.pid, CANCEL_SECONDS):
             self.kill()
+            await ended(self.pid, CANCEL_SECONDS)
+        self.gone = True
         await self._line.close()
 
     async def _cancel(self) -> None:
@@ -206,6 +209,9 @@ class Zygote:
         except (TimeoutError, SandboxError) as error:
             await line.close()
             raise SandboxError("a keeper of the sandbox did not start") from error
+        except asyncio.CancelledError:  # the keeper sees its line closed, and goes
+            await line.close()
+            raise
         self._keepers.add(said["pid"])
         return KeeperLine(line, said["pid"], [Layer(*layer) for layer in said["layers"]])
 
@@ -235,10 +241,29 @@ class Zygote:
             raise InvalidProblemError([said["failed"]])
 
 
+async def ended(pid: int, seconds: float) -> bool:
+    """Wait until a process has ended; False when it has not in time."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, gone.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await gone.wait()
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+    return True
+
+
 def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as file:
         return subprocess.Popen(
-            [python, "-s", str(_START), str(descriptor)],
+            [python, "-s", str(_START), str(descriptor), str(log.parent)],  # the folder is for those who look at ps
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=file,

@@ -94,3 +94,4 @@ def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collec
 
 
 NETWORK_ATTACKS = _REACHES_OUT[:3]
+MEMORY_ATTACKS = _OUTLASTS[:1]

@@ -1,5 +1,6 @@
 """The sandbox attacks itself, and reports what came of it, not what was meant."""
 
+import asyncio
 import contextlib
 import os
 import secrets
@@ -12,11 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evolve.problem import Limits
+from evolve.problem import EvaluatorSpec, Limits, Problem
+from evolve.program import Program
+from service.sandbox.folder import prepare
 from service.sandbox.host import KeeperLine, SandboxError
-from service.sandbox.layers import NETWORK_ATTACKS, Attack, Layer, Level, level_of
+from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Layer, Level, level_of
+from service.sandbox.nursery import Nursery
 
 _SECONDS = 20.0
+_TRIAL = Problem(name="trial", seeds=(Program.of({"trial.py": ""}),), evaluator=EvaluatorSpec(entry="trial"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +37,34 @@ class Report:
     attacks: tuple[Attack, ...]
 
 
-async def attack(keeper: KeeperLine, zygote: int, limits: Limits) -> Report:
+def refusal(report: Report, require: Level) -> str:
+    """One sentence on why a level is not reached."""
+    off = [f"{layer.name}: {layer.reason}" for layer in report.layers if not layer.on]
+    through = [f"{attack.name} came through" for attack in report.attacks if not attack.blocked]
+    why = "; ".join([*off, *through]) or "it was switched down"
+    return f"the sandbox reaches the level {report.level}, and {require} is required ({why})"
+
+
+async def selftest(level: Level | None = None) -> Report:
+    """What the sandbox amounts to on this host, or on no more than the layers of a level.
+
+    Raises:
+        SandboxError: its processes do not start.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        places = await asyncio.to_thread(prepare, Path(empty), 1)
+    nursery = Nursery(_TRIAL, places, level or Level.STRONG)
+    try:
+        return await judge(await nursery.keeper(0), nursery, _TRIAL.limits)
+    finally:
+        await nursery.close()
+        await asyncio.to_thread(places.remove)
+
+
+async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
     """Have a child of a keeper try every attack, and judge by what came of it."""
     with _victims() as victims:
-        targets = {**victims, "zygote": zygote, "processes": limits.processes, "memory_mb": limits.memory_mb}
+        targets = {**victims, "zygote": nursery.zygote, "processes": limits.processes, "memory_mb": limits.memory_mb}
         try:
             reply = await keeper.ask({"id": "self-test", "do": "attack", "targets": targets, "seed": 0}, _SECONDS)
         except SandboxError as error:
@@ -43,9 +72,9 @@ async def attack(keeper: KeeperLine, zygote: int, limits: Limits) -> Report:
     if reply["outcome"] != "ok":
         return Report(Level.NONE, keeper.layers, (Attack("the self-test itself", False, reply["reason"]),))
     attacks = tuple(Attack(name, *found) for name, found in reply["result"].items())
-    allowed = NETWORK_ATTACKS if limits.network else ()
-    unlimited = ("more memory than allowed",) if limits.gpu else ()
-    return Report(level_of(keeper.layers, attacks, (*allowed, *unlimited)), keeper.layers, attacks)
+    allowed = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
+    found = level_of(keeper.layers, attacks, allowed)
+    return Report(min(found, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
 
 
 @contextmanager

@@ -10,14 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .channel import Channel
-from .explain import explain, is_memory
+from .explain import ComplaintError, explain, is_memory
 from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
-
-
-class CommandError(Exception):
-    """A command that ended badly, or printed no JSON."""
 
 
 def write_program(files: Mapping[str, str], folder: str) -> None:
@@ -83,7 +79,7 @@ def _entry(task: Mapping[str, Any], folder: str) -> Call:
     module = load(os.path.join(folder, task["main"]), folder)
     function = getattr(module, task["entry"], None)
     if not callable(function):
-        raise CommandError(f"the program defines no function {task['entry']}")
+        raise ComplaintError(f"the program defines no function {task['entry']}")
 
     def call(message: Any) -> Any:
         if "input" not in message:
@@ -102,11 +98,11 @@ def _command(command: Sequence[str], folder: str) -> Call:
         )
         sys.stderr.write(done.stderr)
         if done.returncode != 0:
-            raise CommandError(f"the command ended with status {done.returncode}: {done.stderr.strip()[-200:]}")
+            raise ComplaintError(f"the command ended with status {done.returncode}: {done.stderr.strip()[-200:]}")
         try:
             return json.loads(done.stdout)
         except ValueError as error:
-            raise CommandError(f"the command printed no JSON value: {done.stdout.strip()[:100]!r}") from error
+            raise ComplaintError(f"the command printed no JSON value: {done.stdout.strip()[:100]!r}") from error
 
     return call
 

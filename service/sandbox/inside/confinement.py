@@ -36,8 +36,11 @@ class Confinement:
     def __init__(self, cell: Cell, unavailable: str) -> None:
         self._cell = cell
         self._inside = not unavailable
-        self._layers: dict[str, tuple[bool, str]] = {"namespaces": (self._inside, unavailable or "own processes")}
-        self.own_proc = self._try("own /proc", namespaces.mount_proc) if self._prepare_mounts() else False
+        self._layers: dict[str, tuple[bool, str]] = {
+            "namespaces": (self._inside, unavailable or "own processes, network, mounts")
+        }
+        self._prepare_mounts()
+        self.own_proc = self._inside and self._try("own /proc", namespaces.mount_proc)
         self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
         if not self._sized:
             self._make_rooms()
@@ -108,18 +111,23 @@ class Confinement:
             ("seccomp", self._seccomp),
         ]
 
-    def _prepare_mounts(self) -> bool:
-        if not self._inside:
+    def _prepare_mounts(self) -> None:
+        if self._inside:
+            self._try("own mounts", namespaces.make_private)
+        else:
             self._layers["own /proc"] = (False, "there are no namespaces")
-            return False
-        try:
-            namespaces.make_private()
-            if self._cell.uid >= 0:
-                covered = namespaces.expose([*interpreter_paths(), os.path.dirname(os.path.dirname(self._cell.folder))])
-                self._layers["reachable interpreter"] = (True, f"shown below {', '.join(covered) or 'nothing'}")
-        except OSError as error:
-            self._layers["reachable interpreter"] = (False, str(error))
-        return True
+        if self._cell.uid >= 0:
+            self._try("reachable interpreter", self._reach)
+
+    def _reach(self) -> None:
+        """Other users must get at the interpreter, or a program could start no other."""
+        wanted = [*interpreter_paths(), os.path.dirname(os.path.dirname(self._cell.folder))]
+        if self._inside:
+            namespaces.expose(wanted)
+            return
+        closed = [folder for folder in map(namespaces.closed_ancestor, wanted) if folder]
+        if closed:
+            raise OSError(f"{closed[0]} is closed to other users: programs cannot start {sys.executable}")
 
     def _mount_rooms(self) -> None:
         cell = self._cell
@@ -261,6 +269,8 @@ class Confinement:
 
 
 _MEANINGS = {
+    "own mounts": "what is mounted inside stays inside",
+    "reachable interpreter": "programs can start it",
     "own /proc": "its own processes are all it sees",
     "sized scratch": "files are in memory, up to the disk limit",
     "limits": "processor time, memory, processes, files",

@@ -6,10 +6,16 @@ import traceback
 _LONGEST = 300
 
 
+class ComplaintError(Exception):
+    """A program that is not what the problem needs; its text is the whole explanation."""
+
+
 def explain(error: BaseException, folder: str) -> str:
     """What was raised, with the deepest line that lies below `folder`."""
     if isinstance(error, SystemExit):
         what = f"it called sys.exit({error.code!r})"
+    elif isinstance(error, ComplaintError):
+        return _line(str(error))
     else:
         what = _line(f"{type(error).__name__}: {_text(error)}".removesuffix(": "))
     return f"{what}{_place(error, folder)}"

@@ -167,8 +167,7 @@ class Keeper:
             tree.end_adopted()
         else:
             tree.end_group(child)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(child, 0)
+            tree.await_group(child)
 
 
 def _rearrange(prints: int) -> None:

@@ -82,8 +82,8 @@ def unmount(target: str) -> None:
         raise kernel.failure(f"umount {target}")
 
 
-def expose(paths: Iterable[str]) -> list[str]:
-    """Make paths below closed folders reachable for other users, in our mounts alone; names the folders covered.
+def expose(paths: Iterable[str]) -> None:
+    """Make paths below closed folders reachable for other users, in our mounts alone.
 
     An interpreter below a folder of mode 0700 (the superuser's home, say) is out of reach once the user is dropped.
     An empty file system is put over the outermost closed folder, and the paths alone are put back into it.
@@ -93,7 +93,7 @@ def expose(paths: Iterable[str]) -> list[str]:
     """
     closed: dict[str, list[tuple[str, int]]] = {}
     for path in _outermost(paths):
-        folder = _closed_ancestor(path)
+        folder = closed_ancestor(path)
         if folder:
             closed.setdefault(folder, []).append((path, os.open(path, os.O_PATH | os.O_CLOEXEC)))
     for folder, held in closed.items():
@@ -102,7 +102,6 @@ def expose(paths: Iterable[str]) -> list[str]:
             os.makedirs(path, exist_ok=True)
             _mount(f"/proc/self/fd/{handle}", path, None, _BIND | _RECURSIVE)
             os.close(handle)
-    return sorted(closed)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
@@ -113,7 +112,8 @@ def _outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
-def _closed_ancestor(path: str) -> str:
+def closed_ancestor(path: str) -> str:
+    """The outermost folder above a path that other users may not pass; empty when there is none."""
     closed, folder = "", os.path.dirname(path)
     while folder != "/":
         if not os.stat(folder).st_mode & 1:

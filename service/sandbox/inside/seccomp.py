@@ -32,7 +32,7 @@ _X86_64 = {
     "name_to_handle_at": 303, "init_module": 175, "finit_module": 313, "delete_module": 176, "kexec_load": 246,
     "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "sethostname": 170, "setdomainname": 171,
     "acct": 163, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "quotactl": 179,
-    "syslog": 103, "personality": 135, "fanotify_init": 300, "mknod": 133, "mknodat": 259, "shmget": 29, "msgget": 68,
+    "syslog": 103, "personality": 135, "fanotify_init": 300, "shmget": 29, "msgget": 68,
     "semget": 64, "vhangup": 153, "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279, "nfsservctl": 180,
     "uselib": 134, "modify_ldt": 154, "iopl": 172, "ioperm": 173,
 }  # fmt: skip
@@ -43,7 +43,7 @@ _AARCH64 = {
     "name_to_handle_at": 264, "init_module": 105, "finit_module": 273, "delete_module": 106, "kexec_load": 104,
     "kexec_file_load": 294, "reboot": 142, "swapon": 224, "swapoff": 225, "sethostname": 161, "setdomainname": 162,
     "acct": 89, "settimeofday": 170, "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "quotactl": 60,
-    "syslog": 116, "personality": 92, "fanotify_init": 262, "mknodat": 33, "shmget": 194, "msgget": 186,
+    "syslog": 116, "personality": 92, "fanotify_init": 262, "shmget": 194, "msgget": 186,
     "semget": 190, "vhangup": 58, "lookup_dcookie": 18, "migrate_pages": 238, "move_pages": 239, "nfsservctl": 42,
 }  # fmt: skip
 _SOCKETS_X86_64 = {"socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288}

@@ -89,6 +89,16 @@ def end_group(main: int) -> None:
     _signal(main, signal.SIGKILL)
 
 
+def await_group(main: int) -> None:
+    """Wait until a group that was ended is gone; others collect its orphans, which takes them a moment."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(main, 0)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        for _ in range(_ROUNDS):
+            os.killpg(main, 0)
+            time.sleep(_PAUSE_SECONDS)
+
+
 def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)

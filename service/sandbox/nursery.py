@@ -1,0 +1,100 @@
+"""Where keepers come from: one warm interpreter for a problem, started again when it dies."""
+
+import asyncio
+import os
+
+from evolve.problem import Integrity, Problem
+from service.sandbox import owner
+from service.sandbox.folder import Places
+from service.sandbox.host import KeeperLine, SandboxError, Zygote
+from service.sandbox.inside.cell import Cell
+from service.sandbox.layers import Level
+
+
+class Nursery:
+    """The zygote of one problem, and the keepers that came of it.
+
+    Attributes:
+        force: the level above which no layer is used.
+        keepers: those alive.
+    """
+
+    def __init__(self, problem: Problem, places: Places, force: Level) -> None:
+        self._problem, self._places, self.force = problem, places, force
+        self._zygote: Zygote | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._closed = False
+        self._problem_kb = 0
+        self.keepers: set[KeeperLine] = set()
+
+    @property
+    def zygote(self) -> int:
+        """The process of the warm interpreter; 0 before the first keeper."""
+        return self._zygote.pid if self._zygote is not None else 0
+
+    async def keeper(self, number: int) -> KeeperLine:
+        """A new keeper for a cell.
+
+        Raises:
+            SandboxError: it did not start.
+            InvalidProblemError: the interpreter cannot be warmed up.
+        """
+        async with self._one_at_a_time:
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            replacing = self._zygote is not None
+            if self._zygote is None or not self._zygote.alive:
+                self._zygote = await self._warm_up()
+            keeper = await self._zygote.keeper(self._cell(number), sweep=replacing)
+        self.keepers.add(keeper)
+        return keeper
+
+    async def bury(self, keeper: KeeperLine) -> None:
+        """End a keeper that is of no more use."""
+        self.keepers.discard(keeper)
+        keeper.kill()
+        await keeper.close()
+        if self._zygote is not None:
+            self._zygote.forget(keeper)
+
+    async def close(self) -> None:
+        """End every process."""
+        async with self._one_at_a_time:
+            self._closed = True
+            await asyncio.gather(*(keeper.close() for keeper in self.keepers))
+            if self._zygote is not None:
+                await self._zygote.close()
+
+    async def _warm_up(self) -> Zygote:
+        if self._zygote is not None:
+            await self._zygote.close()
+        self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
+        evaluator = self._problem.evaluator
+        orders = {
+            "preload": list(evaluator.preload),
+            "compile": await asyncio.to_thread(self._places.sources),
+            "tree": self.force is not Level.NONE,
+        }
+        return await Zygote.start(evaluator.python, orders, self._places.log)
+
+    def _cell(self, number: int) -> Cell:
+        limits, force = self._problem.limits, self.force
+        return Cell(
+            folder=str(self._places.cell(number)),
+            problem=str(self._places.problem),
+            problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
+            shim=str(self._places.shim),
+            uid=owner.spare_user(number) if os.geteuid() == 0 and force is not Level.NONE else -1,
+            wall_seconds=limits.wall_seconds,
+            cpu_seconds=limits.cpu_seconds,
+            memory_mb=limits.memory_mb,
+            processes=limits.processes,
+            disk_mb=limits.disk_mb,
+            output_kb=limits.output_kb,
+            network=limits.network,
+            gpu=limits.gpu,
+            namespaces=force.reaches(Level.STRONG),
+            landlock=force.reaches(Level.MEDIUM),
+            seccomp=force.reaches(Level.MEDIUM),
+            tree=force.reaches(Level.WEAK),
+        )

@@ -1,0 +1,50 @@
+"""What a keeper reported, as an evaluation."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.problem import Problem
+
+_FEEDBACK_CHARACTERS = 2000
+
+
+def read_reply(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
+    """An evaluation of what a keeper reported."""
+    outcome, reason = Outcome(reply["outcome"]), str(reply.get("reason", ""))
+    if outcome is Outcome.OK:
+        return read_result(reply.get("result"), problem)
+    printed = str(reply.get("printed", "")).strip()[-_FEEDBACK_CHARACTERS:]
+    if outcome is Outcome.STAGE:
+        return replace(read_result(reply.get("result"), problem), outcome=outcome, reason=reason)
+    return Evaluation(outcome=outcome, reason=reason, feedback=f"it printed:\n{printed}" if printed else "")
+
+
+def combine(rounds: Sequence[Evaluation]) -> Evaluation:
+    """Several evaluations of one program as one: means, and the sample standard deviation of each score.
+
+    The first that is not ok stands for all.
+    """
+    if len(rounds) == 1 or not rounds[-1].ok:
+        return rounds[-1]
+    scores = _means([one.scores for one in rounds])
+    spread = {
+        name: statistics.stdev(one.scores[name] for one in rounds)
+        for name in scores
+        if all(name in one.scores for one in rounds)
+    }
+    return replace(
+        rounds[-1],
+        scores=scores,
+        measures=_means([one.measures for one in rounds]),
+        cases=_means([one.cases for one in rounds]),
+        spread=spread,
+    )
+
+
+def _means(maps: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = [name for name in maps[0] if all(name in other for other in maps)]
+    return {name: math.fsum(one[name] for one in maps) / len(maps) for name in names}

@@ -1,0 +1,85 @@
+"""A place to try real programs in the real sandbox, and to see what they leave behind."""
+
+import contextlib
+import textwrap
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from evolve.evaluation import Evaluation
+from evolve.problem import EvaluatorSpec, Integrity, Limits, Objective, Problem
+from evolve.program import Program
+from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from service.sandbox.layers import Level
+
+# Scores a number as itself, and shows whatever else came back.
+ECHO = """
+def score(outputs, program):
+    value = outputs[0]["value"]
+    return {"score": value if isinstance(value, (int, float)) else 0.0, "feedback": repr(value)}
+"""
+LIMITS = Limits(wall_seconds=5.0, cpu_seconds=5.0, memory_mb=256, processes=16, disk_mb=8, output_kb=64)
+
+
+def program(source: str) -> Program:
+    return Program.of({"main.py": textwrap.dedent(source)})
+
+
+GOOD = program("def solve():\n    return 1.5\n")
+
+
+def problem(*, limits: Limits = LIMITS, objectives: tuple[Objective, ...] = (), **spec: Any) -> Problem:
+    if spec.get("integrity") is not Integrity.SHARED and "command" not in spec:
+        spec.setdefault("entry", "solve")
+    return Problem(name="bench", seeds=(GOOD,), evaluator=EvaluatorSpec(**spec), limits=limits, objectives=objectives)
+
+
+@asynccontextmanager
+async def sandbox(
+    tmp_path: Path,
+    evaluator: str = ECHO,
+    *,
+    files: Mapping[str, str] | None = None,
+    slots: int = 1,
+    force: Level | None = None,
+    require: Level | None = None,
+    **options: Any,
+) -> AsyncIterator[SandboxEvaluator]:
+    """An open evaluator; afterwards neither a process nor a file of it may be left."""
+    folder = tmp_path / "problem"
+    for path, text in {"evaluator.py": evaluator, **(files or {})}.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(textwrap.dedent(text))
+    async with open_evaluator(problem(**options), folder, slots, require=require, force=force) as opened:
+        base = opened.folder
+        yield opened
+    assert processes_naming(str(base)) == []
+    assert not base.exists()
+
+
+async def outcome_of(tmp_path: Path, source: str, evaluator: str = ECHO, **options: Any) -> Evaluation:
+    """What comes of one program; a good one must score before and after it."""
+    async with sandbox(tmp_path, evaluator, **options) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_bad")
+        after = await opened.evaluate(GOOD, "evl_good")
+        assert after.ok, after.reason
+        assert len(processes_naming(str(opened.folder))) == 1 + opened.slots, "only zygote and keepers are left"
+    return evaluation
+
+
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def processes_naming(text: str) -> list[int]:
+    """Processes whose command line holds a text: forks of a zygote name its folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if text.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return found

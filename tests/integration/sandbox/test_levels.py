@@ -1,0 +1,150 @@
+"""Levels: what each of them holds off, and that a level is refused when the host does not reach it."""
+
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evolve.evaluation import Outcome
+from evolve.problem import Integrity
+from service.errors import RefusedError
+from service.sandbox.layers import Level
+from service.sandbox.selftest import selftest
+from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
+
+BELOW_STRONG = [Level.MEDIUM, Level.WEAK, Level.NONE]
+SHORT = replace(LIMITS, wall_seconds=0.5)
+
+
+@pytest.mark.parametrize("force", BELOW_STRONG)
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        ("def solve():\n    return 1.0\n", "ok"),
+        ("import time\ndef solve():\n    time.sleep(600)\n", "timeout"),
+        ("def solve():\n    return 3 ** (10 ** 9)\n", "timeout"),
+        ("import os\nos._exit(0)\n", "crash"),
+        ("import sys\nsys.exit(0)\n", "error"),
+        ("import ctypes\nctypes.string_at(0)\n", "crash"),
+        ("def solve():\n    return bytearray(1 << 40)\n", "memory"),
+        ("def solve():\n    while True: print('x' * 1000)\n", "output"),
+        ("def solve():\n    with open('big', 'wb') as f:\n        while True: f.write(bytes(1 << 20))\n", "error"),
+        ("def solve():\n    import os; os.mkdir('a'); os.chmod('a', 0); os.chmod('.', 0); return 1.0\n", "ok"),
+    ],
+)
+async def test_every_level_makes_an_outcome_of_a_bad_program(
+    tmp_path: Path, force: Level, source: str, outcome: str
+) -> None:
+    evaluation = await outcome_of(tmp_path, source, force=force, limits=SHORT)
+    assert evaluation.outcome == outcome, evaluation
+    assert evaluation.isolation == f"{force}/separate"
+    assert bool(evaluation.reason) == (outcome != "ok")
+
+
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
+async def test_without_namespaces_a_daemon_still_ends(tmp_path: Path, force: Level) -> None:
+    mark = f"600.{uuid.uuid4().int % 10**9}"
+    source = f"""
+        import subprocess
+        def solve():
+            subprocess.Popen(["sh", "-c", "setsid sleep {mark} & setsid setsid sleep {mark} &"]).wait()
+            return 1.0
+    """
+    evaluation = await outcome_of(tmp_path, source, force=force)
+    assert evaluation.ok, evaluation.reason
+    assert processes_naming(mark) == []
+
+
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
+async def test_without_namespaces_a_tree_is_still_bounded(tmp_path: Path, force: Level) -> None:
+    bomb = """
+        import os
+        def solve():
+            while True:
+                try: os.fork()
+                except OSError: pass
+    """
+    hoard = """
+        import os, time
+        def solve():
+            for _ in range(5):
+                if os.fork() == 0:
+                    held = bytearray(os.urandom(1 << 20)) * 100
+                    time.sleep(60)
+            time.sleep(60)
+    """
+    async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=2.0)) as opened:
+        bombed = await opened.evaluate(program(bomb), "evl_1")
+        hoarded = await opened.evaluate(program(hoard), "evl_2")
+    assert bombed.outcome in {Outcome.TIMEOUT, Outcome.CRASH, Outcome.MEMORY}
+    assert hoarded.outcome is Outcome.MEMORY
+
+
+async def test_medium_closes_files_and_network(tmp_path: Path) -> None:
+    source = """
+        import socket
+        def solve():
+            found = []
+            for action in (socket.socket, lambda: open("/etc/passwd"), lambda: open("/tmp/x", "w")):
+                try: found.append(repr(action()))
+                except OSError: found.append("blocked")
+            return found
+    """
+    async with sandbox(tmp_path, force=Level.MEDIUM) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).feedback == repr(["blocked"] * 3)
+
+
+@pytest.mark.parametrize("force", list(Level))
+async def test_shared_evaluators_run_at_every_level(tmp_path: Path, force: Level) -> None:
+    evaluator = """
+        import subprocess, sys
+        from openevolve.evaluation_result import EvaluationResult
+        def evaluate(path):
+            done = subprocess.run([sys.executable, path], capture_output=True, text=True)
+            return EvaluationResult({"combined_score": float(done.stdout)})
+    """
+    async with sandbox(tmp_path, evaluator, integrity=Integrity.SHARED, force=force) as opened:
+        evaluation = await opened.evaluate(program("print(2.5)\n"), "evl_1")
+    closed = [layer.reason for layer in opened.layers if layer.name == "reachable interpreter" and not layer.on]
+    if closed:  # the superuser's own interpreter, and no namespaces to show it in
+        assert "is closed to other users" in closed[0]
+        assert "PermissionError" in evaluation.reason
+    else:
+        assert evaluation.scores == {"combined_score": 2.5}, evaluation
+
+
+@pytest.mark.parametrize("force", BELOW_STRONG)
+async def test_a_level_below_the_one_required_is_refused(tmp_path: Path, force: Level) -> None:
+    with pytest.raises(RefusedError, match=f"^the sandbox reaches the level {force}, and strong is required"):
+        async with sandbox(tmp_path, force=force, require=Level.STRONG):
+            pass
+
+
+@pytest.mark.parametrize("force", list(Level))
+async def test_a_forced_level_is_what_the_self_test_finds(force: Level) -> None:
+    report = await selftest(force)
+    assert report.level is force
+    off = {layer.name for layer in report.layers if not layer.on}
+    assert ("namespaces" in off) == (force is not Level.STRONG)
+    assert ("landlock" in off) == (force in {Level.WEAK, Level.NONE})
+    assert all(layer.reason for layer in report.layers)
+    through = {attack.name for attack in report.attacks if not attack.blocked}
+    if force is Level.MEDIUM:  # one user's processes are all counted together: there the watchdog counts, afterwards
+        through.discard("more processes than allowed")
+    assert bool(through) == (force in {Level.WEAK, Level.NONE}), "the attacks themselves work"
+    assert all(attack.detail for attack in report.attacks)
+
+
+async def test_at_no_level_the_daemon_and_the_connections_come_through() -> None:
+    report = await selftest(Level.NONE)
+    through = {attack.name for attack in report.attacks if not attack.blocked}
+    assert through >= {
+        "a TCP connection to this machine",
+        "a datagram to this machine",
+        "a connection to a socket in the file system",
+        "a file outside",
+        "a write outside",
+        "a signal to the process that started it",
+        "a process that outlives its evaluation",
+    }

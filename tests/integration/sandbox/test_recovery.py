@@ -1,0 +1,196 @@
+"""Cancelling, closing, and what happens when a part of the sandbox itself dies."""
+
+import asyncio
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from evolve.evaluation import Outcome
+from service.errors import InvalidProblemError
+from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from service.sandbox.layers import Level
+from tests.integration.sandbox.bench import GOOD, LIMITS, problem, processes_naming, program, sandbox
+
+LEVELS = list(Level)
+
+
+def sleeper(mark: str) -> str:
+    return f'import subprocess\ndef solve():\n    subprocess.run(["sleep", "{mark}"])\n'
+
+
+async def until(condition: Callable[[], object], *, seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - processes of others set no event
+            await asyncio.sleep(0.01)
+
+
+def mark() -> str:
+    return f"600.{uuid.uuid4().int % 10**9}"
+
+
+@pytest.mark.parametrize("force", LEVELS)
+async def test_cancelling_ends_the_evaluation_within_a_second(tmp_path: Path, force: Level) -> None:
+    seconds = mark()
+    async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
+        running = asyncio.create_task(opened.evaluate(program(sleeper(seconds)), "evl_1"))
+        await until(lambda: processes_naming(seconds))
+        began = monotonic()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert monotonic() - began < 1.0
+        assert processes_naming(seconds) == []
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+
+
+async def test_a_call_cancelled_while_it_waits_for_a_slot_takes_none(tmp_path: Path) -> None:
+    async with sandbox(tmp_path) as opened:
+        slow = "import time\ndef solve():\n    time.sleep(0.3)\n    return 1.0\n"
+        running = asyncio.create_task(opened.evaluate(program(slow), "evl_1"))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(opened.evaluate(GOOD, "evl_2"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        assert (await running).ok
+        assert (await opened.evaluate(GOOD, "evl_3")).ok
+
+
+@pytest.mark.parametrize("force", LEVELS)
+async def test_closing_in_the_middle_leaves_nothing(tmp_path: Path, force: Level) -> None:
+    seconds = mark()
+    async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
+        running = asyncio.create_task(opened.evaluate(program(sleeper(seconds)), "evl_1"))
+        await until(lambda: processes_naming(seconds))
+    assert processes_naming(seconds) == []
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def keeper_of(opened: SandboxEvaluator) -> int:
+    (keeper,) = opened._nursery.keepers
+    return keeper.pid
+
+
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM, Level.WEAK])
+async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(tmp_path: Path, force: Level) -> None:
+    seconds = mark()
+    source = f"""
+        import os, subprocess
+        def solve():
+            subprocess.Popen(["sleep", "{seconds}"]).wait(0.5)
+    """
+    async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
+        running = asyncio.create_task(opened.evaluate(program(source), "evl_1"))
+        await until(lambda: processes_naming(seconds))
+        first = keeper_of(opened)
+        os.kill(first, signal.SIGKILL)
+        evaluation = await running
+        assert (evaluation.outcome, evaluation.reason.partition(":")[0]) == (Outcome.ERROR, "TimeoutExpired")
+        assert keeper_of(opened) != first
+        assert processes_naming(seconds) == []
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+
+
+async def test_a_program_over_which_keepers_keep_dying_is_lost(tmp_path: Path) -> None:
+    seconds = mark()
+    async with sandbox(tmp_path, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
+        running = asyncio.create_task(opened.evaluate(program(sleeper(seconds)), "evl_1"))
+        for _ in range(2):
+            await until(lambda: processes_naming(seconds))
+            os.kill(keeper_of(opened), signal.SIGKILL)
+            await until(lambda: not processes_naming(seconds))
+        evaluation = await running
+        assert evaluation.outcome is Outcome.LOST
+        assert evaluation.reason.startswith("the sandbox was lost 2 times over it")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+
+
+async def test_a_zygote_that_dies_is_started_again_when_it_is_needed(tmp_path: Path) -> None:
+    async with sandbox(tmp_path) as opened:
+        first = opened._nursery.zygote
+        os.kill(first, signal.SIGKILL)
+        assert (await opened.evaluate(GOOD, "evl_1")).ok, "keepers live on without it"
+        os.kill(keeper_of(opened), signal.SIGKILL)
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+        assert opened._nursery.zygote != first
+
+
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
+async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, force: Level) -> None:
+    seconds = mark()
+    (tmp_path / "problem").mkdir()
+    (tmp_path / "problem" / "evaluator.py").write_text("def score(outputs, program):\n    return {'score': 1}\n")
+    script = f"""
+import asyncio, pathlib
+from service.sandbox.layers import Level
+from tests.integration.sandbox.bench import problem, program
+from service.sandbox.evaluator import open_evaluator
+async def main():
+    async with open_evaluator(problem(), pathlib.Path({str(tmp_path / "problem")!r}), 1, require=None,
+                              force=Level.{force.name}) as opened:
+        await opened.evaluate(program({sleeper(seconds)!r}), "evl_1")
+asyncio.run(main())
+"""
+    host = await asyncio.create_subprocess_exec(sys.executable, "-c", script, cwd=Path(__file__).parents[3])
+    await until(lambda: processes_naming(seconds))
+    host.kill()
+    await host.wait()
+    await until(lambda: not processes_naming(seconds))
+
+
+async def test_slots_run_at_once(tmp_path: Path) -> None:
+    slow = program("import time\ndef solve():\n    time.sleep(0.5)\n    return 1.0\n")
+    async with sandbox(tmp_path, slots=4) as opened:
+        assert opened.slots == 4
+        began = monotonic()
+        evaluations = await asyncio.gather(*(opened.evaluate(slow, f"evl_{n}") for n in range(4)))
+        assert monotonic() - began < 1.5
+    assert all(evaluation.ok for evaluation in evaluations)
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ({"preload": ("nothing_of_this_name",)}, "preload: nothing_of_this_name cannot be imported by "),
+        ({"python": "/nowhere/python"}, "the interpreter /nowhere/python cannot be started: No such file"),
+        ({"python": "/bin/false"}, "the interpreter of the sandbox cannot be started: it did not answer"),
+    ],
+)
+async def test_what_cannot_be_warmed_up_is_named(tmp_path: Path, spec: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InvalidProblemError, match=f"^{complaint}"):
+        async with sandbox(tmp_path, **spec):
+            pass
+
+
+async def test_inputs_that_fail_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match=r"^inputs\(\): the evaluator failed: ValueError: no \(line 1 of"):
+        async with sandbox(tmp_path, "def inputs(): raise ValueError('no')\n"):
+            pass
+
+
+async def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match="cannot be read"):
+        async with open_evaluator(problem(), tmp_path / "nowhere", 1, require=None):
+            pass
+
+
+@pytest.fixture
+def foreign_python(tmp_path: Path) -> Path:
+    link = tmp_path / "python"
+    link.symlink_to(Path(sys.executable).resolve())
+    return link
+
+
+async def test_a_foreign_interpreter_is_used(tmp_path: Path, foreign_python: Path) -> None:
+    source = "import sys\ndef solve():\n    return sys.executable\n"
+    async with sandbox(tmp_path, python=str(foreign_python)) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+    assert evaluation.feedback == repr(str(foreign_python))

@@ -1,0 +1,247 @@
+"""What a hostile program sees, reaches and changes: nothing but itself."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evolve.evaluation import Outcome
+from tests.integration.sandbox.bench import GOOD, names_in, program, sandbox
+
+PRELUDE = """
+import os, signal, socket, sys, ctypes, glob, errno
+def attempt(action):
+    try:
+        return f"through: {action()!r}"
+    except OSError as error:
+        return "blocked"
+"""
+
+
+async def shown(tmp_path: Path, body: str) -> str:
+    """What a program returns, as text."""
+    async with sandbox(tmp_path) as opened:
+        evaluation = await opened.evaluate(program(PRELUDE + body), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert evaluation.ok, evaluation
+    return evaluation.feedback
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Path]:
+    """A folder that everybody may read and write, with a secret and a server's socket."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_text("secret")
+    for path in (folder, folder / "secret"):
+        path.chmod(0o777)
+    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(folder):
+        server.bind("socket")
+        server.listen()
+        yield folder
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "open('{victim}/secret').read()",
+        "os.listdir('{victim}')",
+        "open('{victim}/new', 'w')",
+        "os.mkdir('{victim}/new')",
+        "os.unlink('{victim}/secret')",
+        "os.symlink('/', '{victim}/link')",
+        "os.rename('{victim}/secret', 'stolen')",
+        "os.link('{victim}/secret', 'stolen')",
+        "open('/etc/shadow').read()",
+        "open('/etc/passwd').read()",
+        "os.listdir('/')",
+        "os.listdir('/tmp')",
+        "open('{problem}/evaluator.py').read()",
+        "open('/proc/{host}/environ').read()",
+        "open('/proc/1/environ').read()",
+        "open('/proc/1/mem', 'rb').read(1)",
+        "os.listdir('/proc/1/fd')",
+        "open('/proc/self/root/etc/shadow').read()",
+        "socket.socket()",
+        "socket.socket(socket.AF_UNIX)",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+        "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+        "os.setuid(0)",
+        "os.chroot('.')",
+        "os.mknod('device', 0o600 | 0o020000, os.makedev(1, 1))",
+        "os.kill({host}, 0)",
+        "open('/proc/sysrq-trigger', 'w')",
+        "open('/proc/self/oom_score_adj', 'w').write('-1000')",
+        "open('/dev/kmsg', 'w')",
+        "open('/dev/mem', 'rb')",
+    ],
+)
+async def test_the_world_outside_is_closed(tmp_path: Path, victim: Path, action: str) -> None:
+    filled = action.format(victim=victim, problem=tmp_path / "problem", host=os.getpid())
+    assert await shown(tmp_path, f"def solve():\n    return attempt(lambda: {filled})\n") == repr("blocked")
+    assert names_in(victim) == ["secret", "socket"]
+
+
+async def test_the_environment_is_empty_but_for_what_libraries_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    body = """
+        def solve():
+            texts = []
+            for path in glob.glob("/proc/[0-9]*/environ"):
+                try: texts.append(open(path, "rb").read())
+                except OSError: pass
+            return [sorted(os.environ), b"secret" in b"".join(texts)]
+    """
+    import ast
+    import textwrap
+
+    names, found = ast.literal_eval(await shown(tmp_path, textwrap.dedent(body)))
+    assert not found
+    assert set(names) == {
+        "HOME", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "TMPDIR", "USER",
+    }  # fmt: skip
+
+
+async def test_raw_system_calls_are_refused(tmp_path: Path) -> None:
+    body = """
+        CALLS = {"ptrace": 101, "unshare": 272, "bpf": 321, "io_uring_setup": 425, "keyctl": 250, "mount": 165,
+                 "process_vm_readv": 310, "memfd_create": 319, "clone3": 435, "open_tree": 428, "newest": 499}
+        def solve():
+            libc = ctypes.CDLL(None, use_errno=True)
+            found = {}
+            for name, number in CALLS.items():
+                result = libc.syscall(number, 0, 0, 0, 0, 0, 0)
+                found[name] = result < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS)
+            found["namespace by clone"] = libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0) < 0
+            return [name for name, refused in found.items() if not refused]
+    """
+    if os.uname().machine != "x86_64":
+        pytest.skip("these numbers are one architecture's")
+    import textwrap
+
+    assert await shown(tmp_path, textwrap.dedent(body)) == "[]"
+
+
+async def test_evaluations_do_not_see_each_other(tmp_path: Path) -> None:
+    leave = """
+        import os, time
+        def solve():
+            open("left", "w").write("x"); open(os.path.expanduser("~/left"), "w").write("x")
+            open("/dev/shm/left", "w").write("x")
+            return 1.0
+    """
+    look = """
+        import os
+        def solve():
+            shm = os.listdir("/dev/shm")
+            return [sorted(os.listdir(".")), sorted(os.listdir(os.path.expanduser("~"))), shm, os.getpid() > 1]
+    """
+    async with sandbox(tmp_path) as opened:
+        first = await opened.evaluate(program(leave), "evl_1")
+        second = await opened.evaluate(program(look), "evl_2")
+    assert first.ok, first
+    assert second.feedback == repr([["main.py"], ["program"], [], True])
+
+
+async def test_a_program_that_patches_modules_gains_nothing(tmp_path: Path) -> None:
+    evaluator = """
+        import json, math
+        def score(outputs, program):
+            return {"score": math.sqrt(outputs[0]["value"])}
+    """
+    source = """
+        import builtins, gc, json, math, os, sys
+        math.sqrt = lambda x: 1e9
+        json.dumps = lambda *a, **k: '{"score": 1e9}'
+        builtins.float = lambda x: 1e9
+        sys.modules["evaluator"] = type(sys)("evaluator")
+        sys.modules["evaluator"].score = lambda *a: {"score": 1e9}
+        for name in ("evaluator.py", "math.py", "json.py", "../evaluator.py", "/dev/shm/evaluator.py"):
+            open(name, "w").write("def score(*a): return {'score': 1e9}\\nsqrt = lambda x: 1e9\\n")
+        frame = sys._getframe()
+        while frame:
+            for value in list(frame.f_locals.values()):
+                for name in ("result", "outputs", "stage"):
+                    try: setattr(value, name, {"score": 1e9})
+                    except Exception: pass
+            frame = frame.f_back
+        def solve():
+            return 4.0
+    """
+    async with sandbox(tmp_path, evaluator) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        after = await opened.evaluate(program("def solve():\n    return 9.0\n"), "evl_2")
+    assert evaluation.scores.get("score", 0.0) <= 2.0, evaluation
+    assert after.scores == {"score": 3.0}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\x00\x00\x00\x02{}",
+        b"\x00\x00\x00\x04null",
+        b"\xff\xff\xff\xff",
+        b"\x00\x00\x00\x03abc",
+        b"\x00\x00\x00\x28" + b"[" * 40,
+        b'\x00\x00\x00\x1a{"result": {"score": 1e9}}',
+        b'\x00\x00\x00\x30{"failed": "ok", "outcome": "ok", "result": {} }',
+    ],
+)
+async def test_frames_that_a_program_writes_itself_score_nothing(tmp_path: Path, frame: bytes) -> None:
+    source = f"""
+        import os, socket, time
+        for number in range(3, 32):
+            try: socket.socket(fileno=os.dup(number)).sendall({frame!r})
+            except OSError: pass
+        time.sleep(0.05)
+        os._exit(0)
+    """
+    async with sandbox(tmp_path) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert evaluation.outcome in {Outcome.CRASH, Outcome.OUTPUT, Outcome.ERROR}, evaluation
+    assert evaluation.reason
+
+
+async def test_links_in_the_scratch_are_never_followed(tmp_path: Path, victim: Path) -> None:
+    source = f"""
+        import os, shutil
+        def solve():
+            os.symlink("{victim}", "away")
+            os.mkfifo("pipe")
+            home = os.path.expanduser("~")
+            shutil.rmtree(home + "/program")
+            os.symlink("{victim}", home + "/program")
+            deep = home
+            os.chdir(home)
+            for _ in range(1500):
+                os.mkdir("d"); os.chdir("d")
+            os.chmod(home, 0)
+            return 1.0
+    """
+    async with sandbox(tmp_path) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).ok
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert names_in(victim) == ["secret", "socket"]
+
+
+async def test_a_program_that_signals_everybody_ends_only_itself(tmp_path: Path) -> None:
+    source = """
+        import os, signal
+        def solve():
+            for pid in (os.getppid(), 1, -1):
+                for number in (signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL):
+                    try: os.kill(pid, number)
+                    except OSError: pass
+            return 1.0
+    """
+    async with sandbox(tmp_path, slots=2) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert evaluation.outcome in {Outcome.OK, Outcome.CRASH}
