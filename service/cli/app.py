@@ -111,7 +111,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
-    from service.cli.run import Wish, run_search
+    terminal = _terminal(ctx, json)
+    with terminal.doing("starting"):
+        from service.cli.run import Wish, run_search
 
     wish = Wish(
         problem=problem,
@@ -133,7 +135,7 @@ def run(
         require_target=require_target,
         require_isolation="none" if allow_unsandboxed else require_isolation,
     )
-    raise typer.Exit(run_search(_terminal(ctx, json), wish))
+    raise typer.Exit(run_search(terminal, wish))
 
 
 @app.command(epilog="Example: evolve runs --limit 5", rich_help_panel="Results")
@@ -238,9 +240,11 @@ def export(
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")
 def check(ctx: typer.Context, problem: ProblemPath, json: Json = False) -> None:
     """Load a problem, run its seed once in the sandbox, and explain every complaint."""
-    from service.cli.problem import check
+    terminal = _terminal(ctx, json)
+    with terminal.doing("starting"):
+        from service.cli.problem import check
 
-    raise typer.Exit(check(_terminal(ctx, json), problem))
+    raise typer.Exit(check(terminal, problem))
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")
@@ -258,9 +262,11 @@ def init(
 @app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")
 def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
     """Say what this machine offers: sandbox, database, interpreter, settings."""
-    from service.cli.doctor import examine
+    terminal = _terminal(ctx, json)
+    with terminal.doing("starting"):
+        from service.cli.doctor import examine
 
-    raise typer.Exit(examine(_terminal(ctx, json), db))
+    raise typer.Exit(examine(terminal, db))
 
 
 @db_app.command(epilog="Example: evolve db upgrade --db sqlite:///evolve.db")

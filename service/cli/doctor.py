@@ -26,7 +26,8 @@ def examine(terminal: Terminal, db: str | None) -> int:
         "database": _database(database_url(settings, db)),
         "settings": {"file": str(config_file()), **{key: _setting(settings, key) for key in known_keys()}},
     }
-    report = asyncio.run(examine_sandbox(settings.sandbox))
+    with terminal.doing("trying the sandbox"):
+        report = asyncio.run(examine_sandbox(settings.sandbox))
     well = report.enough and found["database"]["state"] in GOOD
     found |= {"sandbox": _sandbox_json(report), "ok": well}
     if terminal.as_json:

@@ -23,7 +23,9 @@ def check(terminal: Terminal, folder: Path) -> int:
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
-    report = asyncio.run(check_folder(load_settings(), folder))
+    settings = load_settings()
+    with terminal.doing("running the seed"):
+        report = asyncio.run(check_folder(settings, folder))
     if terminal.as_json:
         terminal.emit(report_json(folder, report))
         return OK if report.ok else INVALID

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -16,7 +16,7 @@ from service.bootstrap.runs import Opened, open_run
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
-from service.cli.progress import EventLines, Goal, LiveLine, PlainLines
+from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines
 from service.cli.records import find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, plain
@@ -112,7 +112,9 @@ def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
 async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
     stop = asyncio.Event()
-    async with open_run(settings, order, storage) as opened:
+    async with AsyncExitStack() as parts:
+        with terminal.doing("opening policy and sandbox"):
+            opened = await parts.enter_async_context(open_run(settings, order, storage))
         for warning in opened.warnings:
             terminal.note(f"warning: {warning}", style="yellow")
         observer = _observer(terminal, opened, stop)
@@ -139,8 +141,9 @@ def _observer(terminal: Terminal, opened: Opened, stop: asyncio.Event) -> "RunOb
         },
         objective=objective,
     )
-    live = terminal.err.is_terminal and terminal.verbosity == 0
-    return (LiveLine if live else PlainLines)(terminal, goal, opened.job.clock.monotonic)
+    if terminal.verbosity > 0:
+        return EventLog()
+    return (LiveLine if terminal.err.is_terminal else PlainLines)(terminal, goal, opened.job.clock.monotonic)
 
 
 def _opening(opened: Opened) -> str:

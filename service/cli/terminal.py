@@ -5,7 +5,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 PIPE_COLUMNS = 160
+ERASE_LINE = "\r\x1b[2K"
 # Everything a text of others could steer a terminal with: C0 but tab and newline, DEL, C1, and marks that reorder text.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -56,6 +58,20 @@ class Terminal:
         """Say something on stderr, unless asked to be quiet."""
         if self.verbosity >= 0:
             self.err.print(plain(text), markup=False, highlight=False, style=style, soft_wrap=True)
+
+    @contextmanager
+    def doing(self, text: str) -> Iterator[None]:
+        """Say on a terminal what is being done, and take it back when it is done; elsewhere say nothing."""
+        watched = sys.stderr.isatty() and self.verbosity >= 0 and os.environ.get("TERM") != "dumb"
+        if watched:
+            sys.stderr.write(f"{plain(text)} …")
+            sys.stderr.flush()
+        try:
+            yield
+        finally:
+            if watched:
+                sys.stderr.write(ERASE_LINE)
+                sys.stderr.flush()
 
     def emit(self, value: Mapping[str, Any]) -> None:
         """Write one JSON object as one line."""

@@ -1,4 +1,5 @@
 import io
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -6,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from evolve.events import Event, Kind
-from service.cli.progress import EventLines, Goal, LiveLine, Pace, PlainLines, pieces, seconds_left
+from service.cli.progress import EventLines, EventLog, Goal, LiveLine, Pace, PlainLines, pieces, seconds_left
 from service.cli.terminal import OutputClosed, Terminal
 from service.ports import Counters, LoggedEvent
 from service.runner.status import RunStatus
+from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN
 
 BUDGET = {"evaluations": 200, "answers": None, "tokens": None, "wall_seconds": None}
@@ -158,3 +160,12 @@ def test_a_reader_that_leaves_stops_the_run_once() -> None:
     lines.committed([EVENT], STATUS)
     lines.committed([EVENT], STATUS)
     assert asked == [1]
+
+
+@pytest.mark.usefixtures("_logs_as_before")
+def test_who_asked_for_logs_gets_the_events() -> None:
+    stream = io.StringIO()
+    configure_logging(1, stream)
+    EventLog().committed([EVENT], STATUS)
+    logged = json.loads(stream.getvalue())
+    assert (logged["event"], logged["run_id"], logged["sequence"], logged["by"]) == ("run.started", RUN, 2, "x")
