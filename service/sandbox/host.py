@@ -263,7 +263,7 @@ async def ended(pid: int, seconds: float) -> bool:
 def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as file:
         return subprocess.Popen(
-            [python, "-s", str(_START), str(descriptor), str(log.parent)],  # the folder is for those who look at ps
+            [python, "-s", str(_START), str(descriptor), str(log.parent)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=file,

@@ -1,4 +1,4 @@
-"""Starts a zygote: `python -s .../inside/__main__.py FD`, with an environment that holds no secret.
+"""Starts a zygote: `python -s .../inside/__main__.py FD FOLDER`, with an environment that holds no secret.
 
 The package is made under a name of its own, so that neither the service nor its folder is on the path of a program
 under test.
@@ -28,7 +28,7 @@ def start() -> None:
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     zygote = importlib.import_module(f"{PACKAGE}.zygote")
     sys.modules["__main__"] = type(sys)("__main__")  # children that start others look here, and must find nothing
-    zygote.main(int(sys.argv[1]))
+    zygote.main(int(sys.argv[1]), sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from . import keeper, kernel, namespaces, tree
+from . import keeper, kernel, namespaces, tree, wipe
 from .cell import Cell, interpreter_paths
 from .channel import Channel, ChannelError
 
 
-def main(descriptor: int) -> None:
-    """Serve the parent at the other end of the socket until it is gone."""
+def main(descriptor: int, folder: str) -> None:
+    """Serve the parent at the other end of the socket until it is gone; if it died, clear its folder away."""
+    parent = os.getppid()
     control = Channel(socket.socket(fileno=descriptor))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
@@ -34,6 +35,8 @@ def main(descriptor: int) -> None:
         if not complaint:
             _serve(control)
     tree.end_adopted()
+    if os.getppid() != parent:
+        wipe.remove(folder)
 
 
 def _warm_up(orders: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
-from tests.integration.sandbox.bench import GOOD, LIMITS, problem, processes_naming, program, sandbox
+from tests.integration.sandbox.bench import GOOD, LIMITS, names_in, problem, processes_naming, program, sandbox
 
 LEVELS = list(Level)
 
@@ -139,11 +139,14 @@ async def main():
         await opened.evaluate(program({sleeper(seconds)!r}), "evl_1")
 asyncio.run(main())
 """
-    host = await asyncio.create_subprocess_exec(sys.executable, "-c", script, cwd=Path(__file__).parents[3])
+    host = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, cwd=Path(__file__).parents[3], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
     await until(lambda: processes_naming(seconds))
     host.kill()
     await host.wait()
     await until(lambda: not processes_naming(seconds))
+    await until(lambda: names_in(tmp_path) == ["problem"])
 
 
 async def test_slots_run_at_once(tmp_path: Path) -> None:
