@@ -20,7 +20,7 @@ from evolve.ports import Evaluator, Policy
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Completed, Proposal, Reply
-from service.bootstrap import SystemClock
+from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun

@@ -29,7 +29,7 @@ async def measure(count: int) -> dict[str, object]:
             objectives=(Objective(name="number"),),
         )
         walls = []
-        async with open_evaluator(problem, bundle, slots=1) as evaluator:
+        async with open_evaluator(problem, bundle, slots=1, require=None) as evaluator:
             for number in range(count + 5):
                 program = Program.of({"program.py": PROGRAM.format(number=number)})
                 began = time.perf_counter()

@@ -21,8 +21,9 @@ from benchmarks.harness import (
     scratch,
     toy_problem,
 )
-from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from service.bootstrap import open_policy
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, PromptConfig, RunConfig
+from service.bootstrap.parts import serve as serve_policy
+from service.policy.settings import PolicySettings
 from service.runner.status import RunStatus
 from tests.fakes.openai_server import chain, openai_server
 
@@ -58,7 +59,10 @@ def main() -> None:
         config = RunConfig(budget=BudgetConfig(evaluations=total), concurrency=ConcurrencyConfig(policy=calls))
         problem = toy_problem()
         with scratch() as folder:
-            policy = open_policy(problem, ours.recv(), answers=ANSWERS, concurrency=calls)
+            settings = PolicySettings(
+                kind="openai", base_url=ours.recv(), model="fake", answers=ANSWERS, samples=1, concurrency=calls
+            )
+            policy = serve_policy(settings, problem, PromptConfig(), {})
             play(new_job(open_log(folder), problem, config, policy, InstantEvaluator()), Watch(hear))
     finally:
         ours.send("stop")

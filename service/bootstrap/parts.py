@@ -1,12 +1,13 @@
 """What a run is driven with: the policy that answers and the sandbox that scores."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from evolve.configuration import PromptConfig
 from evolve.ports import Policy
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, check_templates
@@ -21,6 +22,7 @@ from service.sandbox.layers import Level
 
 if TYPE_CHECKING:
     from service.policy.openai import OpenAIPolicy
+    from service.policy.settings import PolicySettings
 
 
 @asynccontextmanager
@@ -70,7 +72,7 @@ async def answering(plan: Plan) -> AsyncIterator[Policy]:
 
         yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
         return
-    policy = _served(plan)
+    policy = serve(plan.policy, plan.problem, plan.config.prompt, read_templates(plan))
     try:
         await policy.check()
         yield policy
@@ -96,21 +98,21 @@ def read_templates(plan: Plan) -> dict[str, str]:
     return templates
 
 
-def _served(plan: Plan) -> "OpenAIPolicy":
+def serve(
+    settings: "PolicySettings", problem: Problem, config: PromptConfig, templates: Mapping[str, str]
+) -> "OpenAIPolicy":
+    """The policy behind a server, with the prompts of a problem; nothing is asked of the server yet."""
     import numpy as np
 
     from service.policy.openai import OpenAIPolicy
 
-    settings = plan.policy
-    templates = read_templates(plan)
-
     def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
         request = PromptRequest(
-            problem=plan.problem,
+            problem=problem,
             proposal=proposal,
             format=settings.format,
             edits=settings.edits,
-            config=plan.config.prompt,
+            config=config,
             templates=templates,
             context_tokens=context_tokens,
             reply_tokens=0,  # the policy has kept room for the reply already

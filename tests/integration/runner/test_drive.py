@@ -1,0 +1,298 @@
+"""The runner over a real database: it waits without spending, overlaps, stops, and never writes after its lease."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig, RunConfig
+from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.evaluation import Evaluation
+from evolve.events import Kind
+from evolve.ports import Policy
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Completed, Proposal, Reply
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.parts import serve
+from service.db.engine import Database, open_database
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.errors import LeaseLostError, StorageError
+from service.policy.settings import PolicySettings
+from service.ports import LoggedEvent
+from service.runner.drive import RunJob, drive
+from service.runner.status import RunStatus
+from tests.contract.story import RUN, new_run
+from tests.fakes.openai_server import Reply as Scripted
+from tests.fakes.openai_server import chain, openai_server
+from tests.fakes.world import answers, score, toy_problem
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = open_database(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def log(database: Database) -> SqlRunLog:
+    log = SqlRunLog(database, SystemClock())
+    log.create(new_run())
+    return log
+
+
+@dataclass
+class ToyPolicy:
+    """Answers from the toy world; raises the errors of `troubles` first, one a call."""
+
+    troubles: list[Exception] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    answers: int = 3
+    samples: int = 1
+    concurrency: int = 2
+    name: str = "toy"
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        self.asked.append(proposal.number)
+        if self.troubles:
+            raise self.troubles.pop(0)
+        for answer in answers(proposal):
+            yield answer
+        yield Completed(completions=("toy",))
+
+
+@dataclass
+class ToyEvaluator:
+    problem: Problem
+    slots: int = 2
+    scored: list[str] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        self.before()
+        await asyncio.sleep(0)
+        self.scored.append(evaluation_id)
+        return score(self.problem, program)
+
+
+@dataclass
+class Notes:
+    """What an observer heard, and what it does when it hears."""
+
+    events: list[LoggedEvent] = field(default_factory=list)
+    react: Callable[[Sequence[LoggedEvent]], None] = lambda _: None
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        self.events += events
+        self.react(events)
+
+    def kinds(self) -> list[Kind]:
+        return [logged.event.kind for logged in self.events]
+
+
+def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **config: Any) -> RunJob:
+    problem = toy_problem()
+    return RunJob(
+        run_id=RUN,
+        problem=problem,
+        config=RunConfig(budget=BudgetConfig(evaluations=evaluations), **config),
+        policy=policy or ToyPolicy(),
+        evaluator=ToyEvaluator(problem),
+        log=log,
+        clock=SystemClock(),
+        owner="test",
+    )
+
+
+def play(work: RunJob, notes: Notes, stop: asyncio.Event | None = None) -> RunStatus:
+    return asyncio.run(drive(work, observer=notes, stop=stop or asyncio.Event()))
+
+
+def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> RunStatus:
+    """A run whose policy is behind a server."""
+    settings = PolicySettings(base_url=url, model="fake", answers=2, samples=1, concurrency=1)
+
+    async def scene() -> RunStatus:
+        policy = serve(settings, toy_problem(), PromptConfig(), {})
+        try:
+            return await drive(job(log, policy, evaluations=evaluations), observer=notes, stop=asyncio.Event())
+        finally:
+            await policy.close()
+
+    return asyncio.run(scene())
+
+
+def test_a_run_ends_with_its_budget_and_everything_shown_is_stored(log: SqlRunLog, database: Database) -> None:
+    notes = Notes()
+    status = play(job(log), notes)
+    assert (status.state, status.reason) == ("succeeded", "evaluations")
+    stored = list(log.events(RUN))
+    assert [entry.as_json() for entry in stored[1:]] == [entry.as_json() for entry in notes.events]
+    record = SqlRunReader(database).run(RUN)
+    assert record.counters == status.counters
+    assert record.best_candidate_id == status.best_candidate_id
+    assert status.counters.evaluations == 30
+
+
+def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log: SqlRunLog) -> None:
+    away = PolicyUnavailable("the server is away", retry_after_seconds=0.01)
+    policy = ToyPolicy(troubles=[away, away])
+    notes = Notes()
+    status = play(job(log, policy), notes)
+    kinds = notes.kinds()
+    assert kinds.index(Kind.RUN_WAITING) < kinds.index(Kind.RUN_GOING_ON)
+    waiting = next(entry for entry in notes.events if entry.event.kind is Kind.RUN_WAITING)
+    assert waiting.event.payload["reason"] == "the server is away"
+    assert set(waiting.event.payload) == {"reason", "since", "retry_at"}
+    assert Kind.PROPOSAL_FAILED not in kinds
+    assert status.counters.evaluations == 30
+    assert policy.asked.count(policy.asked[0]) > 1
+
+
+def test_a_proposal_that_is_refused_fails_alone(log: SqlRunLog) -> None:
+    notes = Notes()
+    status = play(job(log, ToyPolicy(troubles=[PolicyRefused("the prompt is too long")])), notes)
+    failed = [entry.event.payload for entry in notes.events if entry.event.kind is Kind.PROPOSAL_FAILED]
+    assert [payload["reason"] for payload in failed] == ["the prompt is too long"]
+    assert status.counters.evaluations == 30
+
+
+def test_a_denied_run_waits_with_the_reason_until_it_is_stopped(log: SqlRunLog) -> None:
+    async def scene() -> RunStatus:
+        stop = asyncio.Event()
+
+        def react(events: Sequence[LoggedEvent]) -> None:
+            if any(entry.event.kind is Kind.RUN_WAITING for entry in events):
+                stop.set()
+
+        policy = ToyPolicy(troubles=[PolicyDenied("the key is refused")] * 9)
+        return await drive(job(log, policy), observer=Notes(react=react), stop=stop)
+
+    status = asyncio.run(scene())
+    assert status.state == "paused"
+    assert status.waiting == "the key is refused"
+    assert status.counters.evaluations == 1
+
+
+def test_a_stopped_run_keeps_what_came_home_and_is_resumed(log: SqlRunLog) -> None:
+    async def scene() -> RunStatus:
+        stop = asyncio.Event()
+        heard = 0
+
+        def react(events: Sequence[LoggedEvent]) -> None:
+            nonlocal heard
+            heard += len(events)
+            if heard > 30:
+                stop.set()
+
+        return await drive(job(log), observer=Notes(react=react), stop=stop)
+
+    first = asyncio.run(scene())
+    assert first.state == "paused"
+    assert 0 < first.counters.evaluations < 30
+    notes = Notes()
+    work = job(log)
+    second = play(work, notes)
+    assert notes.kinds()[0] is Kind.RUN_RESUMED
+    assert second.counters.evaluations == 30
+    assert isinstance(work.evaluator, ToyEvaluator)
+    assert len(work.evaluator.scored) == 30 - first.counters.evaluations
+    assert [entry.sequence for entry in log.events(RUN)] == list(range(1, second_sequence(log) + 1))
+
+
+def second_sequence(log: SqlRunLog) -> int:
+    return max(entry.sequence for entry in log.events(RUN))
+
+
+def test_a_deterministic_run_is_equal_whatever_the_concurrency(tmp_path: Path) -> None:
+    logs = []
+    for calls in (1, 5):
+        database = open_database(f"sqlite:///{tmp_path / f'{calls}.db'}")
+        log = SqlRunLog(database, SystemClock())
+        log.create(new_run())
+        concurrency = ConcurrencyConfig(policy=calls, evaluations=calls)
+        play(job(log, deterministic=DeterministicConfig(window=6), concurrency=concurrency), Notes())
+        logs.append([(entry.event.kind, untimed(entry.event.payload)) for entry in log.events(RUN)])
+        database.close()
+    assert logs[0] == logs[1]
+
+
+def untimed(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in payload.items() if key not in ("seconds", "by")}
+
+
+def test_an_answer_is_evaluated_while_the_next_is_being_written(log: SqlRunLog) -> None:
+    release = threading.Event()
+    seen: list[Kind] = []
+    with openai_server(lambda _: [chain("x = 1.0", "x = 2.0")], characters=10) as server:
+        server.script(Scripted(hold_after=4, release=release))
+
+        def react(events: Sequence[LoggedEvent]) -> None:
+            seen.extend(entry.event.kind for entry in events)
+            if seen.count(Kind.CANDIDATE_EVALUATED) == 2:  # the seed, and the first answer of the held stream
+                assert Kind.PROPOSAL_ANSWERED not in seen
+                release.set()
+
+        status = play_served(log, server.url, 3, Notes(react=react))
+    assert release.is_set()
+    assert status.counters.evaluations == 3
+
+
+def test_a_run_through_a_failing_server_loses_nothing(log: SqlRunLog) -> None:
+    drawn = np.random.default_rng(1)
+    texts = [chain(*(f"x = {drawn.integers(10**6)}.5" for _ in range(2))) for _ in range(40)]
+    with openai_server(lambda _: [texts.pop()]) as server:
+        server.script(Scripted(status=500), Scripted(cut_after=1), Scripted(status=503), Scripted())
+        status = play_served(log, server.url, 9, Notes())
+    assert status.counters.evaluations == 9
+    assert status.counters.tokens_output > 0
+
+
+def test_a_run_whose_lease_was_taken_stops_writing(log: SqlRunLog) -> None:
+    def steal(events: Sequence[LoggedEvent]) -> None:
+        if len(events) and not stolen:
+            stolen.append(log.take(RUN, "another", 60, lambda _: True))
+
+    stolen: list[int] = []
+    with pytest.raises(LeaseLostError):
+        play(job(log), Notes(react=steal))
+    assert [entry.sequence for entry in log.events(RUN)] == list(range(1, second_sequence(log) + 1))
+
+
+class FullLog(SqlRunLog):
+    """A disk that fills up after some commits."""
+
+    commits = 0
+
+    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
+        self.commits += 1
+        if self.commits > 3:
+            raise StorageError("the disk is full")
+        super().append(run_id, fence, events)
+
+
+def test_a_full_disk_ends_the_sitting_and_the_run_can_be_resumed(log: SqlRunLog, database: Database) -> None:
+    notes = Notes()
+    with pytest.raises(StorageError, match="disk is full"):
+        play(job(FullLog(database, SystemClock())), notes)
+    stored = list(log.events(RUN))
+    assert [entry.as_json() for entry in stored[1:]] == [entry.as_json() for entry in notes.events]
+    assert play(job(log), Notes()).counters.evaluations == 30
+
+
+def test_an_error_that_no_evaluator_may_have_ends_the_run_loudly(log: SqlRunLog) -> None:
+    def fail() -> None:
+        raise AssertionError("a fault of the evaluator")
+
+    work = job(log)
+    assert isinstance(work.evaluator, ToyEvaluator)
+    work.evaluator.before = fail
+    with pytest.raises(AssertionError, match="fault of the evaluator"):
+        play(work, Notes())
