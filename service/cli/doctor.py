@@ -7,14 +7,13 @@ from typing import Any
 
 from evolve import __version__
 from service.bootstrap.machine import SandboxReport, examine_sandbox
-from service.bootstrap.storage import check_database, database_url
+from service.bootstrap.storage import database_url
+from service.cli.database import standing
 from service.cli.main import FAILED, OK
 from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import Settings, config_file, known_keys, load_settings, redacted
 from service.errors import ServiceError
-
-GOOD = ("current", "absent")
 
 
 def examine(terminal: Terminal, db: str | None) -> int:
@@ -28,7 +27,7 @@ def examine(terminal: Terminal, db: str | None) -> int:
     }
     with terminal.doing("trying the sandbox"):
         report = asyncio.run(examine_sandbox(settings.sandbox))
-    well = report.enough and found["database"]["state"] in GOOD
+    well = report.enough and found["database"]["ok"]
     found |= {"sandbox": _sandbox_json(report), "ok": well}
     if terminal.as_json:
         terminal.emit(found)
@@ -39,19 +38,12 @@ def examine(terminal: Terminal, db: str | None) -> int:
 
 def _database(url: str) -> dict[str, Any]:
     try:
-        found = check_database(url)
+        found = standing(url)
     except ServiceError as error:
-        return {"url": redacted(url), "state": "away", "reason": str(error)}
-    state = "newer" if found.newer else "absent" if found.current is None else "behind" if found.behind else "current"
-    reasons = {
-        "newer": "a newer version of evolve wrote it: install that version, or name another with --db",
-        "absent": "not there yet: the first run makes it",
-        "behind": "older than this version: evolve db upgrade",
-        "current": f"revision {found.current}",
-    }
-    if state == "absent" and not url.startswith("sqlite:"):
-        return {"url": redacted(url), "state": "empty", "reason": "it has no tables yet: evolve db upgrade"}
-    return {"url": redacted(url), "state": state, "reason": reasons[state]}
+        return {"url": redacted(url), "state": "away", "reason": str(error), "ok": False}
+    # A SQLite file is made by the first run; the tables of a server are made by hand.
+    usable = found["state"] == "current" or (found["state"] == "absent" and url.startswith("sqlite:"))
+    return {"url": found["database"], "state": found["state"], "reason": found["advice"], "ok": usable}
 
 
 def _setting(settings: Settings, key: str) -> Any:
@@ -77,7 +69,7 @@ def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> N
         ("evolve", found["version"]),
         ("python", f"{python['version']} at {python['executable']}"),
         ("system", python["system"]),
-        ("database", _verdict(database["state"] in GOOD, f"{database['url']}: {database['reason']}")),
+        ("database", _verdict(database["ok"], f"{database['url']}: {database['reason']}")),
         ("sandbox", _verdict(report.enough, f"{report.level}, {report.reason or enough}")),
         *((f"  {layer.name}", _verdict(layer.on, layer.reason)) for layer in report.layers),
         ("settings", found["settings"]["file"]),

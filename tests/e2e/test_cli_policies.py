@@ -1,0 +1,133 @@
+"""`evolve run --policy` against a real HTTP server that speaks the OpenAI protocol."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.openai_server import OpenAIServer, Reply, chain, openai_server
+
+EVOLVE = str(Path(sys.executable).with_name("evolve"))
+KEY = "sk-of-a-test"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
+    environment = kept | {"HOME": str(tmp_path)}
+    assert evolve(environment, "problem", "init", str(tmp_path / "problem")).returncode == 0
+    return environment
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    """A server whose answers are programs, each a new one."""
+    numbers = itertools.count()
+
+    def respond(body: Mapping[str, Any]) -> list[str]:
+        return [chain(*(answer(next(numbers)) for _ in range(3))) for _ in range(body["n"])]
+
+    with openai_server(respond, key=KEY) as server:
+        yield server
+
+
+def answer(number: int) -> str:
+    return (
+        "def solve():\n    # EVOLVE-BLOCK-START\n"
+        f"    x = {-number / 10}\n    y = -1.0\n    # EVOLVE-BLOCK-END\n    return [x, y]"
+    )
+
+
+def evolve(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=120)
+
+
+def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> subprocess.CompletedProcess[str]:
+    words = ("--evaluations", "13", "--answers", "3", "--samples", "2", *words)
+    keyed = environment | {"EVOLVE_POLICY_API_KEY": KEY}
+    return evolve(keyed, "run", f"{environment['HOME']}/problem", "--policy", server.url, *words)
+
+
+def test_every_answer_of_every_chain_becomes_a_child(environment: dict[str, str], server: OpenAIServer) -> None:
+    done = run(environment, server, "--json", "--islands", "1")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["evaluations"], summary["answers"], summary["valid"]) == (13, 12, 13)
+    assert summary["tokens"]["output"] > 0
+    children = [json.loads(line) for line in evolve(environment, "export", "last").stdout.splitlines()][1:]
+    assert {(child["proposal_number"], child["position"]) for child in children} == {
+        (number, position) for number in (1, 2) for position in range(6)
+    }
+    assert all(child["policy"] == "policy" and child["parents"] for child in children)
+    shown = evolve(environment, "show", children[0]["candidate_id"], "--prompt").stdout
+    assert "completion 2" in shown
+
+
+def test_the_key_is_nowhere_to_be_found(environment: dict[str, str], server: OpenAIServer) -> None:
+    done = run(environment, server, "-v")
+    assert done.returncode == 0, done.stderr
+    assert "No model was used" not in done.stdout
+    assert KEY not in done.stdout + done.stderr
+    home = Path(environment["HOME"])
+    assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "code"), [("sk-wrong", (), 4), (KEY, ("--model", "unknown"), 4)], ids=["key", "model"]
+)
+def test_what_the_server_refuses_is_one_sentence_and_no_run(
+    environment: dict[str, str], server: OpenAIServer, key: str, words: tuple[str, ...], code: int
+) -> None:
+    keyed = environment | {"EVOLVE_POLICY_API_KEY": key}
+    done = evolve(keyed, "run", f"{environment['HOME']}/problem", "--policy", server.url, *words)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
+    assert key not in done.stderr
+    assert evolve(environment, "runs", "--json").stdout == ""
+
+
+def test_a_server_that_fails_for_a_while_costs_no_budget(environment: dict[str, str], server: OpenAIServer) -> None:
+    server.script(*(Reply(status=503, headers={"retry-after": "0"}) for _ in range(2)))
+    done = run(environment, server, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["evaluations"] == 13
+
+
+def test_the_users_own_words_reach_the_model(environment: dict[str, str], server: OpenAIServer) -> None:
+    templates = Path(environment["HOME"]) / "problem" / "prompts"
+    templates.mkdir()
+    (templates / "system.txt").write_text("Write like a pirate.\n")
+    done = run(environment, server, "--set", "prompt.template_dir=prompts", "-q")
+    assert done.returncode == 0, done.stderr
+    assert server.chats[0].body["messages"][0]["content"].strip() == "Write like a pirate."
+    (templates / "sistem.txt").write_text("x")
+    refused = run(environment, server, "--set", "prompt.template_dir=prompts", "-q")
+    assert (refused.returncode, "sistem" in refused.stderr) == (2, True)
+
+
+def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], server: OpenAIServer) -> None:
+    held = 5
+    process = subprocess.Popen(
+        [EVOLVE, "run", f"{environment['HOME']}/problem", "--policy", server.url, "--evaluations", "40", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment | {"EVOLVE_POLICY_API_KEY": KEY},
+    )
+    assert process.stdout is not None
+    seen = 0
+    while seen < held:
+        seen += '"candidate.evaluated"' in process.stdout.readline()
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    (Path(environment["HOME"]) / "problem" / "evaluator.py").write_text("raise RuntimeError\n")
+    done = evolve(environment | {"EVOLVE_POLICY_API_KEY": KEY}, "run", "--resume", "last", "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["evaluations"], summary["failed"]) == (40, 0)
