@@ -7,6 +7,7 @@ _FIRST = 0x40000000
 _PER_PROCESS = 64
 _PROCESSES = 1 << 22
 _IDENTITY_MAP = 1 << 31
+_UID_MAP = Path("/proc/self/uid_map")
 
 
 def spare_user(slot: int) -> int:
@@ -20,7 +21,7 @@ def spare_user(slot: int) -> int:
 def _largest_range() -> tuple[int, int]:
     """First id and number of ids of the largest range that a user namespace round us, if any, leaves."""
     try:
-        lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+        lines = _UID_MAP.read_text(encoding="ascii").splitlines()
     except OSError:
         return 0, 1 << 16
     ranges = [(int(fields[0]), int(fields[2])) for fields in map(str.split, lines)]

@@ -62,8 +62,10 @@ def others(*, alone: bool, processes_of_namespace: bool) -> int:
 
 def prefer_as_victim() -> None:
     """Let the kernel, when the machine is out of memory, end this process before any other."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")
+    with contextlib.suppress(OSError):
+        file = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        os.write(file, b"1000")
+        os.close(file)
 
 
 def _threads_of_user() -> int:

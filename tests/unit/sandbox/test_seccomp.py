@@ -1,0 +1,102 @@
+"""The filter, run by an interpreter of its own language, and its numbers against the kernel's headers."""
+
+import errno
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from service.sandbox.inside.seccomp import ARCHITECTURES, Architecture, program
+
+KILL, ALLOW = 0x80000000, 0x7FFF0000
+REFUSED, ABSENT = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+READ = {"x86_64": 0, "aarch64": 63}
+
+
+def verdict(code: bytes, number: int, arguments: tuple[int, ...] = (), audit: int = 0) -> int:
+    """What the kernel's machine makes of a system call: linux/filter.h, the five instructions we use."""
+    data = struct.pack("<IIQ6Q", number, audit, 0, *(arguments + (0,) * 6)[:6])
+    place = accumulator = 0
+    while True:
+        opcode, true, false, value = struct.unpack_from("HBBI", code, 8 * place)
+        place += 1
+        if opcode == 0x20:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+        elif opcode == 0x06:
+            return int(value)
+        else:
+            holds = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[opcode]
+            place += true if holds else false
+
+
+@pytest.fixture(params=sorted(ARCHITECTURES))
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def of(machine: str) -> Architecture:
+    return ARCHITECTURES[machine]
+
+
+def test_exactly_the_denied_calls_are_denied(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    refused = {*table.denied.values(), *table.sockets.values()}
+    absent = set(table.absent.values())
+    for number in range(1024):
+        expected = ABSENT if number in absent or number > 467 else REFUSED if number in refused else ALLOW
+        assert verdict(code, number, audit=table.audit) == expected, number
+
+
+def test_another_architectures_calls_kill(machine: str) -> None:
+    others = [other.audit for name, other in ARCHITECTURES.items() if name != machine]
+    code = program(machine=machine)
+    assert {verdict(code, READ[machine], audit=audit) for audit in [*others, 0x40000003]} == {KILL}
+    assert verdict(code, 0x40000000, audit=of(machine).audit) == KILL, "the x32 numbers"
+
+
+def test_namespaces_and_terminal_input_are_denied_by_argument(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    for flag in (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(code, table.clone, (flag | 17,), table.audit) == REFUSED
+    threads = 0x00000100 | 0x00000200 | 0x00000400 | 0x00000800 | 0x00010000 | 0x00040000 | 0x00080000
+    assert verdict(code, table.clone, (threads,), table.audit) == ALLOW
+    assert verdict(code, table.clone, (17,), table.audit) == ALLOW
+    assert verdict(code, table.ioctl, (0, 0x5412), table.audit) == REFUSED
+    assert verdict(code, table.ioctl, (0, 0x541C), table.audit) == REFUSED
+    assert verdict(code, table.ioctl, (0, 0x5401), table.audit) == ALLOW
+
+
+def test_network_and_signals_are_switches(machine: str) -> None:
+    table = of(machine)
+    online, silent = program(network=True, machine=machine), program(signals=False, machine=machine)
+    assert {verdict(online, number, audit=table.audit) for number in table.sockets.values()} == {ALLOW}
+    assert {verdict(silent, number, audit=table.audit) for number in table.signals.values()} == {REFUSED}
+
+
+def test_an_unknown_architecture_is_named() -> None:
+    with pytest.raises(OSError, match="the system calls of sparc64 are not known here"):
+        program(machine="sparc64")
+
+
+def test_the_numbers_are_the_kernels(machine: str) -> None:
+    header = HEADERS[machine]
+    if not header.exists():
+        pytest.skip(f"{header} is not installed")
+    found = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text()))
+    table = of(machine)
+    ours = {
+        **table.denied,
+        **table.sockets,
+        **table.signals,
+        **table.absent,
+        "clone": table.clone,
+        "ioctl": table.ioctl,
+    }
+    known = {name: number for name, number in ours.items() if name in found}
+    assert len(known) > 60
+    assert known == {name: int(found[name]) for name in known}
