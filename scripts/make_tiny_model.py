@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     arguments = parser.parse_args()
     started = time.monotonic()
+    import_module("transformers.utils.logging").disable_progress_bar()
     corpus = list(library_texts(2_000_000))
     tokenizer = make_tokenizer(corpus)
     model, loss = train(tokenizer, "".join(corpus), arguments.steps)

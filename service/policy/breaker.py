@@ -4,6 +4,9 @@ from collections.abc import Callable
 from enum import StrEnum
 
 
+TRIAL_SECONDS = 1.0  # until whoever comes during a trial may ask again
+
+
 class State(StrEnum):
     """Whether calls go through: all, none, or one to try."""
 
@@ -30,7 +33,7 @@ class Breaker:
         *,
         failures: int = 6,
         first_seconds: float = 5.0,
-        most_seconds: float = 300.0,
+        most_seconds: float = 60.0,
     ) -> None:
         self._monotonic = monotonic
         self._threshold = failures
@@ -62,7 +65,7 @@ class Breaker:
         if state is State.OPEN:
             return self.wait_seconds
         if self._trying:
-            return self._first_seconds
+            return TRIAL_SECONDS
         self._trying = True
         return 0.0
 

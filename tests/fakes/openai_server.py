@@ -25,6 +25,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+HOLD_SECONDS = 60.0  # after which a held reply goes on, so that no failing test hangs
+
 Respond = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
@@ -167,7 +169,7 @@ class OpenAIServer:
         if self.latency_seconds:
             await asyncio.sleep(self.latency_seconds)
         if reply.release is not None and reply.hold_after is None:
-            await asyncio.to_thread(reply.release.wait, 10.0)
+            await asyncio.to_thread(reply.release.wait, HOLD_SECONDS)
         if reply.status != 200:
             content = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
             return Response(content, reply.status, dict(reply.headers))
@@ -200,7 +202,7 @@ class OpenAIServer:
                 yield _event({"error": {"message": "engine died", "type": "InternalServerError", "code": 500}})
                 return
             if number == reply.hold_after and reply.release is not None:
-                await asyncio.to_thread(reply.release.wait, 10.0)
+                await asyncio.to_thread(reply.release.wait, HOLD_SECONDS)
             await asyncio.sleep(0)  # the loop learns here that the client hung up
             yield chunk
 

@@ -1,0 +1,95 @@
+"""The command against a server that misbehaves: the run waits with its reason and goes on, or says what is wrong."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.evolving import Evolve, make_problem
+from tests.fakes.openai_server import OpenAIServer, Reply, chain, openai_server
+
+pytestmark = pytest.mark.slow
+
+
+def respond(body: Mapping[str, Any]) -> list[str]:
+    """Programs of their own for every seed."""
+    programs = [[f"def give():\n    return {body['seed'] % 9973}.{c}{i}\n" for i in range(4)] for c in range(body["n"])]
+    return [chain(*texts) for texts in programs]
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server(respond) as running:
+        yield running
+
+
+@pytest.fixture
+def evolve(tmp_path: Path) -> Evolve:
+    return Evolve(tmp_path)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> str:
+    return str(make_problem(tmp_path / "problem", evaluations=20))
+
+
+def test_a_run_waits_for_a_server_that_is_away_and_goes_on(evolve: Evolve, server: OpenAIServer, problem: str) -> None:
+    # As many failures as open the breaker: it lets the next call out after five seconds.
+    server.script(*[Reply(status=503, body="loading")] * 6)
+    *events, summary = evolve.lines("run", problem, "--policy", server.url, "--json")
+    kinds = [event["kind"] for event in events]
+    assert "run.waiting" in kinds
+    assert kinds.index("run.going_on") > kinds.index("run.waiting")
+    assert "status 503: loading" in events[kinds.index("run.waiting")]["reason"]
+    assert (summary["state"], summary["evaluations"]) == ("succeeded", 20)
+    assert "proposal.failed" not in kinds
+
+
+def test_a_refused_proposal_fails_alone(evolve: Evolve, server: OpenAIServer, problem: str) -> None:
+    server.script(Reply(status=400, body={"error": {"message": "too long"}}))
+    *events, summary = evolve.lines("run", problem, "--policy", server.url, "--json")
+    (failed,) = [event for event in events if event["kind"] == "proposal.failed"]
+    assert "too long" in failed["reason"]
+    assert summary["state"] == "succeeded"
+
+
+def test_an_answer_is_evaluated_while_the_next_is_written(evolve: Evolve, server: OpenAIServer, problem: str) -> None:
+    server.characters = 1000
+    server.respond = lambda body: [
+        chain(f"def give():\n    return {body['seed'] % 9973}.5\n"),
+        chain("def give(): 1/0"),
+    ]
+    release = threading.Event()
+    server.script(*[Reply(hold_after=1, release=release)] * 64)
+    seen: list[str] = []
+    answered_first = True
+    with evolve.start("run", problem, "--policy", server.url, "--json") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            seen.append(json.loads(line)["kind"])
+            # The first evaluation is the seed's, the second that of an answer.
+            if seen.count("candidate.evaluated") == 2 and not release.is_set():
+                answered_first = "proposal.answered" in seen
+                release.set()
+        release.set()
+    assert process.returncode == 0
+    assert not answered_first
+
+
+def test_a_server_that_is_not_there_is_said_in_a_sentence(evolve: Evolve, problem: str) -> None:
+    process = evolve.start("run", problem, "--policy", "http://127.0.0.1:9/v1")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 6
+    assert "cannot be reached (connection refused)" in err
+    assert "Traceback" not in err
+
+
+def test_a_key_that_is_named_and_not_set_is_said_in_a_sentence(evolve: Evolve, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('[[policies]]\nbase_url = "http://h/v1"\napi_key_env = "NOT_SET_HERE"\n')
+    process = evolve.start("run", problem, "--policy", str(tmp_path / "p.toml"))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "NOT_SET_HERE" in err
