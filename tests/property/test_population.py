@@ -1,5 +1,7 @@
 """A population agrees with a plain list however members come and go."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,8 +9,10 @@ from hypothesis import strategies as st
 from evolve.archive import GridArchive, ParetoArchive, TopArchive
 from evolve.population import Population
 from evolve.problem import Measure
-from evolve.proposal import Individual
 from tests.unit.individuals import individual
+
+if TYPE_CHECKING:
+    from evolve.proposal import Individual
 
 FITNESS = st.floats(-1e6, 1e6).map(lambda value: round(value, 1))
 
