@@ -32,6 +32,7 @@ class Objective:
     Attributes:
         low, high: declared bounds in the objective's own unit; needed when there are several objectives.
         target: the score at which the run may end.
+        reference: the worst score that counts in hypervolume; absent, the worse one of the declared bounds.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Objective:
     high: float | None = None
     weight: float = 1.0
     target: float | None = None
+    reference: float | None = None
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
@@ -74,6 +76,13 @@ class Objective:
         if not self.bounded:
             raise ProblemError(f"objective {self.name} has no declared bounds")
         return min(1.0, max(0.0, self.scale(score)))
+
+    @property
+    def floor(self) -> float | None:
+        """The reference, scaled as rewards are; None without one and without bounds."""
+        if self.reference is not None:
+            return self.scale(self.reference)
+        return 0.0 if self.bounded else None
 
     def reached(self, score: float) -> bool:
         """Whether a score is at the objective's target or beyond."""
@@ -201,6 +210,13 @@ class Problem:
     def objective_names(self) -> tuple[str, ...]:
         """Names of the reward vector's components."""
         return tuple(objective.name for objective in self.objectives) or ("combined_score",)
+
+    @property
+    def reference_point(self) -> tuple[float, ...] | None:
+        """Where hypervolume is measured from, scaled as reward vectors are; None when an objective has no such point."""
+        floors = [objective.floor for objective in self.objectives]
+        known = tuple(floor for floor in floors if floor is not None)
+        return known if known and len(known) == len(floors) else None
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:

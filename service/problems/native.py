@@ -57,6 +57,7 @@ class _Objective(_Table):
     high: float | None = None
     weight: float = 1.0
     target: float | None = None
+    reference: float | None = None
 
 
 class _Measure(_Table):
@@ -117,8 +118,14 @@ def read_native(folder: Folder) -> Reading:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
-    warnings = () if len(programs) == len(seeds) else (f"{FILE}: equal seeds count once",)
-    return Reading(problem=problem, search=document.search, warnings=warnings)
+    return Reading(problem=problem, search=document.search, warnings=_warnings(document, len(programs) < len(seeds)))
+
+
+def _warnings(document: _Document, repeated: bool) -> tuple[str, ...]:
+    found = [f"{FILE}: equal seeds count once"] if repeated else []
+    if document.evaluator.holdout:
+        found.append(f"{FILE}: evaluator.holdout is kept for later: this version does not re-score the final front")
+    return tuple(found)
 
 
 def _document(folder: Folder) -> _Document:

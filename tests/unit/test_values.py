@@ -132,6 +132,14 @@ def test_targets_and_normalisation_follow_the_direction() -> None:
     assert cost.scale(-10.0) == 2.0
 
 
+def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None:
+    gain = Objective(name="g", low=0.0, high=10.0)
+    cost = Objective(name="c", direction=Direction.MINIMIZE, low=0.0, high=4.0, reference=3.0)
+    assert problem(gain, cost).reference_point == pytest.approx((0.0, 0.25))
+    assert problem(Objective(name="free")).reference_point is None
+    assert problem().reference_point is None
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -41,6 +41,7 @@ low = 0
 high = 3.0
 weight = 2.0
 target = 2.9
+reference = 0.5
 [[objectives]]
 name = "cost"
 direction = "minimize"
@@ -86,12 +87,13 @@ def test_every_key_reaches_the_problem(tmp_path: Path) -> None:
         wall_seconds=1, cpu_seconds=2.5, memory_mb=3, processes=4, disk_mb=5, output_kb=6, network=True, gpu=True
     )
     assert problem.objectives == (
-        Objective(name="gain", low=0, high=3, weight=2, target=2.9),
+        Objective(name="gain", low=0, high=3, weight=2, target=2.9, reference=0.5),
         Objective(name="cost", direction=Direction.MINIMIZE, low=1, high=5),
     )
     assert problem.measures == (Measure(name="complexity", bins=7, low=0, high=100),)
     assert loaded.search == {"islands": 3, "evaluations": 50, "budget": {"patience": 9}}
-    assert (loaded.policy, loaded.warnings) == (None, ())
+    assert loaded.policy is None
+    assert ["holdout" in warning for warning in loaded.warnings] == [True]
     assert problem.bundle == loaded.bundle.hash
     assert loaded.folder == tmp_path.resolve()
 
