@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -194,7 +194,16 @@ async def open_evaluator(
         await evaluator.compute_inputs()
         yield evaluator
     finally:
-        await asyncio.shield(evaluator.close())
+        await _to_the_end(evaluator.close())
+
+
+async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(closing)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:  # who is in a hurry must still not leave processes behind
+        await task
+        raise
 
 
 def main_file(program: Program, problem: Problem) -> str:

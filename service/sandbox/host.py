@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from service.errors import InvalidProblemError, ServiceError
@@ -243,6 +244,8 @@ class Zygote:
 
 async def ended(pid: int, seconds: float) -> bool:
     """Wait until a process has ended; False when it has not in time."""
+    if not hasattr(os, "pidfd_open"):
+        return await _ended_by_asking(pid, seconds)
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -258,6 +261,17 @@ async def ended(pid: int, seconds: float) -> bool:
         loop.remove_reader(handle)
         os.close(handle)
     return True
+
+
+async def _ended_by_asking(pid: int, seconds: float) -> bool:
+    until = monotonic() + seconds
+    while monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        await asyncio.sleep(0.01)
+    return False
 
 
 def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:

@@ -25,6 +25,7 @@ class Nursery:
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
         self._problem_kb = 0
+        self._users: dict[int, int] = {}
         self.keepers: set[KeeperLine] = set()
 
     @property
@@ -77,6 +78,13 @@ class Nursery:
         }
         return await Zygote.start(evaluator.python, orders, self._places.log)
 
+    def _user(self, number: int) -> int:
+        if os.geteuid() != 0 or self.force is Level.NONE:
+            return -1
+        if number not in self._users:
+            self._users[number] = owner.spare_user()
+        return self._users[number]
+
     def _cell(self, number: int) -> Cell:
         limits, force = self._problem.limits, self.force
         return Cell(
@@ -84,7 +92,7 @@ class Nursery:
             problem=str(self._places.problem),
             problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
             shim=str(self._places.shim),
-            uid=owner.spare_user(number) if os.geteuid() == 0 and force is not Level.NONE else -1,
+            uid=self._user(number),
             wall_seconds=limits.wall_seconds,
             cpu_seconds=limits.cpu_seconds,
             memory_mb=limits.memory_mb,

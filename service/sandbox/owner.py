@@ -1,21 +1,24 @@
 """Users that nobody is: each cell of the superuser's runs its programs as one of its own."""
 
+import itertools
 import os
 from pathlib import Path
 
-_FIRST = 0x40000000
-_PER_PROCESS = 64
+_FIRST = 1 << 30
+_PER_PROCESS = 1 << 8
 _PROCESSES = 1 << 22
 _IDENTITY_MAP = 1 << 31
 _UID_MAP = Path("/proc/self/uid_map")
+_taken = itertools.count()
 
 
-def spare_user(slot: int) -> int:
-    """A user id for a slot of this process, that no other process of ours and nobody else uses."""
+def spare_user() -> int:
+    """A user id that no other cell of ours, in this process or another, and nobody else uses."""
+    number = next(_taken) % _PER_PROCESS
     start, count = _largest_range()
     if count >= _IDENTITY_MAP:
-        return _FIRST + os.getpid() % _PROCESSES * _PER_PROCESS + slot % _PER_PROCESS
-    return start + count - 1 - (os.getpid() * _PER_PROCESS + slot) % max(1, count // 2)
+        return _FIRST + os.getpid() % _PROCESSES * _PER_PROCESS + number
+    return start + count - 1 - (os.getpid() * _PER_PROCESS + number) % max(1, count // 2)
 
 
 def _largest_range() -> tuple[int, int]:

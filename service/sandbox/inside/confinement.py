@@ -19,6 +19,14 @@ SYSTEM = (
     "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
 )  # fmt: skip
 PUBLIC_PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
+NAMES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/ssl",
+    "/etc/ca-certificates",
+    "/run/systemd/resolve",
+)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ACCELERATORS = ("nvidia", "dri", "kfd")
 _FILES = 16384
@@ -60,6 +68,11 @@ class Confinement:
     def inside(self) -> bool:
         """Whether the keeper is the first process of a namespace of its own."""
         return self._inside
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the keeper adopts the orphans of its tree, and ends them one by one."""
+        return self._cell.tree and kernel.LINUX and not self._inside
 
     @property
     def user(self) -> int:
@@ -169,7 +182,7 @@ class Confinement:
             own = (cell.problem, cell.shim) if role == SCORER else ()
             writable = (cell.room(role), SHARED_MEMORY) if self._sized else (cell.scratch(role),)
             self._rules[role] = landlock.ruleset(
-                readable=[*SYSTEM, *proc, *interpreter_paths(), *(path for path in own if path)],
+                readable=[*SYSTEM, *(NAMES if cell.network else ()), *proc, *interpreter_paths(), *own],
                 writable=writable,
                 devices=[*DEVICES, *accelerators],
                 network=cell.network,
@@ -217,8 +230,8 @@ class Confinement:
         self._on.add("descriptors")
         self._layers["tree"] = (
             (True, "ended with its process namespace" if self._inside else "ended by the keeper that adopts orphans")
-            if self._inside or self._cell.tree
-            else (False, "switched off")
+            if self._inside or self.adopts
+            else (False, "only the group of the first process is ended")
         )
 
     def _rule_out(self) -> None:

@@ -6,10 +6,13 @@ code of the other, or of an earlier evaluation. Between them, and at the end, ev
 
 import contextlib
 import gc
+import io
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,6 +24,7 @@ from .phase import Ending, Phase
 from .talk import Dialogue, Talk, Verdict
 
 _PROGRAM, _SCORER = "the program", "the evaluator"
+_INPUTS_KB = 64 * 1024
 Work = Callable[[Channel], None]
 
 
@@ -31,7 +35,7 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     confinement = Confinement(cell, unavailable)
     if kernel.LINUX:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        if cell.tree:
+        if confinement.adopts:
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     Keeper(line, cell, confinement).serve()
 
@@ -95,7 +99,8 @@ class Keeper:
 
     def _inputs(self, task: Mapping[str, Any]) -> dict[str, Any]:
         verdict, problem = Verdict(), self._cell.problem
-        ending = self._run(SCORER, task, verdict, lambda channel: scoring.inputs(channel, task, problem), _SCORER)
+        work = partial(scoring.inputs, task=task, problem=problem)
+        ending = self._run(SCORER, task, verdict, work, _SCORER, cap_kb=_INPUTS_KB)
         return _reply(verdict, ending)
 
     def _attack(self, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +113,7 @@ class Keeper:
             reply["result"]["a process that outlives its evaluation"] = attacks.outlived(reply["result"].pop("daemon"))
         return reply
 
-    def _run(self, role: str, task: Mapping[str, Any], talk: Talk, work: Work, what: str) -> Ending:
+    def _run(self, role: str, task: Mapping[str, Any], talk: Talk, work: Work, what: str, cap_kb: int = 0) -> Ending:
         self._confinement.refresh(role)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
@@ -128,6 +133,7 @@ class Keeper:
                 talk=talk,
                 members=self._members(),
                 what=what,
+                cap_kb=cap_kb or self._cell.output_kb,
             ).run()
         finally:
             self._end(child)
@@ -155,12 +161,12 @@ class Keeper:
     def _members(self) -> Callable[[], list[int]] | None:
         if self._confinement.own_proc:
             return watchdog.namespace
-        return watchdog.descendants if self._cell.tree and kernel.LINUX else None
+        return watchdog.descendants if self._confinement.adopts else None
 
     def _end(self, child: int) -> None:
         if self._confinement.inside:
             tree.end_namespace()
-        elif self._cell.tree:
+        elif self._confinement.adopts:
             tree.end_group(child)
             if self._confinement.user > 0:
                 tree.end_user(self._confinement.user)
@@ -177,6 +183,8 @@ def _rearrange(prints: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(prints, 1)
     os.dup2(prints, 2)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what is printed counts even if the end comes suddenly
 
 
 def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:

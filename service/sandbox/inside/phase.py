@@ -47,10 +47,11 @@ class Phase:
         talk: Talk,
         members: Callable[[], list[int]] | None,
         what: str,
+        cap_kb: int,
     ) -> None:
         self._cell, self._child, self._talk, self._members, self._what = cell, child, talk, members, what
         self._stream, self._prints, self._line = stream, prints, line
-        self._cap = cell.output_kb * 1024
+        self._cap = cap_kb * 1024
         self._heard, self._heard_bytes = bytearray(), 0
         self._printed, self._printed_bytes = bytearray(), 0
         self._outgoing = b""
@@ -109,7 +110,7 @@ class Phase:
         self._printed += part[: max(0, self._cap - len(self._printed))]
         self._printed_bytes += len(part)
         if self._printed_bytes > self._cap:
-            self._end = ("output", f"{self._what} printed more than {self._cell.output_kb} KB")
+            self._end = ("output", f"{self._what} printed more than {self._cap // 1024} KB")
 
     def _read_stream(self, poll: select.poll) -> None:
         try:
@@ -143,6 +144,8 @@ class Phase:
             body = bytes(self._heard[HEADER.size : end])
             del self._heard[:end]
             self._outgoing += self._talk.hear(body)
+            if self._heard and not self._talk.done:
+                raise ChannelError("it answered before it was asked")
         if self._outgoing:
             self._write_stream(poll)
 
@@ -158,7 +161,7 @@ class Phase:
             poll.modify(self._stream.fileno(), select.POLLIN | (select.POLLOUT if self._outgoing else 0))
 
     def _too_much(self) -> None:
-        self._end = ("output", f"{self._what} returned more than {self._cell.output_kb} KB")
+        self._end = ("output", f"{self._what} returned more than {self._cap // 1024} KB")
 
     def _check_use(self) -> None:
         if self._members is None or self._end is not None:
@@ -170,7 +173,7 @@ class Phase:
             self._end = ("memory", f"{self._what} used more than {cell.memory_mb} MB of memory")
         elif use.cpu_seconds + watchdog.collected_seconds() - self._collected > cell.cpu_seconds:
             self._end = self._out_of_time()
-        elif use.threads > cell.processes + len(pids):
+        elif use.threads > cell.processes:
             self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
 
     def _note(self, pid: int, status: int) -> None:

@@ -1,6 +1,7 @@
 """Every way a program can fail costs one evaluation with a readable reason, and nothing else."""
 
 import re
+import socket
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import Objective
+from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
 
 SHORT = replace(LIMITS, wall_seconds=0.5)
@@ -250,8 +252,6 @@ async def test_repeats_give_mean_and_spread(tmp_path: Path) -> None:
 
 
 async def test_a_program_of_several_files_imports_its_own(tmp_path: Path) -> None:
-    from evolve.program import Program
-
     files = {"main.py": "from deep.part import value\ndef solve(): return value\n", "deep/part.py": "value = 4.5\n"}
     async with sandbox(tmp_path) as opened:
         evaluation = await opened.evaluate(Program.of(files), "evl_1")
@@ -259,8 +259,6 @@ async def test_a_program_of_several_files_imports_its_own(tmp_path: Path) -> Non
 
 
 async def test_a_command_takes_json_and_prints_json(tmp_path: Path) -> None:
-    from evolve.program import Program
-
     evaluator = "def inputs(): return [[1, 2], [3]]\n" + (
         "def score(outputs, program): return {'score': sum(o['value'] for o in outputs)}\n"
     )
@@ -272,3 +270,56 @@ async def test_a_command_takes_json_and_prints_json(tmp_path: Path) -> None:
         failed, silent = await opened.evaluate(bad, "evl_2"), await opened.evaluate(text, "evl_3")
     assert failed.reason == "the command ended with status 3: oops"
     assert silent.reason == "the command printed no JSON value: 'hello'"
+
+
+async def test_inputs_may_be_larger_than_outputs(tmp_path: Path) -> None:
+    evaluator = """
+        def inputs(): return [["x" * 200_000], ["y" * 200_000]]
+        def score(outputs, program): return {"score": sum(output["value"] for output in outputs)}
+    """
+    async with sandbox(tmp_path, evaluator) as opened:
+        evaluation = await opened.evaluate(program("def solve(text):\n    return len(text)\n"), "evl_1")
+    assert evaluation.scores == {"score": 400_000.0}, evaluation
+
+
+async def test_answers_given_before_they_are_asked_for_do_not_count(tmp_path: Path) -> None:
+    evaluator = """
+        def inputs(): return [[1], [2], [3]]
+        def score(outputs, program): return {"score": 1.0}
+    """
+    source = """
+        import os, socket
+        def solve(n):
+            body = b'{"value":1}'
+            for number in range(3, 32):
+                try: socket.socket(fileno=os.dup(number)).sendall((len(body).to_bytes(4, "big") + body) * 2)
+                except OSError: pass
+            return n
+    """
+    async with sandbox(tmp_path, evaluator) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+    assert evaluation.outcome is Outcome.CRASH
+    assert evaluation.reason.endswith("by itself: it answered before it was asked")
+
+
+async def test_network_is_there_when_the_limits_grant_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = f"""
+            import socket
+            def solve():
+                socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), 1).close()
+                return 1.0
+        """
+        async with sandbox(tmp_path, limits=replace(LIMITS, network=True)) as opened:
+            evaluation = await opened.evaluate(program(source), "evl_1")
+    assert evaluation.scores == {"score": 1.0}, evaluation
+
+
+async def test_a_holdout_is_scored_by_its_own_function(tmp_path: Path) -> None:
+    evaluator = """
+        def score(outputs, program): return {"score": 1.0}
+        def holdout(outputs, program): return {"score": outputs[0]["value"]}
+    """
+    async with sandbox(tmp_path, evaluator) as opened:
+        evaluation = await opened.holdout(program("def solve():\n    return 7.0\n"), "evl_1")
+    assert evaluation.scores == {"score": 7.0}

@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -123,30 +124,42 @@ async def test_a_zygote_that_dies_is_started_again_when_it_is_needed(tmp_path: P
         assert opened._nursery.zygote != first
 
 
+@pytest.fixture
+def open_folder() -> Iterator[str]:
+    """A folder that other users may pass, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield folder
+
+
 @pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, force: Level) -> None:
+async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folder: str, force: Level) -> None:
     seconds = mark()
     (tmp_path / "problem").mkdir()
     (tmp_path / "problem" / "evaluator.py").write_text("def score(outputs, program):\n    return {'score': 1}\n")
     script = f"""
-import asyncio, pathlib
+import asyncio, os, pathlib
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import problem, program
 from service.sandbox.evaluator import open_evaluator
 async def main():
     async with open_evaluator(problem(), pathlib.Path({str(tmp_path / "problem")!r}), 1, require=None,
                               force=Level.{force.name}) as opened:
-        await opened.evaluate(program({sleeper(seconds)!r}), "evl_1")
+        await opened.evaluate(program({sleeper("MARK")!r}.replace("MARK", os.environ["MARK"])), "evl_1")
 asyncio.run(main())
 """
     host = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", script, cwd=Path(__file__).parents[3], env={**os.environ, "TMPDIR": str(tmp_path)}
+        sys.executable,
+        "-c",
+        script,
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "TMPDIR": open_folder, "MARK": seconds},
     )
     await until(lambda: processes_naming(seconds))
     host.kill()
     await host.wait()
     await until(lambda: not processes_naming(seconds))
-    await until(lambda: names_in(tmp_path) == ["problem"])
+    await until(lambda: names_in(Path(open_folder)) == [])
 
 
 async def test_slots_run_at_once(tmp_path: Path) -> None:
@@ -197,3 +210,39 @@ async def test_a_foreign_interpreter_is_used(tmp_path: Path, foreign_python: Pat
     async with sandbox(tmp_path, python=str(foreign_python)) as opened:
         evaluation = await opened.evaluate(program(source), "evl_1")
     assert evaluation.feedback == repr(str(foreign_python))
+
+
+async def test_cancelling_who_holds_the_sandbox_leaves_nothing(tmp_path: Path) -> None:
+    bases: list[Path] = []
+
+    async def hold() -> None:
+        async with sandbox(tmp_path) as opened:
+            bases.append(opened.folder)
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    await until(lambda: bases)
+    holding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await holding
+    assert processes_naming(str(bases[0])) == []
+
+
+async def test_two_evaluators_in_one_process_do_not_disturb_each_other(tmp_path: Path) -> None:
+    crowd = """
+        import os, time
+        def solve():
+            for _ in range(12):
+                if os.fork() == 0:
+                    time.sleep(60)
+            time.sleep(0.3)
+            return 1.0
+    """
+    async with (
+        sandbox(tmp_path / "a", force=Level.MEDIUM) as first,
+        sandbox(tmp_path / "b", force=Level.MEDIUM) as second,
+    ):
+        both = await asyncio.gather(
+            first.evaluate(program(crowd), "evl_1"), *(second.evaluate(program(crowd), f"evl_{n}") for n in range(2))
+        )
+    assert [evaluation.outcome for evaluation in both] == [Outcome.OK] * 3
