@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from enum import StrEnum
 
-
 TRIAL_SECONDS = 1.0  # until whoever comes during a trial may ask again
 
 
