@@ -213,7 +213,7 @@ class Problem:
 
     @property
     def reference_point(self) -> tuple[float, ...] | None:
-        """Where hypervolume is measured from, scaled as reward vectors are; None when an objective has no such point."""
+        """Where hypervolume is measured from, scaled as rewards are; None when an objective has no such point."""
         floors = [objective.floor for objective in self.objectives]
         known = tuple(floor for floor in floors if floor is not None)
         return known if known and len(known) == len(floors) else None
