@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.sandbox.inside.attacks import CROWD
+
 
 class Level(StrEnum):
     """How far a program under test is kept apart, strongest first.
@@ -71,8 +73,8 @@ _NEEDED_LAYERS = {
     Level.WEAK: ("limits", "tree"),
 }
 _NEEDED_BLOCKS = {
-    Level.STRONG: (*_REACHES_OUT, "more processes than allowed", *_OUTLASTS),
-    Level.MEDIUM: (*_REACHES_OUT, *_OUTLASTS),
+    Level.STRONG: (*_REACHES_OUT, CROWD, *_OUTLASTS),
+    Level.MEDIUM: (*_REACHES_OUT, CROWD, *_OUTLASTS),
     Level.WEAK: _OUTLASTS,
 }
 

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from evolve.problem import EvaluatorSpec, Limits, Problem
 from evolve.program import Program
 from service.sandbox.folder import prepare
 from service.sandbox.host import KeeperLine, SandboxError
+from service.sandbox.inside.attacks import CROWD
 from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Layer, Level, level_of
 from service.sandbox.nursery import Nursery
 
@@ -65,16 +66,22 @@ async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
     """Have a child of a keeper try every attack, and judge by what came of it."""
     with _victims() as victims:
         targets = {**victims, "zygote": nursery.zygote, "processes": limits.processes, "memory_mb": limits.memory_mb}
-        try:
-            reply = await keeper.ask({"id": "self-test", "do": "attack", "targets": targets, "seed": 0}, _SECONDS)
-        except SandboxError as error:
-            reply = {"outcome": "lost", "reason": str(error)}
+        reply = await _tried(keeper, "attack", targets)
+        crowd = await _tried(keeper, "crowd", targets)
     if reply["outcome"] != "ok":
         return Report(Level.NONE, keeper.layers, (Attack("the self-test itself", False, reply["reason"]),))
-    attacks = tuple(Attack(name, *found) for name, found in reply["result"].items())
+    found = {**reply["result"], CROWD: (crowd["outcome"] == "crash", crowd["reason"]), **(crowd.get("result") or {})}
+    attacks = tuple(Attack(name, *tried) for name, tried in found.items())
     allowed = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
-    found = level_of(keeper.layers, attacks, allowed)
-    return Report(min(found, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
+    level = level_of(keeper.layers, attacks, allowed)
+    return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
+
+
+async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return await keeper.ask({"id": "self-test", "do": what, "targets": targets, "seed": 0}, _SECONDS)
+    except SandboxError as error:
+        return {"outcome": "lost", "reason": str(error)}
 
 
 @contextmanager

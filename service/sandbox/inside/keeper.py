@@ -113,6 +113,11 @@ class Keeper:
             reply["result"]["a process that outlives its evaluation"] = attacks.outlived(reply["result"].pop("daemon"))
         return reply
 
+    def _crowd(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        verdict = Verdict()
+        work = partial(attacks.crowd, targets=task["targets"])
+        return _reply(verdict, self._run(PROGRAM, task, verdict, work, "the self-test"))
+
     def _run(self, role: str, task: Mapping[str, Any], talk: Talk, work: Work, what: str, cap_kb: int = 0) -> Ending:
         self._confinement.refresh(role)
         ours, theirs = socket.socketpair()

@@ -179,7 +179,7 @@ def attacks(*through: str) -> list[Attack]:
         (("seccomp",), (), "weak"),
         (("landlock", "tree"), (), "none"),
         ((), ("a file outside",), "weak"),
-        ((), ("more processes than allowed",), "medium"),
+        ((), ("more processes than allowed",), "weak"),
         ((), ("a process that outlives its evaluation",), "none"),
         ((), ("more memory than allowed",), "none"),
     ],
