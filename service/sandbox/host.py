@@ -146,8 +146,8 @@ class KeeperLine:
 class Zygote:
     """A warm interpreter and its keepers."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, line: Line) -> None:
-        self._process, self._control, self._line = process, control, line
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, line: Line, log: Path) -> None:
+        self._process, self._control, self._line, self._log = process, control, line, log
         self._keepers: set[int] = set()
 
     @property
@@ -176,9 +176,9 @@ class Zygote:
             raise InvalidProblemError([f"the interpreter {python} cannot be started: {reason}"]) from error
         finally:
             theirs.close()
-        zygote = cls(process, ours, await Line.over(ours.dup()))
+        zygote = cls(process, ours, await Line.over(ours.dup()), log)
         try:
-            await zygote._greet(orders, log)
+            await zygote._greet(orders)
         except BaseException:
             await zygote.close()
             raise
@@ -209,7 +209,8 @@ class Zygote:
                 said = {**await line.receive(), **await line.receive()}
         except (TimeoutError, SandboxError) as error:
             await line.close()
-            raise SandboxError("a keeper of the sandbox did not start") from error
+            last = await asyncio.to_thread(_last_line, self._log)
+            raise SandboxError(f"a keeper of the sandbox did not start: {last}") from error
         except asyncio.CancelledError:  # the keeper sees its line closed, and goes
             await line.close()
             raise
@@ -230,13 +231,13 @@ class Zygote:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
 
-    async def _greet(self, orders: Mapping[str, Any], log: Path) -> None:
+    async def _greet(self, orders: Mapping[str, Any]) -> None:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await self._line.send(orders)
                 said = await self._line.receive()
         except (TimeoutError, SandboxError) as error:
-            last = await asyncio.to_thread(_last_line, log)
+            last = await asyncio.to_thread(_last_line, self._log)
             raise InvalidProblemError([f"the interpreter of the sandbox cannot be started: {last}"]) from error
         if "failed" in said:
             raise InvalidProblemError([said["failed"]])

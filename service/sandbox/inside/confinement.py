@@ -7,6 +7,7 @@ import random
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,7 @@ class Confinement:
     def __init__(self, cell: Cell, unavailable: str) -> None:
         self._cell = cell
         self._inside = not unavailable
+        self._shared_memory = (SHARED_MEMORY,) if os.path.isdir(SHARED_MEMORY) else ()
         self._layers: dict[str, tuple[bool, str]] = {
             "namespaces": (self._inside, unavailable or "own processes, network, mounts")
         }
@@ -147,9 +149,13 @@ class Confinement:
         namespaces.mount_scratch(cell.folder, size_kb=64, files=32, owner=os.geteuid(), mode="755")
         for role in ROOMS:
             os.makedirs(cell.scratch(role))
-        namespaces.freeze(cell.folder)
-        for target in (*(cell.scratch(role) for role in ROOMS), SHARED_MEMORY):
-            self._mount_scratch(target)
+        try:
+            namespaces.freeze(cell.folder)
+            for target in (*(cell.scratch(role) for role in ROOMS), *self._shared_memory):
+                self._mount_scratch(target)
+        except OSError:  # the rooms will be made on disk, where nothing may lie over them
+            namespaces.unmount(cell.folder)
+            raise
 
     def _mount_scratch(self, target: str) -> None:
         owner = self._cell.uid if self._cell.uid >= 0 else os.geteuid()
@@ -167,26 +173,31 @@ class Confinement:
                     os.chown(scratch, self._cell.uid, self._cell.uid)
 
     def _renew_shared_memory(self) -> None:
-        if self._sized and next(os.scandir(SHARED_MEMORY), None) is not None:
-            namespaces.unmount(SHARED_MEMORY)
-            self._mount_scratch(SHARED_MEMORY)
-            self._build_rules()
+        for folder in self._shared_memory if self._sized else ():
+            if next(os.scandir(folder), None) is not None:
+                namespaces.unmount(folder)
+                self._mount_scratch(folder)
+                if "landlock" in self._on:
+                    self._close_rules()
+                    self._build_rules()
 
     def _build_rules(self) -> None:
         cell = self._cell
         proc = ("/proc",) if self.own_proc else PUBLIC_PROC
         accelerators = _accelerators() if cell.gpu else ()
         for role in ROOMS:
-            if role in self._rules:
-                os.close(self._rules.pop(role))
             own = (cell.problem, cell.shim) if role == SCORER else ()
-            writable = (cell.room(role), SHARED_MEMORY) if self._sized else (cell.scratch(role),)
+            writable = (cell.room(role), *self._shared_memory) if self._sized else (cell.scratch(role),)
             self._rules[role] = landlock.ruleset(
                 readable=[*SYSTEM, *(NAMES if cell.network else ()), *proc, *interpreter_paths(), *own],
                 writable=writable,
                 devices=[*DEVICES, *accelerators],
                 network=cell.network,
             )
+
+    def _close_rules(self) -> None:
+        while self._rules:
+            os.close(self._rules.popitem()[1])
 
     def _build_filter(self) -> None:
         kept_inside = self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS
@@ -249,9 +260,12 @@ class Confinement:
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
-            with contextlib.suppress(BaseException):
+            try:
                 os.write(writing, json.dumps(self._complaints()).encode())
-            os._exit(0)
+            except BaseException:  # noqa: BLE001 - the keeper sees no answer, and the log says why
+                traceback.print_exc()
+            finally:
+                os._exit(0)
         os.close(writing)
         with open(reading, "rb") as file:
             answer = file.read()

@@ -12,11 +12,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any
 
-from . import attacks, candidate, kernel, scoring, tree, watchdog
+from . import attacks, candidate, kernel, namespaces, scoring, tree, watchdog
 from .cell import PROGRAM, SCORER, Cell
 from .channel import Channel, ChannelError
 from .confinement import Confinement
@@ -32,6 +33,8 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     """Serve until the line is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not namespaces.knows(cell.uid):
+        cell = replace(cell, uid=-1)
     confinement = Confinement(cell, unavailable)
     if kernel.LINUX:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

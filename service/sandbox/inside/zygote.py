@@ -12,6 +12,7 @@ import py_compile
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,19 +78,39 @@ def _serve(control: Channel) -> None:
 def _give_birth(line: socket.socket, cell: Cell) -> None:
     """In a child: enter namespaces, whose first process is the keeper, and say its number as the host sees it."""
     try:
-        unavailable = "" if cell.namespaces else "switched off"
-        if cell.namespaces:
-            try:
-                namespaces.enter(network=cell.network)
-            except OSError as error:
-                unavailable = str(error)
+        unavailable = _complaint_about_namespaces(cell)
+        if not unavailable:
+            namespaces.enter(network=cell.network)
         pid = os.fork()
         if pid == 0:
             keeper.main(line, cell, unavailable)
         else:
             Channel(line).send({"pid": pid})
+    except BaseException:  # noqa: BLE001 - the host finds it in the log, and this child must not go on as a zygote
+        traceback.print_exc()
     finally:
         os._exit(0)
+
+
+def _complaint_about_namespaces(cell: Cell) -> str:
+    """Whether namespaces can be entered, tried by a child: who gets half-way in cannot come back."""
+    if not cell.namespaces:
+        return "switched off"
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            namespaces.enter(network=cell.network)
+            os.write(writing, b"entered")
+        except OSError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as file:
+        answer = file.read()
+    os.waitpid(pid, 0)
+    return "" if answer == "entered" else answer or "the child trying them died"
 
 
 def _within(entry: str, folders: Sequence[str]) -> bool:

@@ -1,5 +1,8 @@
 """Levels: what each of them holds off, and that a level is refused when the host does not reach it."""
 
+import asyncio
+import os
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -146,3 +149,32 @@ async def test_at_no_level_the_daemon_and_the_connections_come_through() -> None
         "a signal to the process that started it",
         "a process that outlives its evaluation",
     }
+
+
+# Drops capabilities (capability.h) from what the superuser may have, as containers do, and reports what is left.
+RESTRICTED = """
+import asyncio, ctypes, os, sys
+if len(sys.argv) > 1:
+    for number in sys.argv[1].split(","):
+        assert ctypes.CDLL(None).prctl(24, int(number), 0, 0, 0) == 0
+    os.execv(sys.executable, [sys.executable, "-c", os.environ["SCRIPT"]])
+from service.sandbox.selftest import selftest
+print(asyncio.run(selftest()).level)
+"""
+SYS_ADMIN, SETFCAP, SETUID = 21, 31, 7
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("dropped", [(SYS_ADMIN,), (SYS_ADMIN, SETFCAP), (SYS_ADMIN, SETFCAP, SETUID)])
+async def test_a_superuser_without_all_capabilities_still_gets_medium_or_more(dropped: tuple[int, ...]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        RESTRICTED,
+        ",".join(map(str, dropped)),
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "SCRIPT": RESTRICTED},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    assert output.decode().strip() in {"medium", "strong"}
