@@ -1,15 +1,21 @@
 """The configuration of a run: every key a user may set, with its default."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evolve.errors import ConfigurationError
+from evolve.problem import LARGEST
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
 TOPOLOGIES = ("ring", "none")
 ARCHIVES = ("auto", "grid", "pareto", "top")
 SELECTIONS = ("dirichlet", "power_law", "tournament")
+# Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
+MOST_ISLANDS = 1000
+MOST_ANSWERS = 1000
+MOST_IN_ORDER = 100_000
+MOST_CALLS = 10_000
+MOST_EVALUATIONS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,7 @@ class DeterministicConfig:
     window: int = 0
 
     def __post_init__(self) -> None:
-        _at_least("deterministic.window", self.window, 0)
+        _within("deterministic.window", self.window, 0, MOST_IN_ORDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +117,8 @@ class ConcurrencyConfig:
     evaluations: int = 0
 
     def __post_init__(self) -> None:
-        _at_least("concurrency.policy", self.policy, 0)
-        _at_least("concurrency.evaluations", self.evaluations, 0)
+        _within("concurrency.policy", self.policy, 0, MOST_CALLS)
+        _within("concurrency.evaluations", self.evaluations, 0, MOST_EVALUATIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,17 +156,20 @@ class RunConfig:
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("topology", self.topology, TOPOLOGIES)
-        for name in ("islands", "migration_interval"):
-            _at_least(name, getattr(self, name), 1)
-        for name in ("reset_after", "answers", "samples", "seed"):
+        _within("islands", self.islands, 1, MOST_ISLANDS)
+        for name in ("answers", "samples"):
+            _within(name, getattr(self, name), 0, MOST_ANSWERS)
+        _at_least("migration_interval", self.migration_interval, 1)
+        for name in ("reset_after", "seed"):
             _at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
-        if not 0 < self.alpha < math.inf:
-            raise ConfigurationError("alpha must be a finite number above 0")
+        if not 0 < self.alpha <= LARGEST:
+            raise ConfigurationError(f"alpha must lie above 0 and not beyond {LARGEST:g}")
         for name, share in self.selection.items():
             _one_of("selection", name, SELECTIONS)
-            _at_least(f"selection.{name}", share, 0)
+            if not 0 <= share <= LARGEST:
+                raise ConfigurationError(f"selection.{name} must lie between 0 and {LARGEST:g}")
         if self.selection and not sum(self.selection.values()) > 0:
             raise ConfigurationError("selection needs a share above 0")
 
@@ -168,6 +177,12 @@ class RunConfig:
 def _one_of(key: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ConfigurationError(f"{key} = {value!r} is unknown: choose one of {', '.join(known)}")
+
+
+def _within(key: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        bound = f"at least {least}" if value < least else f"at most {most}"
+        raise ConfigurationError(f"{key} must be {bound}")
 
 
 def _at_least(key: str, value: float | None, least: float) -> None:

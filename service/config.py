@@ -65,6 +65,9 @@ class SandboxSettings(BaseModel):
     gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
 
 
+GROUPS: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings}
+
+
 class Settings(BaseSettings):
     """All settings; first hit wins: a flag, `EVOLVE_DATABASE__URL` and the like, a secrets file, the user's file."""
 
@@ -98,6 +101,7 @@ def load_settings(path: Path | None = None, secrets_dir: Path = SECRETS_DIR) -> 
     Raises:
         UsageError: a value or a key is off; the text names it and what would be right.
     """
+    _refuse_unknown_variables()
     path = path or config_file()
     values = _read(path)
     try:
@@ -132,8 +136,9 @@ def _complaint(error: ValidationError, path: Path, values: Mapping[str, Any]) ->
     place = f"in {path}" if _holds(values, location) else f"({PREFIX}{'__'.join(location).upper()})"
     key = ".".join(location)
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0)[0]
-        return f"the setting {key} {place} is unknown: the nearest known one is {near}"
+        return f"the setting {key} {place} is unknown: the nearest known one is {_nearest(key)}"
+    if key in GROUPS:
+        return f"the setting {key} {place} is off: it has the keys {', '.join(_keys_of(key))}"
     return f"the setting {key} {place} is off: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
@@ -148,5 +153,22 @@ def _holds(values: Mapping[str, Any], location: list[str]) -> bool:
 
 def known_keys() -> tuple[str, ...]:
     """Every setting, as `group.key`."""
-    groups: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings}
-    return tuple(f"{group}.{key}" for group, model in groups.items() for key in model.model_fields)
+    return tuple(key for group in GROUPS for key in _keys_of(group))
+
+
+def _keys_of(group: str) -> list[str]:
+    return [f"{group}.{key}" for key in GROUPS[group].model_fields]
+
+
+def _nearest(key: str) -> str:
+    known = known_keys() if "." in key else tuple(GROUPS)
+    return difflib.get_close_matches(key, known, n=1, cutoff=0)[0]
+
+
+def _refuse_unknown_variables() -> None:
+    """A misspelt group is no group's business, so that nobody else would tell."""
+    for name in sorted(os.environ):
+        group, nested, key = name.removeprefix(PREFIX).lower().partition("__")
+        if name.startswith(PREFIX) and nested and group not in GROUPS:
+            near = _nearest(f"{group}.{key}").replace(".", "__").upper()
+            raise UsageError(f"the setting {name} is unknown: the nearest known one is {PREFIX}{near}")

@@ -45,16 +45,16 @@ async def scoring(
     _refuse_unpermitted(problem, settings)
     level = _level(require or settings.require)
     slots = slots or len(os.sched_getaffinity(0))
-    with TemporaryDirectory(prefix="evolve-problem-") as scratch:
-        unpack(bundle, folder := Path(scratch) / "problem")
-        async with AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
+        with TemporaryDirectory(prefix="evolve-problem-") as scratch:  # the evaluator copies it
+            unpack(bundle, folder := Path(scratch) / "problem")
             opening = open_evaluator(problem, folder, slots, require=None if level is Level.NONE else level)
             try:
                 evaluator = await stack.enter_async_context(opening)
             except RefusedError as error:
                 advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
                 raise RefusedError(f"{error}; {advice}") from error
-            yield evaluator
+        yield evaluator
 
 
 @asynccontextmanager
@@ -67,12 +67,13 @@ async def answering(plan: Plan) -> AsyncIterator[Policy]:
         UsageError: the key that is named is not there, or the user's templates cannot be read.
         ConfigurationError: a template of the user's is off.
     """
+    templates = read_templates(plan)
     if plan.policy.kind == "syntax":
         from service.policy.syntax.policy import SyntaxPolicy
 
         yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
         return
-    policy = serve(plan.policy, plan.problem, plan.config.prompt, read_templates(plan))
+    policy = serve(plan.policy, plan.problem, plan.config.prompt, templates)
     try:
         await policy.check()
         yield policy

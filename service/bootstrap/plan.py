@@ -144,7 +144,7 @@ def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
     if order.policy is None and loaded.policy is not None:
         named = {"model": order.model} if order.model else {}
         return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.folder}")]
-    return load_policies(order.policy or "syntax", model=order.model)
+    return load_policies("syntax" if order.policy is None else order.policy, model=order.model)
 
 
 def _one(policies: Sequence[PolicySettings]) -> PolicySettings:

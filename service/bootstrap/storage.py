@@ -26,7 +26,7 @@ class Storage:
 
 def database_url(settings: "Settings", override: str | None) -> str:
     """The database to use, as a URL."""
-    url = override or settings.database.url.get_secret_value()
+    url = settings.database.url.get_secret_value() if override is None else override
     return url if "://" in url else f"sqlite:///{url}"
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from service.cli.terminal import Terminal
     from service.ports import RunReader
 
+MOST_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 app = typer.Typer(
     name="evolve",
@@ -32,7 +33,9 @@ app.add_typer(db_app, name="db", rich_help_panel="Installation")
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
-CandidateId = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning.")]
+CandidateId = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
+]
 ProblemPath = Annotated[
     Path, typer.Argument(metavar="PROBLEM", help="Folder with problem.toml, or an OpenEvolve project as it is.")
 ]
@@ -141,7 +144,7 @@ def run(
 @app.command(epilog="Example: evolve runs --limit 5", rich_help_panel="Results")
 def runs(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -190,7 +193,7 @@ def best(
 def programs(
     ctx: typer.Context,
     run_id: RunId = "last",
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
     all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
     db: Db = None,
     json: Json = False,
@@ -202,7 +205,7 @@ def programs(
         list_programs(_terminal(ctx, json), reader, run_id, None if all_ else limit)
 
 
-@app.command(epilog="Example: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
+@app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
 def lineage(ctx: typer.Context, candidate_id: CandidateId, db: Db = None, json: Json = False) -> None:
     """Show how a candidate came about, step by step from its seed."""
     from service.cli.lineage import show_lineage
@@ -211,10 +214,13 @@ def lineage(ctx: typer.Context, candidate_id: CandidateId, db: Db = None, json: 
         show_lineage(_terminal(ctx, json), reader, candidate_id)
 
 
-@app.command(epilog="Example: evolve diff cnd_1a2b3c4d (against its parent)", rich_help_panel="Results")
+@app.command(epilog="Example: evolve diff last, or: evolve diff cnd_1a2b3c4d cnd_5e6f7a8b", rich_help_panel="Results")
 def diff(
     ctx: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="A", help="Candidate; alone, it is compared with its parent.")],
+    first: Annotated[
+        str,
+        typer.Argument(metavar="A", help="Candidate (of a run, or last: its best); alone, compared with its parent."),
+    ],
     second: Annotated[str | None, typer.Argument(metavar="B", help="Candidate.")] = None,
     db: Db = None,
     json: Json = False,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evolve.program import Program
-from service.cli.records import parent_of
+from service.cli.records import find_candidate, parent_of
 from service.errors import UsageError
 from service.ports import RunReader
 
@@ -33,8 +33,8 @@ def show_diff(terminal: "Terminal", reader: RunReader, first: str, second: str |
 
 def _pair(reader: RunReader, first: str, second: str | None) -> tuple[str, str]:
     if second is not None:
-        return reader.candidate(first).id, reader.candidate(second).id
-    candidate = reader.candidate(first)
+        return find_candidate(reader, first).id, find_candidate(reader, second).id
+    candidate = find_candidate(reader, first)
     parent = parent_of(candidate)
     if parent is None:
         raise UsageError(f"{candidate.id} is a seed and has no parent: name two candidates to compare")

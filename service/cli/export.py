@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from service.cli.figures import plural
 from service.cli.records import candidate_json, every_candidate, find_run
 from service.cli.terminal import Terminal, as_line
-from service.errors import NotFoundError
+from service.errors import ConflictError, NotFoundError
 from service.ports import CandidateRecord, RunReader
 
 STDOUT = Path("-")
@@ -47,7 +47,16 @@ def _files(reader: RunReader, candidate: CandidateRecord) -> dict[str, Any] | No
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """A text file that appears whole or not at all; what is no plain file (a pipe, a device) is written through."""
+    """A text file that appears whole or not at all; what is no plain file (a pipe, a device) is written through.
+
+    Raises:
+        NotFoundError: its folder is not there.
+        ConflictError: it is a folder.
+    """
+    if path.is_dir():
+        raise ConflictError(f"{path} is a folder: name a file in it with -o")
+    if not path.parent.is_dir():
+        raise NotFoundError(f"there is no folder {path.parent}: make it, or name another with -o")
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as stream:
             yield stream

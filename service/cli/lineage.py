@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from service.cli import figures
 from service.cli.diff import tally
-from service.cli.records import candidate_json
+from service.cli.records import candidate_json, find_candidate
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader
 
@@ -34,7 +34,7 @@ class Step:
 
 def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> None:
     """Print the line from the seed to a candidate."""
-    line = list(reversed(reader.ancestors(reader.candidate(candidate_id).id)))
+    line = list(reversed(reader.ancestors(find_candidate(reader, candidate_id).id)))
     steps = list(walk(reader, line))
     if terminal.as_json:
         terminal.emit(

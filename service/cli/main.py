@@ -7,6 +7,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -55,15 +56,22 @@ OUTCOMES: tuple[tuple[type[BaseException], int, str], ...] = (
     (MemoryError, FAILED, "failed"),
     (KeyboardInterrupt, INTERRUPTED, "interrupted"),
 )
-# Imports make many objects that stay: looking for garbage among them again and again is a sixth of a command's start.
-GARBAGE_THRESHOLD = 100_000
+# Imports make many objects that stay: looking for garbage among them is a sixth of a command's start and end.
+GARBAGE_THRESHOLD = 200_000
 ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color"})
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing else of the program ends the process."""
+    """Run one command and return its exit code; nothing else of the program ends the process.
+
+    Args:
+        words: of the command; None: those of this process, which ends with it.
+    """
+    ends = words is None
     words = list(sys.argv[1:] if words is None else words)
     gc.set_threshold(GARBAGE_THRESHOLD)
+    if ends:
+        _heed_ends()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -71,7 +79,16 @@ def main(words: Sequence[str] | None = None) -> int:
         code = _run(words)
     except BaseException as error:  # noqa: BLE001 - the last line of defence: whatever comes is one sentence and a code
         code = _explain(error, as_json="--json" in words)
+    if ends:
+        gc.freeze()
     return _close(code)
+
+
+def _heed_ends() -> None:
+    """Take a request to end, or a terminal that goes away, for a Ctrl-C: all that was begun is cleared away."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def _run(words: list[str]) -> int:

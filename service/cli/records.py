@@ -29,6 +29,20 @@ def find_run(reader: RunReader, run_id: str) -> RunRecord:
     return newest[0]
 
 
+def find_candidate(reader: RunReader, name: str) -> CandidateRecord:
+    """A candidate by its id, by the beginning of it, or the best of a run by the run's id or as `last`.
+
+    Raises:
+        NotFoundError: no such candidate or run, or no candidate of the run was evaluated with success.
+    """
+    if name != LAST and not name.startswith("run_"):
+        return reader.candidate(name)
+    run = find_run(reader, name)
+    if run.best_candidate_id is None:
+        raise NotFoundError(f"{run.id} has no best candidate yet: evolve programs {run.id} --all lists what it has")
+    return reader.candidate(run.best_candidate_id)
+
+
 def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]:
     """All candidates of a run, in order of age."""
     after = (-1, -1)

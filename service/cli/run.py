@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from service.runner.status import RunObserver
 
 DETERMINISTIC_WINDOW = 8
+UNSCORED = "error"  # the reason of a run that ends at its seeds
 SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -74,7 +75,7 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
         if terminal.as_json:
             with suppress(OutputClosed):  # the exit code still tells
                 terminal.emit(summary_json(outcome))
-        elif not interrupted:
+        elif not interrupted and outcome.run.reason != UNSCORED:
             show_summary(terminal, outcome, redacted(storage.url), wish.place)
         return _code(terminal, wish, outcome, interrupted=interrupted)
 
@@ -194,9 +195,10 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
         terminal.note(f"stopped after {done}, best {figures.number(run.best_fitness)}; go on with: {again}")
         return INTERRUPTED
     if run.state == "failed":
-        if run.reason == "error":
-            why = outcome.seed.reason if outcome.seed else run.reason
-            raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {plain(why)}"])
+        if run.reason == UNSCORED:
+            why = plain(outcome.seed.reason if outcome.seed else run.reason)
+            mend = f"mend it, and try it with: evolve problem check {run.source}"
+            raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
         return FAILED
     if wish.require_target and run.reason != "target":
         print(f"evolve: the target was not reached ({run.reason})", file=sys.stderr)
