@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from evolve.problem import BUILT_IN_MEASURES, Problem
+from evolve.problem import BUILT_IN_MEASURES, LARGEST, Problem
 
 COMBINED = "combined_score"
 _TEXT_KEYS = ("artifacts", "feedback")
@@ -63,17 +63,18 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     """Turn what an evaluator returned (a JSON value) into an evaluation.
 
     Numeric entries are metrics, booleans count as 0 or 1; `cases`, `artifacts` and `feedback` are reserved; other
-    entries become feedback. A missing objective, NaN or infinity makes the outcome `invalid`.
+    entries become feedback. A missing objective, NaN, infinity or a number beyond `LARGEST` makes the outcome
+    `invalid`.
     """
     if not isinstance(raw, Mapping):
         return Evaluation(
             outcome=Outcome.INVALID, reason=f"the evaluator returned {_describe(raw)} instead of a dict of scores"
         )
-    metrics = {str(key): float(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
+    metrics = {str(key): _metric(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
     cases, complaint = _cases(raw.get("cases"))
     feedback = _feedback(raw)
     complaint = complaint or _complain(metrics, raw, problem)
-    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    finite = {name: value for name, value in metrics.items() if abs(value) <= LARGEST}
     measures = {measure.name for measure in problem.measures}
     objectives = set(problem.objective_names)
     evaluation = Evaluation(
@@ -114,19 +115,28 @@ def reward_vector(problem: Problem, evaluation: Evaluation) -> tuple[float, ...]
     return tuple(objective.scale(evaluation.scores[objective.name]) for objective in problem.objectives)
 
 
+def _metric(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond every float
+        return math.inf if value > 0 else -math.inf
+
+
 def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Problem) -> str:
     for name, value in metrics.items():
         if not math.isfinite(value):
             return f"the score {name} is {value}, not a finite number"
+        if abs(value) > LARGEST:
+            return f"the score {name} is {value:g}, and numbers beyond {LARGEST:g} cannot be compared"
     if isinstance(raw.get("error"), str) and raw["error"]:
         return f"the evaluator says: {raw['error'][:300]}"
     for name in () if problem.scalar else problem.objective_names:
         if name not in metrics:
             found = f"it is {_describe(raw[name])}" if name in raw else "it is missing"
             return f"the evaluator returned no number for the objective {name}: {found}"
-    measures = [measure.name for measure in problem.measures if measure.name not in BUILT_IN_MEASURES]
+    measures = [measure.name for measure in problem.measures]
     for name in measures:
-        if name not in metrics:
+        if name not in metrics and name not in BUILT_IN_MEASURES:
             return f"the evaluator returned no number for the measure {name}"
     if problem.scalar and not set(metrics) - set(measures):
         return "the evaluator returned no numeric score"

@@ -1,6 +1,5 @@
 """Problems: what is searched for, how it is scored, and within which limits."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +8,9 @@ from evolve.errors import ProblemError
 from evolve.program import Program
 
 BUILT_IN_MEASURES = ("complexity", "novelty")
+
+# Numbers of a larger magnitude are refused at the door: sums, spans and ratios of those that remain are finite.
+LARGEST = 1e100
 
 
 class Direction(StrEnum):
@@ -44,11 +46,10 @@ class Objective:
     reference: float | None = None
 
     def __post_init__(self) -> None:
-        if (self.low is None) != (self.high is None):
-            raise ProblemError(f"objective {self.name}: give both low and high, or neither")
-        if self.low is not None and self.high is not None and not self.low < self.high:
-            raise ProblemError(f"objective {self.name}: low must be below high")
-        if not (math.isfinite(self.weight) and self.weight >= 0):
+        _check_range(f"objective {self.name}", self.low, self.high)
+        for name in ("target", "reference"):
+            _check_size(f"objective {self.name}: {name}", getattr(self, name))
+        if not 0 <= self.weight <= LARGEST:
             raise ProblemError(f"objective {self.name}: weight must be a finite number of at least 0")
 
     @property
@@ -105,10 +106,7 @@ class Measure:
     def __post_init__(self) -> None:
         if self.bins < 1:
             raise ProblemError(f"measure {self.name}: bins must be at least 1")
-        if (self.low is None) != (self.high is None):
-            raise ProblemError(f"measure {self.name}: give both low and high, or neither")
-        if self.low is not None and self.high is not None and not self.low < self.high:
-            raise ProblemError(f"measure {self.name}: low must be below high")
+        _check_range(f"measure {self.name}", self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +215,22 @@ class Problem:
         floors = [objective.floor for objective in self.objectives]
         known = tuple(floor for floor in floors if floor is not None)
         return known if known and len(known) == len(floors) else None
+
+
+def _check_range(what: str, low: float | None, high: float | None) -> None:
+    _check_size(f"{what}: low", low)
+    _check_size(f"{what}: high", high)
+    if low is None and high is None:
+        return
+    if low is None or high is None:
+        raise ProblemError(f"{what}: give both low and high, or neither")
+    if not high - low > 1 / LARGEST:
+        raise ProblemError(f"{what}: low must be below high")
+
+
+def _check_size(what: str, value: float | None) -> None:
+    if value is not None and not abs(value) <= LARGEST:
+        raise ProblemError(f"{what} must lie between {-LARGEST:g} and {LARGEST:g}, not be {value}")
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:

@@ -55,6 +55,12 @@ def test_several_objectives_need_bounds_with_a_hint() -> None:
         lambda: EvaluatorSpec(entry="x", repeats=0),
         lambda: problem(Objective(name="x"), Objective(name="x")),
         lambda: problem(Objective(name="x", weight=0.0)),
+        lambda: Objective(name="x", low=-math.inf, high=0.0),
+        lambda: Objective(name="x", low=-1e308, high=1e308),
+        lambda: Objective(name="x", low=0.0, high=5e-324),
+        lambda: Objective(name="x", target=math.nan),
+        lambda: Objective(name="x", weight=1e300),
+        lambda: Measure(name="x", low=0.0, high=math.inf),
     ],
 )
 def test_a_problem_that_makes_no_sense_is_refused(make: object) -> None:
@@ -94,6 +100,8 @@ def test_without_objectives_the_scalar_is_combined_score_else_the_mean_without_m
         ({"score": math.nan}, "nan"),
         ({"score": math.inf}, "inf"),
         ({"score": 1.0, "extra": -math.inf}, "extra"),
+        ({"score": 1.7e308}, "1.7e+308, and numbers beyond 1e+100"),
+        ({"score": 1.0, "extra": -(10**400)}, "extra is -inf"),
         ({"score": 1.0, "error": "too slow"}, "too slow"),
         ({"score": 1.0, "cases": [0.5, 2]}, "case 1"),
         ({"score": 1.0, "cases": "all"}, "cases"),
@@ -105,6 +113,26 @@ def test_what_is_no_finite_score_is_invalid_with_a_readable_reason(raw: object, 
     assert reason in evaluation.reason
     assert all(math.isfinite(value) for value in evaluation.scores.values())
     assert fitness(problem(Objective(name="score")), evaluation) is None
+
+
+@pytest.mark.parametrize("huge", [1e100, -1e100])
+def test_the_largest_numbers_that_are_taken_stay_finite_in_every_sum(huge: float) -> None:
+    narrow = Objective(name="a", low=0.0, high=1e-99, weight=1e100)
+    wide = Objective(name="b", direction=Direction.MINIMIZE, low=-1e100, high=1e100, weight=1e100)
+    two, free = problem(narrow, wide), problem()
+    evaluation = read_result({"a": huge, "b": huge}, two)
+    value = fitness(two, evaluation)
+    assert value is not None
+    assert 0 <= value <= 1
+    assert all(math.isfinite(reward) for reward in reward_vector(two, evaluation))
+    assert fitness(free, read_result({"a": huge, "b": huge}, free)) == huge
+
+
+def test_a_result_of_nothing_but_a_built_in_measure_is_invalid() -> None:
+    free = problem(measures=(Measure(name="complexity"),))
+    evaluation = read_result({"complexity": 5.0}, free)
+    assert evaluation.outcome is Outcome.INVALID
+    assert "no numeric score" in evaluation.reason
 
 
 def test_booleans_count_cases_have_names_and_the_rest_is_feedback() -> None:
@@ -148,7 +176,9 @@ def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None
         lambda: RunConfig(islands=0),
         lambda: RunConfig(migration_rate=1.5),
         lambda: RunConfig(alpha=0.0),
+        lambda: RunConfig(alpha=1e308),
         lambda: RunConfig(selection={"power_law": 0.0}),
+        lambda: RunConfig(selection={"power_law": math.inf, "tournament": 1.0}),
         lambda: BudgetConfig(evaluations=0),
         lambda: BudgetConfig(wall_seconds=0.0),
     ],
