@@ -25,7 +25,7 @@ class Island:
     def __init__(self, number: int, problem: Problem, config: RunConfig) -> None:
         self.number = number
         self.archive: Archive = open_archive(problem, config.archive)
-        self.failures: deque[Individual] = deque(maxlen=max(1, config.prompt.failures))
+        self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
         self.evaluated = 0
         self.best = -math.inf
         self.since_best = 0
@@ -46,12 +46,10 @@ class Island:
         if fitness > self.best:
             self.best, self.since_best = fitness, 0
 
-    def clear(self) -> list[str]:
-        """Forget the archive; the ids of its members."""
-        gone = [member.candidate_id for member in self.archive.members]
+    def clear(self) -> None:
+        """Forget the archive."""
         self.archive = open_archive(self._problem, self._config.archive)
         self.best, self.since_best = -math.inf, 0
-        return gone
 
     def select(self, shares: Mapping[str, float], alpha: float, rng: np.random.Generator) -> tuple[str, Chosen]:
         """Choose one parent; the name of the selection that did."""

@@ -12,11 +12,11 @@ from enum import Enum, auto
 
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
-from evolve.evaluation import Evaluation
+from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
-from evolve.search import Asking, Resumed, Search, Step
+from evolve.search import ENDED, Asking, Resumed, Search, Step
 from evolve.state import State
 
 
@@ -106,7 +106,7 @@ class Ordering:
         return _join(steps)
 
     def _seed(self, steps: list[Step]) -> bool:
-        return self._release(0, steps) and bool(self.state.account.evaluations)
+        return self.state.started and self._release(0, steps)
 
     def _ask(self, steps: list[Step]) -> bool:
         step = self._search.ask(self._elapsed_seconds)
@@ -165,17 +165,20 @@ class Ordering:
             yield event
 
     def _observe(self, event: Event) -> None:
-        """Move the schedule to where this event was written; the state is that before it."""
+        """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
         if event.kind is Kind.PROPOSAL_CREATED:
             self._skip_until(lambda: self._phase is Phase.ASK)
             self._push(int(event.payload["number"]))
         elif event.kind in {Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED}:
             number = int(event.payload["number"])
+            if event.payload.get("reason") == ENDED:
+                return
             self._skip_until(lambda: self._phase is Phase.ANSWERS and self._answering == number)
             self._phase = Phase.EVALUATIONS
         elif event.kind is Kind.CANDIDATE_EVALUATED:
-            number = self.state.pending[event.payload["candidate_id"]].number
-            if number:
+            waiting = self.state.pending.get(event.payload["candidate_id"])
+            if waiting and waiting.number and event.payload["outcome"] != Outcome.CANCELLED:
+                number = waiting.number
                 self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
 
     def _skip_until(self, there: Callable[[], bool]) -> None:

@@ -72,6 +72,11 @@ class Proposal:
     samples: int = 1
     limit: int = 1
 
+    def position(self, answer: "Answer") -> int | None:
+        """Place of an answer among those of all chains; None for one that was not asked for."""
+        asked = 0 <= answer.chain < self.samples and 0 <= answer.index < self.answers
+        return answer.chain * self.answers + answer.index if asked else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:

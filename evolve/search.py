@@ -128,13 +128,16 @@ class Search:
         return Step(events=(event,), proposals=(proposal,))
 
     def answer(self, number: int, answer: Answer) -> Step:
-        """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason."""
+        """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason.
+
+        One that was not asked for, or was taken before, changes nothing.
+        """
         entry = self.state.open.get(number)
         if entry is None or entry.proposal is None or not entry.outstanding:
             return Step()
         proposal = entry.proposal
-        position = answer.chain * proposal.answers + answer.index
-        if position in entry.taken:
+        position = proposal.position(answer)
+        if position is None or position in entry.taken:
             return Step()
         events = _Events(self.state)
         try:
@@ -244,7 +247,7 @@ class Search:
     def _seeding(self) -> bool:
         # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
         first = next(iter(self.state.pending.values()), None)
-        return self.state.account.evaluations == 0 or (first is not None and first.number == 0)
+        return not self.state.started or (first is not None and first.number == 0)
 
     def _limit(self) -> int:
         state = self.state
@@ -327,8 +330,8 @@ class Search:
         if not after or island.since_best < after or not others:
             return
         survivor = max((other.archive.members.best()[0] for other in others), key=_value)
-        gone = [member.candidate_id for member in island.archive.members]
-        payload = {"island": island.number, "survivor": survivor.candidate_id, "displaced": gone}
+        displaced = [member.candidate_id for member in island.archive.members]
+        payload = {"island": island.number, "survivor": survivor.candidate_id, "displaced": displaced}
         events.add(Kind.ISLAND_RESET, payload)
         self._insert(survivor, island.number, events)
 

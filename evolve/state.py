@@ -102,6 +102,11 @@ class State:
         raise KeyError(candidate_id)
 
     @property
+    def started(self) -> bool:
+        """Whether the seeds were proposed."""
+        return bool(self.seen)
+
+    @property
     def outstanding(self) -> int:
         """Answers that were asked for and have not come."""
         return sum(entry.outstanding for entry in self.open.values())
@@ -218,7 +223,6 @@ class State:
         self.account.since_best = 0
 
     def _reset(self, event: Event) -> None:
-        # The survivor may live in no other archive by now than the one that is cleared: hold it through the reset.
         self.islands[int(event.payload["island"])].clear()
 
 

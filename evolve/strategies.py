@@ -56,7 +56,7 @@ class Islands:
             operator="mutate",
             parent=parent,
             inspirations=tuple(island.inspire(parent, shown.top, shown.diverse, rng)),
-            failures=tuple(island.failures) if self._config.prompt.failures else (),
+            failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,
         )

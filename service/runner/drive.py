@@ -135,8 +135,7 @@ class _Drive:
     def _begin(self) -> None:
         started = self._fold.status.state != "queued"
         self._journal.note(Kind.RUN_RESUMED if started else Kind.RUN_STARTED, {"by": self._job.owner})
-        fresh = not self._search.state.account.evaluations and not self._owed.candidates
-        self._take(self._search.start() if fresh else self._owed)
+        self._take(self._owed if self._search.state.started else self._search.start())
 
     def _ask(self) -> None:
         if isinstance(self._search, Ordering):

@@ -122,6 +122,50 @@ def test_a_run_whose_seeds_all_fail_ends_with_an_error() -> None:
     assert not search.ask().proposals
 
 
+def test_a_run_whose_seeds_were_never_scored_ends_with_an_error() -> None:
+    search = Search("run_toy", toy_problem(), RunConfig(), ASKING)
+    seed = search.start().candidates[0]
+    assert search.ended() is None
+    search.tell(seed.id, Evaluation(outcome=Outcome.CANCELLED))
+    assert search.ended() == "error"
+
+
+def test_one_seed_that_works_is_enough() -> None:
+    toy = toy_problem(seeds=(0.0, 1.0))
+    search = Search("run_toy", toy, RunConfig(), ASKING)
+    first, second = search.start().candidates
+    search.tell(second.id, score(toy, second.program))
+    assert not search.ask().proposals
+    search.tell(first.id, Evaluation(outcome=Outcome.CRASH, reason="it died"))
+    (proposal,) = search.ask().proposals
+    assert proposal.parent.candidate_id == second.id
+
+
+def test_an_answer_that_was_not_asked_for_takes_no_place_of_another() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, RunConfig(answers=3, samples=2), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    for chain, index in ((0, 3), (0, -1), (2, 0), (-1, 2)):
+        assert not search.answer(proposal.number, Answer(chain=chain, index=index, text="x = 9\n")).events
+    (candidate,) = search.answer(proposal.number, Answer(chain=1, index=0, text="x = 1\n")).candidates
+    assert candidate.position == 3
+
+
+def test_no_more_answers_are_taken_than_the_budget_has_room_for() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, RunConfig(answers=3, samples=2, budget=BudgetConfig(evaluations=5)), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    assert (proposal.answers, proposal.samples, proposal.limit) == (3, 2, 4)
+    answers = [Answer(chain=n // 3, index=n % 3, text=f"x = {n + 1}\n") for n in (0, 3, 4, 5, 1, 2)]
+    taken = [c.position for answer in answers for c in search.answer(proposal.number, answer).candidates]
+    assert taken == [0, 3, 4, 5]
+    assert not search.ask().proposals
+
+
 def test_seeds_live_on_every_island_and_islands_exchange_migrants() -> None:
     _, world, _ = run(RunConfig(islands=3, migration_interval=10, budget=BudgetConfig(evaluations=200)))
     seeded = [e.payload["island"] for e in world.log if e.kind is Kind.INDIVIDUAL_INSERTED][:3]
@@ -182,6 +226,17 @@ def test_a_log_of_another_search_is_refused() -> None:
         resume(world, new_search(search.problem, search.config), twisted)
     with pytest.raises(ReplayError):
         resume(world, new_search(search.problem, search.config), world.log[5:])
+
+
+def test_a_deterministic_log_with_a_gap_is_refused() -> None:
+    toy = toy_problem()
+    config = RunConfig(deterministic=DeterministicConfig(window=4), budget=BudgetConfig(evaluations=30))
+    world = World(toy)
+    search = new_search(toy, config)
+    world.play(search, search.start())
+    places = [place for place, event in enumerate(world.log) if event.kind is Kind.CANDIDATE_CREATED]
+    with pytest.raises(ReplayError):
+        resume(world, new_search(toy, config), [e for place, e in enumerate(world.log) if place != places[5]])
 
 
 def test_another_deterministic_window_refuses_the_log() -> None:

@@ -1,0 +1,184 @@
+"""An unruly world: policies answer fewer, more, twice or rubbish, evaluators fail, and all of it comes in any order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from evolve.archive import GridArchive
+from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.events import Event
+from evolve.identity import digest
+from evolve.islands import Island
+from evolve.ordering import Ordering
+from evolve.problem import Problem
+from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
+from evolve.search import Search, Step
+from evolve.state import State
+
+FAILURES = (Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.LOST, Outcome.STAGE)
+EXTREMES = (0.0, -0.0, 1e308, -1e308, 1.7e308, 5e-324, float("inf"), float("nan"), 10**400, True, "high", None)
+MOST_CALLS = 20_000
+
+Reply = Answer | Completed | str
+
+
+@dataclass
+class UnrulyWorld:
+    """Policy and evaluator at once: answers depend on the proposal alone, scores on the program alone.
+
+    Only the order of arrival is drawn by `order`.
+
+    Attributes:
+        temper: seed of all that is answered and scored.
+        candour: share of the evaluations that are what they should be.
+        log: every event that the search gave.
+        evaluated: ids of the candidates that were scored.
+        boundaries: lengths of the log after each call.
+    """
+
+    problem: Problem
+    temper: int
+    order: np.random.Generator
+    candour: float = 0.7
+    log: list[Event] = field(default_factory=list)
+    boundaries: list[int] = field(default_factory=list)
+    evaluated: list[str] = field(default_factory=list)
+    individuals: dict[str, Individual] = field(default_factory=dict)
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    _conversations: list[tuple[int, Iterator[Reply]]] = field(default_factory=list)
+    _unscored: list[Candidate] = field(default_factory=list)
+
+    def begin(self, step: Step) -> None:
+        """Take what a search starts or goes on with."""
+        self._take(step)
+
+    def forget(self) -> None:
+        """Lose everything in flight."""
+        self._conversations.clear()
+        self._unscored.clear()
+
+    def play(self, search: Search | Ordering, calls: int = MOST_CALLS) -> str | None:
+        """Drive a search until it ends, or for a number of calls; why it ended."""
+        for _ in range(calls):
+            if (reason := search.ended()) is not None:
+                self._take(search.close())
+                return reason
+            self._turn(search)
+        assert calls < MOST_CALLS, "the search goes on for ever"
+        return None
+
+    def _turn(self, search: Search | Ordering) -> None:
+        busy = isinstance(search, Search) and len(self._conversations) + len(self._unscored) >= 8
+        step = Step() if busy else search.ask()
+        self._take(step)
+        if step.proposals:
+            return
+        in_flight = len(self._conversations) + len(self._unscored)
+        assert in_flight, "the search waits for nothing"
+        place = int(self.order.integers(in_flight))
+        if place < len(self._unscored):
+            candidate = self._unscored.pop(place)
+            self.evaluated.append(candidate.id)
+            self._take(search.tell(candidate.id, self.score(candidate)))
+        else:
+            self._converse(search, place - len(self._unscored))
+
+    def _converse(self, search: Search | Ordering, place: int) -> None:
+        number, replies = self._conversations[place]
+        match next(replies, None):
+            case Answer() as answer:
+                self._take(search.answer(number, answer))
+            case Completed() as completed:
+                self._take(search.complete(number, completed))
+            case str(reason):
+                self._take(search.fail(number, reason))
+            case None:
+                del self._conversations[place]
+
+    def _take(self, step: Step) -> None:
+        self.log += step.events
+        self.boundaries.append(len(self.log))
+        for event in step.events:
+            if isinstance(event.subject, Individual):
+                self.individuals[event.subject.candidate_id] = event.subject
+            if isinstance(event.subject, Candidate):
+                self.candidates[event.subject.id] = event.subject
+        self._unscored += step.candidates
+        self._conversations += [(proposal.number, iter(self.replies(proposal))) for proposal in step.proposals]
+
+    def score(self, candidate: Candidate) -> Evaluation:
+        """What becomes of a program: mostly a score, else any way to fail."""
+        rng = self._drawn("score", candidate.program.id)
+        if candidate.number and rng.random() > self.candour:
+            return _mishap(rng)
+        x = float(rng.integers(-50, 50)) / 10
+        raw: dict[str, Any] = {"closeness": -abs(x), "smallness": 1 / (1 + abs(x)), "magnitude": x}
+        if candidate.number and rng.random() > self.candour:
+            raw[str(rng.choice(list(raw)))] = EXTREMES[int(rng.integers(len(EXTREMES)))]
+        return read_result(raw, self.problem)
+
+    def replies(self, proposal: Proposal) -> list[Reply]:
+        """What the policy says: some answers, rarely as many as were asked for, and an end, or two."""
+        rng = self._drawn("reply", proposal.id)
+        replies: list[Reply] = []
+        for _ in range(int(rng.integers(proposal.limit + 3))):
+            chain, index = int(rng.integers(proposal.samples + 1)), int(rng.integers(proposal.answers + 2))
+            replies.append(Answer(chain=chain, index=index, text=_text(rng)))
+        if rng.random() < 0.2:
+            return [*replies, "the policy refused"]
+        completed = Completed(completions=("said",) * proposal.samples, usage=Usage(input=10, output=5))
+        return [*replies, completed, completed] if rng.random() < 0.1 else [*replies, completed]
+
+    def _drawn(self, purpose: str, about: str) -> np.random.Generator:
+        return np.random.default_rng(int(digest(f"{self.temper} {purpose} {about}")[:15], 16))
+
+
+def _mishap(rng: np.random.Generator) -> Evaluation:
+    outcome = FAILURES[int(rng.integers(len(FAILURES)))]
+    return Evaluation(outcome=outcome, reason=f"it ended with {outcome}", scores={"closeness": -1.0})
+
+
+def _text(rng: np.random.Generator) -> str:
+    match int(rng.integers(8)):
+        case 0:
+            return "x = (\n"
+        case 1:
+            return ""
+        case 2:
+            return "x = '\ud800'\n"
+        case _:
+            return f"x = {int(rng.integers(60))}\n"
+
+
+def bare(events: Sequence[Event]) -> list[Event]:
+    """Events as storage gives them back."""
+    return [Event(kind=event.kind, payload=event.payload) for event in events]
+
+
+def known(state: State) -> dict[str, Any]:
+    """Everything that decisions of a search depend on, in comparable form."""
+    return {
+        "account": replace(state.account),
+        "asked": state.asked,
+        "open": [
+            (number, entry.payload, sorted(entry.taken), entry.fresh, entry.proposal)
+            for number, entry in state.open.items()
+        ],
+        "pending": list(state.pending.values()),
+        "seen": state.seen,
+        "told": (list(state.seeds), state.latest, state.best, state.reached),
+        "islands": [_island(island) for island in state.islands],
+    }
+
+
+def _island(island: Island) -> tuple[Any, ...]:
+    members = island.archive.members
+    grid = island.archive
+    cells = (grid.cells, [(axis._low, axis._high) for axis in grid._axes]) if isinstance(grid, GridArchive) else ()
+    return (
+        (island.evaluated, island.best, island.since_best, list(island.failures)),
+        (list(members), members.best(len(members)), members.rewards.tolist(), members.fitness.tolist()),
+        cells,
+    )

@@ -1,0 +1,219 @@
+"""Whatever policies and evaluators do, a search spends its budget exactly, ends, and is the fold of its events."""
+
+import json
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evolve.configuration import (
+    ARCHIVES,
+    SELECTIONS,
+    STRATEGIES,
+    ArchiveConfig,
+    BudgetConfig,
+    DeterministicConfig,
+    PromptConfig,
+    RunConfig,
+)
+from evolve.events import Event, Kind
+from evolve.ordering import Ordering, open_search
+from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
+from evolve.search import Asking, Search, Step
+from service.ports import Counters
+from service.projections import count
+from service.runner.status import StatusFold
+from tests.fakes.unruly import UnrulyWorld, bare, known
+from tests.fakes.world import program
+
+CLOSENESS = Objective(name="closeness", low=-10.0, high=0.0)
+SMALLNESS = Objective(name="smallness", low=0.0, high=1.0)
+ALONE = Objective(name="closeness")
+MEASURES = ((), (Measure(name="magnitude", bins=3),), (Measure(name="magnitude", low=0.0, high=0.5),))
+
+
+def problems() -> st.SearchStrategy[Problem]:
+    return st.builds(
+        lambda seeds, objectives, measures: Problem(
+            name="unruly",
+            seeds=tuple(program(float(x)) for x in seeds),
+            evaluator=EvaluatorSpec(entry="x"),
+            objectives=objectives,
+            measures=measures,
+        ),
+        st.lists(st.integers(0, 2), min_size=1, max_size=3),
+        st.sampled_from([(), (ALONE,), (CLOSENESS,), (CLOSENESS, SMALLNESS)]),
+        st.sampled_from([*MEASURES, (Measure(name="complexity"),)]),
+    )
+
+
+def budgets() -> st.SearchStrategy[BudgetConfig]:
+    few = st.integers(1, 40)
+    either = st.sampled_from([(True, False), (False, True), (True, True)])
+    return st.builds(
+        lambda which, evaluations, answers, tokens, patience: BudgetConfig(
+            evaluations=evaluations if which[0] else None,
+            answers=answers if which[1] else None,
+            tokens=tokens,
+            patience=patience,
+        ),
+        either,
+        few,
+        few,
+        st.none() | st.integers(1, 300),
+        st.none() | st.integers(3, 30),
+    )
+
+
+def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
+    return st.builds(
+        RunConfig,
+        strategy=st.sampled_from(STRATEGIES),
+        islands=st.integers(1, 3),
+        topology=st.sampled_from(["ring", "none"]),
+        migration_interval=st.integers(1, 7),
+        migration_rate=st.sampled_from([0.0, 0.1, 1.0]),
+        reset_after=st.sampled_from([0, 1, 5]),
+        archive=st.builds(ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(1, 6)),
+        selection=st.dictionaries(st.sampled_from(SELECTIONS), st.floats(0.1, 1e100), max_size=3),
+        alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+        prompt=st.builds(PromptConfig, failures=st.integers(0, 2)),
+        budget=budgets(),
+        seed=st.integers(0, 9),
+        deterministic=st.builds(DeterministicConfig, window=windows),
+        answers=st.integers(1, 4),
+        samples=st.integers(1, 3),
+    )
+
+
+def opened(problem: Problem, config: RunConfig) -> Search | Ordering:
+    return open_search("run_unruly", problem, config, Asking(policy="unruly"))
+
+
+def resumed(world: UnrulyWorld, search: Search | Ordering, log: list[Event]) -> Step:
+    owed = search.replay(
+        bare(log), lambda ids: [world.individuals[i] for i in ids], lambda ids: [world.candidates[i] for i in ids]
+    )
+    return Step(candidates=owed.candidates, proposals=owed.proposals)
+
+
+def check_budget(search: Search | Ordering, config: RunConfig, problem: Problem, reason: str | None) -> None:
+    account, budget = search.state.account, config.budget
+    if budget.evaluations is not None:
+        assert account.evaluations <= max(budget.evaluations, len(problem.seeds))
+    if budget.answers is not None:
+        assert account.answers <= budget.answers
+    if reason in {"evaluations", "answers"}:
+        assert getattr(account, reason) >= getattr(budget, reason)
+    assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted"}
+
+
+def check_log(search: Search | Ordering, log: list[Event]) -> None:
+    json.dumps([event.payload for event in log], allow_nan=False)
+    of = {kind: [event.payload for event in log if event.kind is kind] for kind in Kind}
+    created = [payload["candidate_id"] for payload in of[Kind.CANDIDATE_CREATED]]
+    ends = of[Kind.CANDIDATE_EVALUATED] + of[Kind.CANDIDATE_DUPLICATE]
+    assert sorted(created) == sorted(payload["candidate_id"] for payload in ends)
+    assert len(set(created)) == len(created)
+    answered = Counter(p["number"] for p in of[Kind.CANDIDATE_CREATED] + of[Kind.CANDIDATE_REJECTED] if p["number"])
+    limits = {payload["number"]: payload["limit"] for payload in of[Kind.PROPOSAL_CREATED]}
+    assert all(answered[number] <= limit for number, limit in limits.items())
+    closed = [payload["number"] for payload in of[Kind.PROPOSAL_ANSWERED] + of[Kind.PROPOSAL_FAILED]]
+    assert sorted(closed) == sorted(limits)
+    check_projections(search, log)
+
+
+def check_projections(search: Search | Ordering, log: list[Event]) -> None:
+    counters, status, account = Counters(), StatusFold("run_unruly"), search.state.account
+    for event in log:
+        counters = count(counters, event)
+        status.apply(event)
+    assert (counters.evaluations, counters.answers) == (account.evaluations, account.answers)
+    assert counters.tokens_input + counters.tokens_output == account.tokens
+    assert not status._pending
+    best = search.state.best
+    assert best is not None
+    assert (status.status.best_candidate_id, status.status.best_fitness) == (best.candidate_id, best.fitness)
+
+
+@given(
+    problem=problems(),
+    config=configs(st.integers(0, 7)),
+    temper=st.integers(0, 1000),
+    order=st.integers(0, 1000),
+    candour=st.sampled_from([0.05, 0.5, 0.9]),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_search_ends_with_its_budget_spent_exactly_and_nothing_scored_twice(
+    problem: Problem, config: RunConfig, temper: int, order: int, candour: float
+) -> None:
+    world = UnrulyWorld(problem, temper, np.random.default_rng(order), candour)
+    search = opened(problem, config)
+    world.begin(search.start())
+    reason = world.play(search)
+    check_budget(search, config, problem, reason)
+    check_log(search, world.log)
+    scored = [world.candidates[candidate].fingerprint for candidate in world.evaluated]
+    assert len(set(scored)) == len(scored)
+    again = opened(problem, config)
+    resumed(world, again, world.log)
+    assert known(again.state) == known(search.state)
+
+
+@given(
+    problem=problems(),
+    config=configs(st.integers(0, 7)),
+    temper=st.integers(0, 1000),
+    order=st.integers(0, 1000),
+    sittings=st.lists(st.integers(1, 60), max_size=4),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_search_that_is_cut_off_again_and_again_knows_what_it_knew(
+    problem: Problem, config: RunConfig, temper: int, order: int, sittings: list[int]
+) -> None:
+    world = UnrulyWorld(problem, temper, np.random.default_rng(order))
+    search = opened(problem, config)
+    world.begin(search.start())
+    reason = None
+    for calls in [*sittings, None]:
+        reason = world.play(search) if calls is None else world.play(search, calls)
+        if reason is not None:
+            break
+        search = cut(world, search, config)
+    check_budget(search, config, problem, reason)
+    check_log(search, world.log)
+
+
+def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Search | Ordering:
+    """End a search where it stands; another one, which knows the same."""
+    again = opened(world.problem, config)
+    world.forget()
+    step = resumed(world, again, world.log)
+    assert known(again.state) == known(search.state)
+    world.begin(step)
+    return again
+
+
+@given(
+    problem=problems(),
+    config=configs(st.integers(1, 7)),
+    temper=st.integers(0, 1000),
+    orders=st.tuples(st.integers(0, 1000), st.integers(0, 1000)),
+    part=st.floats(0.0, 1.0),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_deterministic_search_is_the_same_in_any_order_and_after_any_cut(
+    problem: Problem, config: RunConfig, temper: int, orders: tuple[int, int], part: float
+) -> None:
+    whole = UnrulyWorld(problem, temper, np.random.default_rng(orders[0]))
+    search = opened(problem, config)
+    whole.begin(search.start())
+    whole.play(search)
+    upto = whole.boundaries[int(part * (len(whole.boundaries) - 2))]
+    rest = UnrulyWorld(problem, temper, np.random.default_rng(orders[1]))
+    again = opened(problem, config)
+    rest.begin(resumed(whole, again, whole.log[:upto]))
+    rest.play(again)
+    assert whole.log[:upto] + rest.log == whole.log
+    assert known(again.state) == known(search.state)
