@@ -68,7 +68,7 @@ class _Drive:
         self._renewed = self._began
         self._search = open_search(job.run_id, job.problem, config, asking)
         self._fold = StatusFold(job.run_id)
-        self._waiting = ""
+        self._waiting = self._since = ""
         self._flight = Flight(
             self._search,
             policy,
@@ -186,14 +186,15 @@ class _Drive:
         )
 
     def _note_waiting(self) -> None:
-        waiting = self._flight.waiting
-        if waiting == self._waiting:
+        waiting, before = self._flight.waiting, self._waiting
+        if waiting == before:
             return
         self._waiting = waiting
         if waiting:
             now = self._job.clock.now()
+            self._since = self._since if before else now.isoformat()
             retry_at = (now + timedelta(seconds=self._flight.retry_seconds)).isoformat()
-            self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": now.isoformat(), "retry_at": retry_at})
+            self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
         else:
             self._journal.note(Kind.RUN_GOING_ON, {"reason": ""})
 

@@ -15,6 +15,8 @@ from evolve.proposal import Answer, Candidate, Proposal
 from evolve.search import Search, Step
 
 DENIED_RETRY_SECONDS = 30.0
+NO_LAST_WORD = "the policy ended without a last word"
+MOST_AT_ONCE = 8
 
 
 class Flight:
@@ -59,26 +61,29 @@ class Flight:
         """Put a step's proposals to the policy and its candidates to the evaluator, as soon as there is room."""
         self._proposals.extend(step.proposals)
         self._candidates.extend(step.candidates)
-        while self._proposals and len(self._proposing) < self._calls:
-            self._start(self._propose(self._proposals.popleft()), self._proposing)
-        while self._candidates and len(self._evaluating) < self._slots:
-            self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
+        self._launch()
 
     async def arrivals(self, timeout_seconds: float) -> list[Step]:
-        """What arrived since the last call, told to the search; waits for the first arrival or the timeout."""
+        """Some of what arrived, told to the search; waits for the first arrival or the timeout.
+
+        Not all of a burst at once: telling takes milliseconds each, and meanwhile a policy that is free must be asked.
+        """
         try:
             async with asyncio.timeout(timeout_seconds):
                 await self._arrived.wait()
         except TimeoutError:
             pass
-        self._arrived.clear()
         self._raise_failures()
-        return self.landed()
+        self._launch()
+        steps = self.landed(MOST_AT_ONCE)
+        if not self._inbox:
+            self._arrived.clear()
+        return steps
 
-    def landed(self) -> list[Step]:
-        """What arrived since the last call, told to the search."""
-        steps = []
-        while self._inbox:
+    def landed(self, most: int | None = None) -> list[Step]:
+        """What arrived, the earliest first, told to the search."""
+        steps: list[Step] = []
+        while self._inbox and (most is None or len(steps) < most):
             steps.append(self._inbox.popleft()())
         return steps
 
@@ -94,6 +99,14 @@ class Flight:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._proposing.clear()
+        self._evaluating.clear()
+
+    def _launch(self) -> None:
+        while self._proposals and len(self._proposing) < self._calls:
+            self._start(self._propose(self._proposals.popleft()), self._proposing)
+        while self._candidates and len(self._evaluating) < self._slots:
+            self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
 
     def _start(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(work)
@@ -118,6 +131,7 @@ class Flight:
             try:
                 await self._converse(proposal)
             except PolicyRefused as error:
+                self.waiting = ""
                 self._post(partial(self._search.fail, number, str(error)))
             except PolicyDenied as error:
                 await self._wait(str(error), DENIED_RETRY_SECONDS)
@@ -128,14 +142,17 @@ class Flight:
             return
 
     async def _converse(self, proposal: Proposal) -> None:
-        number = proposal.number
+        number, ended = proposal.number, False
         async with aclosing(self._policy.propose(proposal)) as replies:
             async for reply in replies:
                 self.waiting = ""
                 if isinstance(reply, Answer):
                     self._post(partial(self._search.answer, number, reply))
                 else:
+                    ended = True
                     self._post(partial(self._search.complete, number, reply))
+        if not ended:
+            self._post(partial(self._search.fail, number, NO_LAST_WORD))
 
     async def _wait(self, reason: str, seconds: float) -> None:
         self.waiting, self.retry_seconds = reason, seconds

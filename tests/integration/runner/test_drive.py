@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from evolve.events import Kind
 from evolve.ports import Policy
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.proposal import Completed, Proposal, Reply
+from evolve.proposal import Answer, Completed, Proposal, Reply
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import serve
 from service.db.engine import Database, open_database
@@ -52,7 +53,7 @@ def log(database: Database) -> SqlRunLog:
 class ToyPolicy:
     """Answers from the toy world; raises the errors of `troubles` first, one a call."""
 
-    troubles: list[Exception] = field(default_factory=list)
+    troubles: Sequence[Exception] = ()
     asked: list[int] = field(default_factory=list)
     answers: int = 3
     samples: int = 1
@@ -62,10 +63,65 @@ class ToyPolicy:
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         self.asked.append(proposal.number)
         if self.troubles:
-            raise self.troubles.pop(0)
+            trouble, *self.troubles = self.troubles
+            raise trouble
         for answer in answers(proposal):
             yield answer
         yield Completed(completions=("toy",))
+
+
+@dataclass
+class AwayPolicy(ToyPolicy):
+    """Raises each of its troubles until the run says that it waits because of it."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if self.troubles:
+            raise self.troubles[0]
+        async for reply in super().propose(proposal):
+            yield reply
+
+    def hear(self, events: Sequence[LoggedEvent]) -> None:
+        for entry in events:
+            if self.troubles and entry.event.payload.get("reason") == str(self.troubles[0]):
+                self.troubles = self.troubles[1:]
+
+
+@dataclass
+class SilentPolicy(ToyPolicy):
+    """Never answers."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        await asyncio.Event().wait()
+        yield Completed(completions=())
+
+
+@dataclass
+class LingeringPolicy(ToyPolicy):
+    """Repeats the parent, and hangs up only when that is stored."""
+
+    stored: dict[int, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        yield Answer(chain=0, index=0, text=proposal.parent.program.text)
+        yield Completed(completions=("the same",))
+        await self.stored[proposal.number].wait()
+
+    def hear(self, events: Sequence[LoggedEvent]) -> None:
+        for entry in events:
+            if entry.event.kind is Kind.PROPOSAL_ANSWERED:
+                self.stored[entry.event.payload["number"]].set()
+
+
+@dataclass
+class SpeechlessPolicy(ToyPolicy):
+    """Hangs up without a last word."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if len(self.asked) == 0:
+            self.asked.append(proposal.number)
+            return
+        async for reply in super().propose(proposal):
+            yield reply
 
 
 @dataclass
@@ -112,7 +168,11 @@ def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **c
 
 
 def play(work: RunJob, notes: Notes, stop: asyncio.Event | None = None) -> RunStatus:
-    return asyncio.run(drive(work, observer=notes, stop=stop or asyncio.Event()))
+    async def scene() -> RunStatus:
+        async with asyncio.timeout(8):
+            return await drive(work, observer=notes, stop=stop or asyncio.Event())
+
+    return asyncio.run(scene())
 
 
 def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> RunStatus:
@@ -142,9 +202,8 @@ def test_a_run_ends_with_its_budget_and_everything_shown_is_stored(log: SqlRunLo
 
 
 def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log: SqlRunLog) -> None:
-    away = PolicyUnavailable("the server is away", retry_after_seconds=0.01)
-    policy = ToyPolicy(troubles=[away, away])
-    notes = Notes()
+    policy = AwayPolicy(troubles=[PolicyUnavailable("the server is away", retry_after_seconds=0.01)])
+    notes = Notes(react=policy.hear)
     status = play(job(log, policy), notes)
     kinds = notes.kinds()
     assert kinds.index(Kind.RUN_WAITING) < kinds.index(Kind.RUN_GOING_ON)
@@ -153,7 +212,67 @@ def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log
     assert set(waiting.event.payload) == {"reason", "since", "retry_at"}
     assert Kind.PROPOSAL_FAILED not in kinds
     assert status.counters.evaluations == 30
-    assert policy.asked.count(policy.asked[0]) > 1
+    assert status.waiting == ""
+
+
+def test_a_run_that_waits_for_another_reason_has_waited_since_the_first(log: SqlRunLog) -> None:
+    troubles = [PolicyUnavailable(reason, retry_after_seconds=0.01) for reason in ("it is away", "it is busy")]
+    policy = AwayPolicy(troubles=troubles, concurrency=1)
+    notes = Notes(react=policy.hear)
+    play(job(log, policy), notes)
+    waits = [entry.event.payload for entry in notes.events if entry.event.kind is Kind.RUN_WAITING]
+    assert [wait["reason"] for wait in waits] == ["it is away", "it is busy"]
+    assert waits[0]["since"] == waits[1]["since"]
+    assert waits[0]["retry_at"] < waits[1]["retry_at"]
+
+
+def test_a_policy_that_refuses_is_there_again(log: SqlRunLog) -> None:
+    away = PolicyUnavailable("it is away", retry_after_seconds=0.01)
+
+    class Refusing(AwayPolicy):
+        async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+            if not self.troubles:
+                raise PolicyRefused("too long")
+            async for reply in super().propose(proposal):
+                yield reply
+
+    policy = Refusing(troubles=[away])
+    notes = Notes(react=policy.hear)
+    status = play(job(log, policy), notes)
+    assert (status.reason, status.waiting) == ("exhausted", "")
+    assert notes.kinds().count(Kind.RUN_GOING_ON) == 1
+
+
+def test_a_policy_without_a_last_word_fails_its_proposal_alone(log: SqlRunLog) -> None:
+    notes = Notes()
+    status = play(job(log, SpeechlessPolicy()), notes)
+    failed = [entry.event.payload for entry in notes.events if entry.event.kind is Kind.PROPOSAL_FAILED]
+    assert [payload["number"] for payload in failed] == [1]
+    assert "without" in failed[0]["reason"]
+    assert status.counters.evaluations == 30
+
+
+def test_proposals_that_are_owed_are_put_although_fewer_go_out_at_once(log: SqlRunLog) -> None:
+    stop = asyncio.Event()
+
+    def react(events: Sequence[LoggedEvent]) -> None:
+        if any(entry.event.payload.get("number") == 4 for entry in events):
+            stop.set()
+
+    assert play(job(log, SilentPolicy(concurrency=4)), Notes(react=react), stop).counters.proposals == 4
+    policy = LingeringPolicy(concurrency=1)
+    notes = Notes(react=policy.hear)
+    status = play(job(log, policy), notes)
+    assert notes.kinds().count(Kind.PROPOSAL_ANSWERED) >= 4
+    assert status.reason == "exhausted"
+
+
+def test_nothing_is_in_flight_where_a_run_ends_at_once(log: SqlRunLog) -> None:
+    work = job(log, ToyPolicy(concurrency=4))
+    work = replace(work, config=replace(work.config, budget=BudgetConfig(target=-8.0)))
+    status = play(work, Notes())
+    assert status.reason == "target"
+    assert (status.evaluating, status.proposing) == (0, 0)
 
 
 def test_a_proposal_that_is_refused_fails_alone(log: SqlRunLog) -> None:
