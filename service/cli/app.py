@@ -37,9 +37,14 @@ CandidateId = Annotated[
     str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
 ]
 ProblemPath = Annotated[
-    Path, typer.Argument(metavar="PROBLEM", help="Folder with problem.toml, or an OpenEvolve project as it is.")
+    Path,
+    typer.Argument(
+        metavar="PROBLEM", readable=False, help="Folder with problem.toml, or an OpenEvolve project as it is."
+    ),
 ]
-Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here; - is stdout.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write here; - is stdout.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -68,11 +73,16 @@ def common(
         configure_logging(1, color=not no_color)
 
 
-def _terminal(ctx: typer.Context, as_json: bool) -> "Terminal":
+def _terminal(ctx: typer.Context, as_json: bool, db: str | None = None) -> "Terminal":
     from service.cli.terminal import Terminal
 
     assert isinstance(ctx.obj, Terminal)
-    return replace(ctx.obj, as_json=as_json)
+    place = ""
+    if db is not None:
+        from service.config import redacted
+
+        place = f" --db {redacted(db)}"
+    return replace(ctx.obj, as_json=as_json, place=place)
 
 
 def _reading(db: str | None) -> "AbstractContextManager[RunReader]":
@@ -86,7 +96,7 @@ def _reading(db: str | None) -> "AbstractContextManager[RunReader]":
 def run(
     ctx: typer.Context,
     problem: Annotated[
-        Path | None, typer.Argument(metavar="PROBLEM", help="Problem folder; none with --resume.")
+        Path | None, typer.Argument(metavar="PROBLEM", readable=False, help="Problem folder; none with --resume.")
     ] = None,
     *,
     evaluations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")] = None,
@@ -102,7 +112,9 @@ def run(
     db: Db = None,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Run configuration, TOML.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")] = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Annotated[
@@ -114,7 +126,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
-    terminal = _terminal(ctx, json)
+    terminal = _terminal(ctx, json, db)
     with terminal.doing("starting"):
         from service.cli.run import Wish, run_search
 
@@ -152,7 +164,7 @@ def runs(
     from service.cli.listing import list_runs
 
     with _reading(db) as reader:
-        list_runs(_terminal(ctx, json), reader, limit)
+        list_runs(_terminal(ctx, json, db), reader, limit)
 
 
 @app.command(epilog="Example: evolve show last, or: evolve show cnd_1a2b3c4d --source", rich_help_panel="Results")
@@ -168,7 +180,7 @@ def show(
     from service.cli.show import show_anything
 
     with _reading(db) as reader:
-        show_anything(_terminal(ctx, json), reader, id_, source=source, prompt=prompt)
+        show_anything(_terminal(ctx, json, db), reader, id_, source=source, prompt=prompt)
 
 
 @app.command(epilog="Example: evolve best last --weights accuracy=1,speed=2 -o best.py", rich_help_panel="Results")
@@ -186,7 +198,7 @@ def best(
     from service.cli.best import show_best
 
     with _reading(db) as reader:
-        show_best(_terminal(ctx, json), reader, run_id, weights=weights, output=output)
+        show_best(_terminal(ctx, json, db), reader, run_id, weights=weights, output=output)
 
 
 @app.command(epilog="Example: evolve programs last --all", rich_help_panel="Results")
@@ -202,7 +214,7 @@ def programs(
     from service.cli.listing import list_programs
 
     with _reading(db) as reader:
-        list_programs(_terminal(ctx, json), reader, run_id, None if all_ else limit)
+        list_programs(_terminal(ctx, json, db), reader, run_id, None if all_ else limit)
 
 
 @app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
@@ -211,7 +223,7 @@ def lineage(ctx: typer.Context, candidate_id: CandidateId, db: Db = None, json: 
     from service.cli.lineage import show_lineage
 
     with _reading(db) as reader:
-        show_lineage(_terminal(ctx, json), reader, candidate_id)
+        show_lineage(_terminal(ctx, json, db), reader, candidate_id)
 
 
 @app.command(epilog="Example: evolve diff last, or: evolve diff cnd_1a2b3c4d cnd_5e6f7a8b", rich_help_panel="Results")
@@ -229,7 +241,7 @@ def diff(
     from service.cli.diff import show_diff
 
     with _reading(db) as reader:
-        show_diff(_terminal(ctx, json), reader, first, second)
+        show_diff(_terminal(ctx, json, db), reader, first, second)
 
 
 @app.command(epilog="Example: evolve export last -o run.jsonl", rich_help_panel="Results")
@@ -240,7 +252,7 @@ def export(
     from service.cli.export import export_run
 
     with _reading(db) as reader:
-        export_run(_terminal(ctx, json), reader, run_id, output)
+        export_run(_terminal(ctx, json, db), reader, run_id, output)
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")
@@ -256,7 +268,9 @@ def check(ctx: typer.Context, problem: ProblemPath, json: Json = False) -> None:
 @problem_app.command(epilog="Example: evolve problem init my_problem")
 def init(
     ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make; it must be empty or absent.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", readable=False, help="Folder to make; it must be empty or absent.")
+    ],
     json: Json = False,
 ) -> None:
     """Make a small problem that runs, to start from."""
@@ -268,7 +282,7 @@ def init(
 @app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")
 def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
     """Say what this machine offers: sandbox, database, interpreter, settings."""
-    terminal = _terminal(ctx, json)
+    terminal = _terminal(ctx, json, db)
     with terminal.doing("starting"):
         from service.cli.doctor import examine
 
@@ -280,7 +294,7 @@ def upgrade(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
     """Bring the database to this version's schema."""
     from service.cli.database import upgrade
 
-    upgrade(_terminal(ctx, json), db)
+    upgrade(_terminal(ctx, json, db), db)
 
 
 @db_app.command("check", epilog="Example: evolve db check")
@@ -288,4 +302,4 @@ def db_check(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
     """Say whether the database is there and of this version; exit 1 when it is not."""
     from service.cli.database import check
 
-    raise typer.Exit(check(_terminal(ctx, json), db))
+    raise typer.Exit(check(_terminal(ctx, json, db), db))

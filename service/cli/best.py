@@ -39,8 +39,10 @@ def show_best(terminal: Terminal, reader: RunReader, run_id: str, *, weights: st
         rows.insert(4, ("weighted", f"{figures.exact(value)} under {weights}"))
     terminal.show(facts(rows))
     name = figures.short(candidate.id)
-    told = f"written: {', '.join(written)}" if written else f"next: evolve lineage {name}, evolve diff {name}"
-    terminal.note(told, style="dim")
+    if written:
+        terminal.note(f"written: {', '.join(written)}", style="dim")
+    elif candidate.number:  # a seed has neither
+        terminal.note(f"next: {terminal.command(f'lineage {name}')}, {terminal.command(f'diff {name}')}", style="dim")
 
 
 def _fittest(reader: RunReader, run: RunRecord) -> CandidateRecord:

@@ -44,6 +44,8 @@ def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> No
     terminal.show(lineage_table(steps))
     others = sum(edge.role != "parent" for candidate in line for edge in candidate.parents)
     terminal.note(_closing(steps, others), style="dim")
+    if steps[-1].added is not None:
+        terminal.note(f"next: {terminal.command(f'diff {figures.short(line[-1].id)}')}", style="dim")
 
 
 def walk(reader: RunReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
@@ -113,12 +115,13 @@ def _how(candidate: CandidateRecord) -> str:
 
 def _closing(steps: Sequence[Step], others: int) -> str:
     last, first = steps[-1].candidate, steps[0].candidate
+    if len(steps) == 1:
+        return "a seed: nothing led to it"
     inspired = f", {figures.plural(others, 'further program')} shown on the way" if others else ""
     gained = ""
     if last.fitness is not None and first.fitness is not None:
         gained = f", {figures.signed(last.fitness - first.fitness)} from the seed"
-    further = f"; next: evolve diff {figures.short(last.id)}" if steps[-1].added is not None else ""
-    return f"{figures.plural(len(steps) - 1, 'step')}{gained}{inspired}{further}"
+    return f"{figures.plural(len(steps) - 1, 'step')}{gained}{inspired}"
 
 
 def _json(step: Step) -> dict[str, object]:

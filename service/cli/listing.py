@@ -29,7 +29,7 @@ def list_runs(terminal: Terminal, reader: RunReader, limit: int) -> None:
 
 def runs_table(runs: Sequence[RunRecord]) -> "Table":
     """One row a run."""
-    table = plain_table("run", "problem", "state", "best>", "evaluated>", "valid>", "created")
+    table = plain_table("run", "problem~", "state", "best>", "evaluated>", "valid>", "created")
     for run in runs:
         table.add_row(
             figures.short(run.id),
@@ -64,7 +64,7 @@ def programs_table(candidates: Iterable[CandidateRecord]) -> "Table":
     """One row a candidate."""
     from rich.text import Text
 
-    table = plain_table("candidate", "fitness>", "outcome", "proposal>", "operator", "policy", "parent")
+    table = plain_table("candidate", "fitness>", "outcome", "proposal>", "operator", "policy~", "parent")
     for candidate in candidates:
         parent = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
         word = outcome_word(candidate)
@@ -86,11 +86,12 @@ def outcome_word(candidate: CandidateRecord) -> str:
 
 
 def plain_table(*headings: str) -> "Table":
-    """A table without lines; a heading that ends in `>` is aligned right, and never cut."""
+    """A table without lines; a heading that ends in `>` is aligned right, one in `~` gives way to the others."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
-        numeric = heading.endswith(">")
-        table.add_column(heading.rstrip(">"), justify="right" if numeric else "left", no_wrap=True, overflow="ellipsis")
+        right, gives_way = heading.endswith(">"), heading.endswith("~")
+        name = heading.rstrip(">~")
+        table.add_column(name, justify="right" if right else "left", no_wrap=not gives_way, overflow="ellipsis")
     return table

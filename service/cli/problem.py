@@ -39,7 +39,7 @@ def check(terminal: Terminal, folder: Path) -> int:
         terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
     terminal.show("✓ the problem can be searched on")
-    terminal.note(f"next: evolve run {folder}", style="dim")
+    terminal.note(f"next: {terminal.command(f'run {folder}')}", style="dim")
     return OK
 
 
@@ -87,4 +87,6 @@ def init(terminal: Terminal, folder: Path) -> None:
         terminal.emit({"problem": str(folder), "files": [str(path) for path in files]})
         return
     terminal.show(*(plain(str(path)) for path in files))
-    terminal.note(f"next: evolve problem check {folder}, evolve run {folder}", style="dim")
+    terminal.note(
+        f"next: {terminal.command(f'problem check {folder}')}, {terminal.command(f'run {folder}')}", style="dim"
+    )

@@ -19,7 +19,7 @@ from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines
 from service.cli.records import find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
-from service.cli.terminal import OutputClosed, Terminal, plain
+from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, UsageError
 from service.runner.drive import drive
@@ -53,11 +53,6 @@ class Wish:
     require_target: bool
     require_isolation: str | None
 
-    @property
-    def place(self) -> str:
-        """The words that make another command look into the same database."""
-        return f" --db {redacted(self.db)}" if self.db else ""
-
 
 def run_search(terminal: Terminal, wish: Wish) -> int:
     """Run the search and return the exit code."""
@@ -76,7 +71,7 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
             with suppress(OutputClosed):  # the exit code still tells
                 terminal.emit(summary_json(outcome))
         elif not interrupted and outcome.run.reason != UNSCORED:
-            show_summary(terminal, outcome, redacted(storage.url), wish.place)
+            show_summary(terminal, outcome, redacted(storage.url))
         return _code(terminal, wish, outcome, interrupted=interrupted)
 
 
@@ -178,7 +173,8 @@ class _Interrupts:
         if self._stop.is_set():
             if self._terminal.err.is_terminal:
                 os.write(2, SHOW_CURSOR)  # the live line hid it
-            os.write(2, f"\nevolve: left at once; evolve run --resume {figures.short(self._run_id)}\n".encode())
+            again = self._terminal.command(f"run --resume {figures.short(self._run_id)}")
+            os.write(2, f"\nevolve: left at once; {again}\n".encode())
             os._exit(INTERRUPTED)
         self._stop.set()
         self._loop.call_soon_threadsafe(self._say)
@@ -191,13 +187,13 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
     run = outcome.run
     if interrupted:
         done = figures.plural(run.counters.evaluations, "evaluation")
-        again = f"evolve run --resume {figures.short(run.id)}{wish.place}"
+        again = terminal.command(f"run --resume {figures.short(run.id)}")
         terminal.note(f"stopped after {done}, best {figures.number(run.best_fitness)}; go on with: {again}")
         return INTERRUPTED
     if run.state == "failed":
         if run.reason == UNSCORED:
             why = plain(outcome.seed.reason if outcome.seed else run.reason)
-            mend = f"mend it, and try it with: evolve problem check {run.source}"
+            mend = f"mend it, and try it with: {evolve()} problem check {run.source}"
             raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
         return FAILED
     if wish.require_target and run.reason != "target":

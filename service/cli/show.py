@@ -36,7 +36,7 @@ def show_anything(terminal: Terminal, reader: RunReader, identity: str, *, sourc
     else:
         terminal.show(facts(run_rows(found)))
         if found.best_candidate_id:
-            terminal.note(f"next: evolve best {figures.short(found.id)}", style="dim")
+            terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
 
 
 def _find(reader: RunReader, identity: str) -> RunRecord | CandidateRecord:

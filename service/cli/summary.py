@@ -98,14 +98,13 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_summary(terminal: Terminal, outcome: Outcome, database: str, suffix: str = "") -> None:
+def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
     """Print what came of a run.
 
     Args:
         terminal: where to.
         outcome: what came of it.
         database: where it is stored.
-        suffix: words that the next commands need to find it.
     """
     run = outcome.run
     ended = ENDS.get(run.reason, run.reason)
@@ -121,7 +120,7 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str, suffix: st
             "",
         )
     for command in next_commands(outcome):
-        terminal.show(f"  {command}{suffix}")
+        terminal.show(f"  {terminal.command(command)}")
 
 
 def scores_table(outcome: Outcome) -> "Table":
@@ -200,11 +199,11 @@ def next_commands(outcome: Outcome) -> list[str]:
     """What a user does next, ready to paste."""
     run = figures.short(outcome.run.id)
     if outcome.best is None:
-        return [f"evolve programs {run} --all"]
+        return [f"programs {run} --all"]
     best = figures.short(outcome.best.id)
     against = f"{figures.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
     return [
-        f"evolve best {run} -o best.py",
-        f"evolve lineage {best}",
-        *([f"evolve diff {against}{best}"] if against else []),
+        f"best {run} -o best.py",
+        f"lineage {best}",
+        *([f"diff {against}{best}"] if against else []),
     ]

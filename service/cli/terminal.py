@@ -4,11 +4,13 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolve.events import SCHEMA
@@ -16,6 +18,7 @@ from evolve.events import SCHEMA
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+NAME = "evolve"
 PIPE_COLUMNS = 160
 ERASE_LINE = "\r\x1b[2K"
 # Everything a text of others could steer a terminal with: C0 but tab and newline, DEL, C1, and marks that reorder text.
@@ -33,11 +36,17 @@ class Terminal:
     Attributes:
         as_json: data is JSON; then nothing but JSON goes to stdout.
         verbosity: -1 quiet, 0 plain, 1 events.
+        place: words that make a further command look into the same database; may be shown.
     """
 
     as_json: bool = False
     verbosity: int = 0
     color: bool = True
+    place: str = ""
+
+    def command(self, words: str) -> str:
+        """A command to type next."""
+        return f"{evolve()} {words}{self.place}"
 
     @cached_property
     def out(self) -> "Console":
@@ -84,6 +93,15 @@ class Terminal:
             sys.stdout.flush()
         except BrokenPipeError as error:
             raise OutputClosed from error
+
+
+def evolve() -> str:
+    """What to type to call this command again: its name where a shell finds it, else the path it was called by."""
+    called = Path(sys.argv[0])
+    found = shutil.which(called.name)
+    if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
+        return NAME
+    return str(called)
 
 
 def as_line(value: Mapping[str, Any]) -> str:

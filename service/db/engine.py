@@ -164,7 +164,8 @@ def _sqlite(address: URL, lock_seconds: float) -> Database:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise StorageError(f"{name} cannot be made, its folder neither: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise StorageError(f"{name} cannot be made, its folder neither ({why}): name another with --db") from error
     engine = create_engine(
         address,
         connect_args={"timeout": lock_seconds, "cached_statements": 256},

@@ -99,7 +99,7 @@ def test_an_interrupted_run_names_the_command_that_goes_on(
 ) -> None:
     with open_storage(load_settings(), packing) as storage:
         outcome = read_outcome(storage.reader, RUN)
-    assert _code(Terminal(), wish(db=packing), outcome, interrupted=True) == 130
+    assert _code(Terminal(place=f" --db {packing}"), wish(db=packing), outcome, interrupted=True) == 130
     assert f"evolve run --resume {RUN[:17]} --db {packing}" in capsys.readouterr().err
 
 
