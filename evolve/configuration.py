@@ -128,7 +128,8 @@ class RunConfig:
     Attributes:
         migration_interval: evaluations on an island between two migrations from it.
         migration_rate: share of its archive that an island sends along, best first.
-        reset_after: evaluations without a better best after which an island restarts from another's best; 0: never.
+        reset_after: evaluations without a better best after which an island, unless it is ahead of all others, restarts
+            from the best of them; 0: never.
         selection: share by which each selection chooses parents; empty: dirichlet with several objectives, else
             power_law.
         alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.

@@ -330,6 +330,8 @@ class Search:
         if not after or island.since_best < after or not others:
             return
         survivor = max((other.archive.members.best()[0] for other in others), key=_value)
+        if _value(survivor) < island.best:
+            return
         displaced = [member.candidate_id for member in island.archive.members]
         payload = {"island": island.number, "survivor": survivor.candidate_id, "displaced": displaced}
         events.add(Kind.ISLAND_RESET, payload)

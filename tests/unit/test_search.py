@@ -188,6 +188,16 @@ def test_an_island_that_stands_still_restarts_from_another_ones_best() -> None:
     assert all(event.payload["survivor"] for event in resets)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_an_island_ahead_of_all_others_is_not_reset(seed: int) -> None:
+    config = RunConfig(islands=3, reset_after=4, topology="none", seed=seed, budget=BudgetConfig(evaluations=150))
+    search, world, _ = run(config)
+    assert any(event.kind is Kind.ISLAND_RESET for event in world.log)
+    alive = [member.fitness for island in search.state.islands for member in island.archive.members.best()]
+    assert search.state.best is not None
+    assert search.state.best.fitness in alive
+
+
 def test_best_of_n_always_starts_from_the_seed_and_sequential_from_the_last() -> None:
     _, samples, _ = run(RunConfig(strategy="best_of_n", budget=BudgetConfig(evaluations=40)))
     parents = {e.payload["parents"][0][0] for e in samples.log if e.kind is Kind.PROPOSAL_CREATED}
