@@ -6,6 +6,21 @@ from evolve.evaluation import Outcome
 from evolve.events import Event, Kind
 from service.ports import Counters
 
+_ENTERED = {
+    Kind.RUN_STARTED: "running",
+    Kind.RUN_RESUMED: "running",
+    Kind.RUN_PAUSING: "pausing",
+    Kind.RUN_PAUSED: "paused",
+    Kind.RUN_CANCELLED: "cancelled",
+}
+
+
+def entered(event: Event) -> str | None:
+    """The state that a run enters with an event; None: it stays where it is."""
+    if event.kind is Kind.RUN_FINISHED:
+        return "failed" if event.payload.get("reason") == "error" else "succeeded"
+    return _ENTERED.get(event.kind)
+
 
 def count(counters: Counters, event: Event) -> Counters:
     """Fold one event into the running totals of a run. Cancelled evaluations count nowhere, seeds are no answers."""

@@ -6,7 +6,7 @@ from typing import Any
 from evolve.events import Kind
 from service.db.models import RunRow
 from service.ports import Counters, LoggedEvent
-from service.projections import count
+from service.projections import count, entered
 
 COUNTERS = tuple(Counters.__dataclass_fields__)
 FOLDED = (
@@ -22,13 +22,6 @@ FOLDED = (
     RunRow.best_fitness,
     *(getattr(RunRow, name) for name in COUNTERS),
 )
-_STATES = {
-    Kind.RUN_STARTED: "running",
-    Kind.RUN_RESUMED: "running",
-    Kind.RUN_PAUSING: "pausing",
-    Kind.RUN_PAUSED: "paused",
-    Kind.RUN_CANCELLED: "cancelled",
-}
 _AT_WORK = {"running", "pausing", "cancelling"}
 _TAKEN_UP = {Kind.RUN_STARTED, Kind.RUN_RESUMED}
 
@@ -45,8 +38,9 @@ def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any
         # What lies before the taking up of a run is no work: its process had ended or it was paused.
         if totals["state"] in _AT_WORK and kind not in _TAKEN_UP:
             totals["active_seconds"] += max(0.0, (logged.at - totals["last_at"]).total_seconds())
-        if kind in _STATES:
-            _enter(totals, _STATES[kind], logged)
+        state = entered(logged.event)
+        if state is not None:
+            _enter(totals, state, logged)
         step = _STEPS.get(kind)
         if step is not None:
             step(totals, logged)
@@ -62,10 +56,6 @@ def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
     totals["finished_at"] = logged.at if ended else None
     if state == "running" and totals["started_at"] is None:
         totals["started_at"] = logged.at
-
-
-def _finish(totals: _Row, logged: LoggedEvent) -> None:
-    _enter(totals, "failed" if logged.event.payload.get("reason") == "error" else "succeeded", logged)
 
 
 def _wait(totals: _Row, logged: LoggedEvent) -> None:
@@ -84,7 +74,6 @@ def _improve(totals: _Row, logged: LoggedEvent) -> None:
 
 
 _STEPS: dict[Kind, Callable[[_Row, LoggedEvent], None]] = {
-    Kind.RUN_FINISHED: _finish,
     Kind.RUN_WAITING: _wait,
     Kind.RUN_GOING_ON: _go_on,
     Kind.BEST_IMPROVED: _improve,

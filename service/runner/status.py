@@ -6,7 +6,7 @@ from typing import Protocol
 
 from evolve.events import Event, Kind
 from service.ports import Counters, LoggedEvent
-from service.projections import count
+from service.projections import count, entered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +54,16 @@ class StatusFold:
         """Fold one event."""
         status = replace(self.status, counters=count(self.status.counters, event))
         payload = event.payload
+        state = entered(event)
+        if state is not None:
+            # Why it waited is worth knowing of a run that was paused meanwhile.
+            waiting = status.waiting if state in {"pausing", "paused"} else ""
+            status = replace(status, state=state, reason=payload.get("reason") or "", waiting=waiting)
         match event.kind:
-            case Kind.RUN_STARTED | Kind.RUN_RESUMED:
-                status = replace(status, state="running", waiting="")
-            case Kind.RUN_PAUSED:
-                status = replace(status, state="paused")
             case Kind.RUN_WAITING:
                 status = replace(status, waiting=payload["reason"])
             case Kind.RUN_GOING_ON:
                 status = replace(status, waiting="")
-            case Kind.RUN_FINISHED:
-                state = "failed" if payload["reason"] == "error" else "succeeded"
-                status = replace(status, state=state, reason=payload["reason"])
             case Kind.CANDIDATE_CREATED:
                 self._pending[payload["candidate_id"]] = (payload["number"], payload["program_id"])
             case Kind.CANDIDATE_DUPLICATE:
