@@ -160,12 +160,14 @@ class PlainLines:
         self._terminal, self._goal, self._monotonic = terminal, goal, monotonic
         self._pace = Pace()
         self._next_at = monotonic() + PLAIN_SECONDS
+        self._waiting = ""
 
     def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
-        """Say how it stands, at most every few seconds."""
+        """Say how it stands every few seconds, and at once what it waits for."""
         now = self._monotonic()
         self._pace.add(now, status.counters.evaluations)
-        if now >= self._next_at:
+        if now >= self._next_at or status.waiting != self._waiting:
+            self._waiting = status.waiting
             self._next_at = now + PLAIN_SECONDS
             self._terminal.note(" · ".join(pieces(status, self._goal, self._pace.rate(now))))
 

@@ -128,6 +128,14 @@ def test_plain_lines_come_now_and_then() -> None:
     assert len(terminal.kept) == 2
 
 
+def test_a_log_is_told_at_once_what_a_run_waits_for_and_that_it_goes_on() -> None:
+    terminal = Listening()
+    lines = PlainLines(terminal, Goal(budget=BUDGET), Ticking())
+    for reason in ("", "the server is away", "the server is away", ""):
+        lines.committed([EVENT], replace(STATUS, waiting=reason))
+    assert ["waiting: the server is away" in line for line in terminal.kept] == [True, False]
+
+
 def test_the_live_line_is_drawn_from_the_last_commit() -> None:
     screen = io.StringIO()
     terminal = Terminal()

@@ -40,7 +40,7 @@ def test_runs_are_listed(evolve: Evolve, packing: str) -> None:
 
 
 def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "74")
     youngest = candidates(evolve, packing)[-1]
     for words in (["runs"], ["programs", "last", "--all"], ["lineage", youngest], ["show", RUN], ["best", RUN]):
         said = evolve(*words, "--db", packing)
@@ -233,3 +233,16 @@ def test_what_is_no_database_is_one_sentence(evolve: Evolve, home: Path) -> None
     assert said.code == 1
     assert len(said.err.splitlines()) == 1
     assert evolve("runs", "--db", "mysql://x").code == 2
+
+
+def test_a_run_stands_for_its_best_where_a_candidate_is_asked_for(evolve: Evolve, packing: str) -> None:
+    (best,) = evolve("best", RUN, "--db", packing, "--json").lines
+    for name in ("last", RUN):
+        (line,) = evolve("lineage", name, "--db", packing, "--json").lines
+        assert line["candidate_id"] == best["candidate_id"]
+        assert evolve("diff", name, "--db", packing, "--json").lines[0]["b"] == best["candidate_id"]
+
+
+def test_ids_are_whole_on_a_narrow_terminal(evolve: Evolve, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "74")
+    assert f"{RUN[:17]} " in evolve("runs", "--db", packing).out

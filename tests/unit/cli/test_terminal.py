@@ -1,9 +1,10 @@
 import json
 import math
+from pathlib import Path
 
 import pytest
 
-from service.cli.terminal import as_line, plain
+from service.cli.terminal import Terminal, as_line, plain
 
 
 def test_json_never_holds_nan_or_infinity() -> None:
@@ -18,3 +19,14 @@ def test_texts_of_others_cannot_steer_the_terminal(text: str) -> None:
 
 def test_plain_text_stays_as_it_is() -> None:
     assert plain("def f():\n\treturn 'äöü →'\n") == "def f():\n\treturn 'äöü →'\n"
+
+
+def test_a_next_command_is_what_the_shell_can_find(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    called = tmp_path / "bin" / "evolve"
+    called.parent.mkdir()
+    called.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(called), "run"])
+    monkeypatch.setenv("PATH", "/absent")
+    assert Terminal(place=" --db x.db").command("best last") == f"{called} best last --db x.db"
+    monkeypatch.setenv("PATH", str(called.parent))
+    assert Terminal().command("best last") == "evolve best last"

@@ -1,0 +1,231 @@
+"""No key of the run configuration is dead: each changes something that can be seen."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.evaluation import Evaluation, Outcome
+from evolve.program import Program
+from evolve.prompt import PromptRequest, build_prompt
+from evolve.proposal import Completed, Individual, Proposal, Reply
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.parts import read_templates
+from service.bootstrap.plan import Plan
+from service.db.engine import open_database
+from service.db.log import SqlRunLog
+from service.policy.settings import load_policies
+from service.ports import Bundle, LoggedEvent
+from service.problems.configuration import read_config
+from service.runner.drive import RunJob, drive
+from tests.contract.story import RUN, new_run
+from tests.fakes.world import World, answers, new_search, program, score, toy_problem
+
+SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10}
+
+# Of each key that shapes the search: another value than the default's, and what else must be set for it to matter.
+SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
+    "strategy": ("best_of_n", {}),
+    "islands": (3, {}),
+    "topology": ("none", {}),
+    "migration_interval": (25, {}),
+    "migration_rate": (1.0, {}),
+    "reset_after": (10, {}),
+    "archive.kind": ("top", {}),
+    "archive.size": (3, {"archive.kind": "top"}),
+    "selection": ({"tournament": 1.0}, {}),
+    "alpha": (9.0, {}),
+    "inspirations.top": (0, {}),
+    "inspirations.diverse": (0, {}),
+    "answers": (1, {}),
+    "samples": (5, {}),
+    "prompt.failures": (0, {}),
+    "budget.evaluations": (40, {}),
+    "budget.answers": (30, {}),
+    "budget.tokens": (200, {}),
+    "budget.target": (-5.0, {}),
+    "budget.patience": (8, {}),
+    "seed": (1, {}),
+    "deterministic.window": (3, {}),
+}
+PROMPT: Mapping[str, Any] = {"prompt.system": "Be brief.", "prompt.feedback_kb": 0.01, "prompt.failures": 0}
+ELSEWHERE = {"prompt.template_dir", "budget.wall_seconds", "concurrency.policy", "concurrency.evaluations"}
+
+
+def keys(kind: type = RunConfig, prefix: str = "") -> Iterator[str]:
+    """Every key, dotted."""
+    for entry in fields(kind):
+        default = getattr(kind(), entry.name)
+        if is_dataclass(default):
+            yield from keys(type(default), f"{prefix}{entry.name}.")
+        else:
+            yield f"{prefix}{entry.name}"
+
+
+def configured(**values: Any) -> RunConfig:
+    return read_config([("the short run", SHORT), ("the test", values)])
+
+
+def story(config: RunConfig) -> list[object]:
+    """All that a run of the toy world tells: every event, what each proposal showed, and why it ended."""
+    toy = toy_problem()
+    world = Telling(toy, choose=lambda waiting: waiting - 1)
+    search = new_search(toy, config)
+    reason = world.play(search, search.start())
+    return [reason, world.shown, [(event.kind, dict(event.payload)) for event in world.log]]
+
+
+class Telling(World):
+    """A world that notes what each proposal is asked with."""
+
+    shown: list[tuple[list[str], list[str]]]
+
+    def _reply(self, search: Any, proposal: Proposal) -> Any:
+        self.shown = [*getattr(self, "shown", []), (_names(proposal.inspirations), _names(proposal.failures))]
+        return super()._reply(search, proposal)
+
+
+def _names(individuals: Any) -> list[str]:
+    return [individual.candidate_id for individual in individuals]
+
+
+def test_every_key_is_tried_here() -> None:
+    assert set(keys()) == {*SEARCH, *PROMPT, *ELSEWHERE}
+
+
+def test_a_story_is_told_twice_alike() -> None:
+    assert story(configured()) == story(configured())
+
+
+@pytest.mark.parametrize("key", SEARCH)
+def test_a_key_of_the_search_changes_the_run(key: str) -> None:
+    value, others = SEARCH[key]
+    assert story(configured(**others, **{key: value})) != story(configured(**others))
+
+
+def prompt_of(config: PromptConfig) -> list[str]:
+    parent = individual("parent", feedback="slow on case 4, and more " * 20)
+    failed = individual("failed", outcome=Outcome.ERROR, reason="ValueError: unlucky")
+    asked = Proposal(
+        id="prp_1", number=1, island=0, operator="mutate", parent=parent, failures=(failed,), answers=1, limit=1
+    )
+    built = build_prompt(PromptRequest(problem=toy_problem(), proposal=asked, config=config), len)
+    return [message.content for message in built.messages]
+
+
+def individual(name: str, **values: Any) -> Individual:
+    evaluation = replace(Evaluation(outcome=Outcome.OK, scores={"closeness": -1.0}), **values)
+    return Individual(candidate_id=name, program=program(2.0), evaluation=evaluation, fitness=-1.0, measures={})
+
+
+@pytest.mark.parametrize("key", PROMPT)
+def test_a_key_of_the_prompt_changes_it(key: str) -> None:
+    name = key.partition(".")[2]
+    assert prompt_of(replace(PromptConfig(), **{name: PROMPT[key]})) != prompt_of(PromptConfig())
+
+
+def test_the_folder_of_templates_is_read(tmp_path: Path) -> None:
+    (tmp_path / "system.txt").write_text("Be brief.")
+    plan = Plan(
+        run_id="run_x",
+        problem=toy_problem(),
+        bundle=Bundle(hash="", content=b""),
+        source=str(tmp_path),
+        config=configured(),
+        policy=load_policies("syntax", model=None)[0],
+    )
+    assert read_templates(plan) == {}
+    assert read_templates(replace(plan, config=configured(**{"prompt.template_dir": "."}))) == {"system": "Be brief."}
+
+
+class Counted:
+    """Policy and evaluator of the toy world, which count how much of each goes on at once."""
+
+    name = "toy"
+    answers, samples = 3, 1
+    concurrency = 3
+    slots = 4
+    level = "none"
+
+    def __init__(self) -> None:
+        self.problem = toy_problem()
+        self.most = {"calls": 0, "evaluations": 0}
+        self._now = dict.fromkeys(self.most, 0)
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        await self._take_part("calls")
+        for answer in answers(proposal):
+            yield answer
+        yield Completed(completions=("toy",))
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        await self._take_part("evaluations")
+        return score(self.problem, program)
+
+    async def _take_part(self, what: str) -> None:
+        self._now[what] += 1
+        self.most[what] = max(self.most[what], self._now[what])
+        for _ in range(50):  # long enough for all that may to come
+            await asyncio.sleep(0)
+        self._now[what] -= 1
+
+
+class Deaf:
+    """Hears nothing."""
+
+    def committed(self, events: Any, status: Any) -> None:
+        """Hear nothing."""
+
+
+class HurriedClock(SystemClock):
+    """A clock on which each look takes a second."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def monotonic(self) -> float:
+        """A second more than before."""
+        self._seconds += 1
+        return self._seconds
+
+
+def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted, list[LoggedEvent]]:
+    database = open_database(f"sqlite:///{folder / 'runs.db'}")
+    try:
+        log = SqlRunLog(database, SystemClock())
+        log.create(new_run())
+        world = Counted()
+        job = RunJob(
+            run_id=RUN,
+            problem=world.problem,
+            config=config,
+            policy=world,
+            evaluator=world,
+            log=log,
+            clock=clock,
+            owner="t",
+        )
+        status = asyncio.run(drive(job, observer=Deaf(), stop=asyncio.Event()))
+        assert status.state == "succeeded"
+        return world, list(log.events(RUN))
+    finally:
+        database.close()
+
+
+@pytest.mark.parametrize(("key", "what"), [("policy", "calls"), ("evaluations", "evaluations")])
+def test_a_key_of_concurrency_bounds_what_goes_on_at_once(tmp_path: Path, key: str, what: str) -> None:
+    world, _ = driven(tmp_path, configured(), SystemClock())
+    assert world.most == {"calls": Counted.concurrency, "evaluations": Counted.slots}
+    (tmp_path / "again").mkdir()
+    world, _ = driven(tmp_path / "again", configured(**{f"concurrency.{key}": 1}), SystemClock())
+    assert world.most[what] == 1
+
+
+def test_the_budget_of_time_ends_a_run(tmp_path: Path) -> None:
+    budget = BudgetConfig(evaluations=None, wall_seconds=20.0)
+    _, events = driven(tmp_path, replace(configured(), budget=budget), HurriedClock())
+    assert events[-1].event.payload["reason"] == "wall_seconds"
