@@ -122,10 +122,11 @@ class UnrulyWorld:
     def replies(self, proposal: Proposal) -> list[Reply]:
         """What the policy says: some answers, rarely as many as were asked for, and an end, or two."""
         rng = self._drawn("reply", proposal.id)
-        replies: list[Reply] = []
+        answers: list[Answer] = []
         for _ in range(int(rng.integers(proposal.limit + 3))):
             chain, index = int(rng.integers(proposal.samples + 1)), int(rng.integers(proposal.answers + 2))
-            replies.append(Answer(chain=chain, index=index, text=_text(rng)))
+            answers.append(Answer(chain=chain, index=index, text=_text(rng)))
+        replies: list[Reply] = [*_interleaved(answers, self.order)]
         if rng.random() < 0.2:
             return [*replies, "the policy refused"]
         completed = Completed(completions=("said",) * proposal.samples, usage=Usage(input=10, output=5))
@@ -138,6 +139,13 @@ class UnrulyWorld:
 def _mishap(rng: np.random.Generator) -> Evaluation:
     outcome = FAILURES[int(rng.integers(len(FAILURES)))]
     return Evaluation(outcome=outcome, reason=f"it ended with {outcome}", scores={"closeness": -1.0})
+
+
+def _interleaved(answers: Sequence[Answer], order: np.random.Generator) -> Iterator[Answer]:
+    """The answers of several chains as they may arrive: in order within a chain, in any order between chains."""
+    chains = {answer.chain: iter([other for other in answers if other.chain == answer.chain]) for answer in answers}
+    for chain in order.permutation([answer.chain for answer in answers]):
+        yield next(chains[int(chain)])
 
 
 def _text(rng: np.random.Generator) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import takewhile
 
 import numpy as np
 from hypothesis import given, settings
@@ -121,7 +122,19 @@ def check_log(search: Search | Ordering, log: list[Event]) -> None:
     assert all(answered[number] <= limit for number, limit in limits.items())
     closed = [payload["number"] for payload in of[Kind.PROPOSAL_ANSWERED] + of[Kind.PROPOSAL_FAILED]]
     assert sorted(closed) == sorted(limits)
+    duplicates = {payload["candidate_id"]: payload["of"] for payload in of[Kind.CANDIDATE_DUPLICATE]}
+    assert not set(duplicates.values()) & set(duplicates)
+    assert search.state.account.barren == barren(log)
     check_projections(search, log)
+
+
+def barren(log: list[Event]) -> int:
+    """Proposals at the end of a log that brought nothing to evaluate."""
+    duplicates = {event.payload["candidate_id"] for event in log if event.kind is Kind.CANDIDATE_DUPLICATE}
+    created = [event.payload for event in log if event.kind is Kind.CANDIDATE_CREATED]
+    fruitful = {payload["number"] for payload in created if payload["candidate_id"] not in duplicates}
+    closed = [e.payload["number"] for e in log if e.kind in {Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED}]
+    return len(list(takewhile(lambda number: number not in fruitful, reversed(closed))))
 
 
 def check_projections(search: Search | Ordering, log: list[Event]) -> None:
