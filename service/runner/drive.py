@@ -19,6 +19,7 @@ from service.runner.status import RunObserver, RunStatus, StatusFold
 
 LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.5
+MOST_UNCOMMITTED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +98,12 @@ class _Drive:
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
         self._ask()
-        await self._commit()
+        self._note_waiting()
+        if not self._flight.crowded or len(self._journal) >= MOST_UNCOMMITTED:
+            await self._commit()
         reason = self._search.ended(self._elapsed)
         if not (reason or self._stop.is_set()):
-            for step in await self._flight.arrivals(TICK_SECONDS):
-                self._take(step)
+            self._take(await self._flight.arrival(TICK_SECONDS))
             await self._renew()
             return False
         await self._flight.cancel()
@@ -167,7 +169,6 @@ class _Drive:
         self._journal.note(Kind.RUN_FINISHED, payload)
 
     async def _commit(self) -> None:
-        self._note_waiting()
         committed = await self._journal.commit()
         if committed:
             self._show(committed)

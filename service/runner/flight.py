@@ -1,9 +1,9 @@
 """Flight: what is under way in the world, proposals at the policy and candidates at the evaluator."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from evolve.search import Search, Step
 
 DENIED_RETRY_SECONDS = 30.0
 NO_LAST_WORD = "the policy ended without a last word"
-MOST_AT_ONCE = 8
 
 
 class Flight:
@@ -63,32 +62,36 @@ class Flight:
         self._candidates.extend(step.candidates)
         self._launch()
 
-    async def arrivals(self, timeout_seconds: float) -> list[Step]:
-        """Some of what arrived, told to the search; waits for the first arrival or the timeout.
+    @property
+    def crowded(self) -> bool:
+        """Whether more has arrived than was told."""
+        return bool(self._inbox)
 
-        Not all of a burst at once: telling takes milliseconds each, and meanwhile a policy that is free must be asked.
+    async def arrival(self, timeout_seconds: float) -> Step:
+        """What arrived first, told to the search; waits for it, or for the timeout.
+
+        One at a time, with a turn of the event loop between: telling takes milliseconds, and in a burst the
+        conversations that bring the rest, and a policy that has become free, must not wait for all of it.
         """
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._arrived.wait()
-        except TimeoutError:
-            pass
-        self._raise_failures()
-        self._launch()
-        steps = self.landed(MOST_AT_ONCE)
+        await asyncio.sleep(0)
         if not self._inbox:
-            self._arrived.clear()
-        return steps
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    await self._arrived.wait()
+        # Only here: a call that ends before the wait began has made room, and must not be waited out.
+        self._arrived.clear()
+        self._raise_failures()
+        return self._inbox.popleft()() if self._inbox else Step()
 
-    def landed(self, most: int | None = None) -> list[Step]:
-        """What arrived, the earliest first, told to the search."""
-        steps: list[Step] = []
-        while self._inbox and (most is None or len(steps) < most):
+    def landed(self) -> list[Step]:
+        """Everything that arrived, the earliest first, told to the search."""
+        steps = []
+        while self._inbox:
             steps.append(self._inbox.popleft()())
         return steps
 
     def wake(self) -> None:
-        """Make `arrivals` return at once."""
+        """Make `arrival` return at once."""
         self._arrived.set()
 
     async def cancel(self) -> None:
@@ -143,7 +146,7 @@ class Flight:
 
     async def _converse(self, proposal: Proposal) -> None:
         number, ended = proposal.number, False
-        async with aclosing(self._policy.propose(proposal)) as replies:
+        async with contextlib.aclosing(self._policy.propose(proposal)) as replies:
             async for reply in replies:
                 self.waiting = ""
                 if isinstance(reply, Answer):

@@ -19,6 +19,10 @@ class Journal:
         self._sequence = sequence
         self._outbox: list[LoggedEvent] = []
 
+    def __len__(self) -> int:
+        """Events in the outbox."""
+        return len(self._outbox)
+
     def write(self, events: Iterable[Event]) -> None:
         """Put events into the outbox."""
         now = self._clock.now()
