@@ -302,16 +302,11 @@ def test_a_denied_run_waits_with_the_reason_until_it_is_stopped(log: SqlRunLog) 
 
 def test_a_stopped_run_keeps_what_came_home_and_is_resumed(log: SqlRunLog) -> None:
     async def scene() -> RunStatus:
-        stop = asyncio.Event()
-        heard = 0
-
-        def react(events: Sequence[LoggedEvent]) -> None:
-            nonlocal heard
-            heard += len(events)
-            if heard > 30:
-                stop.set()
-
-        return await drive(job(log), observer=Notes(react=react), stop=stop)
+        work, stop = job(log), asyncio.Event()
+        assert isinstance(work.evaluator, ToyEvaluator)
+        scored = work.evaluator.scored
+        work.evaluator.before = lambda: stop.set() if len(scored) > 10 else None
+        return await drive(work, observer=Notes(), stop=stop)
 
     first = asyncio.run(scene())
     assert first.state == "paused"
@@ -383,6 +378,49 @@ def test_a_run_whose_lease_was_taken_stops_writing(log: SqlRunLog) -> None:
     with pytest.raises(LeaseLostError):
         play(job(log), Notes(react=steal))
     assert [entry.sequence for entry in log.events(RUN)] == list(range(1, second_sequence(log) + 1))
+
+
+@dataclass
+class LatePolicy(ToyPolicy):
+    """Answers the first proposal, and goes away from the others when the run is over."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    away: threading.Event = field(default_factory=threading.Event)
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if proposal.number > 1:
+            await self.over.wait()
+            self.away.set()
+            raise PolicyUnavailable("it is away")
+        yield Answer(chain=0, index=0, text="x = 1.0")
+        yield Completed(completions=("x = 1.0",))
+
+
+class LateLog(SqlRunLog):
+    """Takes so long over the best of a run that the policy goes away meanwhile."""
+
+    policy: LatePolicy
+    loop: asyncio.AbstractEventLoop
+
+    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
+        super().append(run_id, fence, events)
+        if any(entry.event.payload.get("fitness") == -4.0 for entry in events):
+            self.loop.call_soon_threadsafe(self.policy.over.set)
+            assert self.policy.away.wait(10)
+
+
+def test_a_run_that_is_over_waits_for_nothing(log: SqlRunLog, database: Database) -> None:
+    async def scene() -> RunStatus:
+        late = LateLog(database, SystemClock())
+        late.policy, late.loop = LatePolicy(), asyncio.get_running_loop()
+        work = job(late, late.policy)
+        work = replace(work, config=replace(work.config, budget=BudgetConfig(target=-8.0)))
+        return await drive(work, observer=Notes(), stop=asyncio.Event())
+
+    status = asyncio.run(scene())
+    assert (status.state, status.reason, status.waiting) == ("succeeded", "target", "")
+    assert SqlRunReader(database).run(RUN).waiting is None
+    assert list(log.events(RUN))[-1].event.kind is Kind.RUN_FINISHED
 
 
 class FullLog(SqlRunLog):
