@@ -60,6 +60,7 @@ def test_the_stream_holds_every_event_and_ends_with_the_summary(environment: Env
 
 
 def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment) -> None:
+    environment["PATH"] = f"{Path(EVOLVE).parent}:{environment['PATH']}"
     done = evolve(environment, "run", problem(environment), "--evaluations", "25")
     assert done.returncode == 0
     assert "No model was used" in done.stdout

@@ -5,7 +5,9 @@ A scripted model behind a real HTTP server proposes them, between good ones, to 
 
 import os
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +69,21 @@ def write(body: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def candidates(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def scratch() -> Iterator[Path]:
+    """Where temporary files go; not below pytest's own folder, for programs run as users who must be able to pass."""
+    folder = Path(tempfile.mkdtemp(prefix="evolving-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory, scratch: Path) -> list[dict[str, Any]]:
     home = tmp_path_factory.mktemp("hostile")
     answers = len(BAD) + 3
     problem = make_problem(home / "toy", evaluations=1 + answers, wall_seconds=3.0)
     evolve = Evolve(home)
+    evolve.environment["TMPDIR"] = str(scratch)
     before = descendants_of(os.getpid())
     with openai_server(write, context_tokens=32_768) as server:
         run = evolve.lines(
@@ -106,6 +118,6 @@ def test_no_good_candidate_is_lost(candidates: list[dict[str, Any]]) -> None:
     assert max(candidate["fitness"] for candidate in good) < 1e6
 
 
-def test_no_scratch_directory_is_left(candidates: list[dict[str, Any]]) -> None:
+def test_no_scratch_directory_is_left(candidates: list[dict[str, Any]], scratch: Path) -> None:
     assert candidates
-    assert not list(Path("/tmp").glob("evolve-*/**/program.py"))
+    assert not list(scratch.iterdir())

@@ -40,7 +40,7 @@ def test_runs_are_listed(evolve: Evolve, packing: str) -> None:
 
 
 def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "74")
+    monkeypatch.setenv("COLUMNS", "66")
     youngest = candidates(evolve, packing)[-1]
     for words in (["runs"], ["programs", "last", "--all"], ["lineage", youngest], ["show", RUN], ["best", RUN]):
         said = evolve(*words, "--db", packing)
@@ -244,5 +244,5 @@ def test_a_run_stands_for_its_best_where_a_candidate_is_asked_for(evolve: Evolve
 
 
 def test_ids_are_whole_on_a_narrow_terminal(evolve: Evolve, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "74")
+    monkeypatch.setenv("COLUMNS", "66")
     assert f"{RUN[:17]} " in evolve("runs", "--db", packing).out
