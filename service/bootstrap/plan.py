@@ -18,6 +18,7 @@ from service.ports import Bundle, NewRun, RunRecord
 from service.problems.bundle import unpack
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
 from service.problems.load import LoadedProblem, load_problem
+from service.problems.openevolve import DEFAULT_BUDGET
 
 ENDED = ("succeeded", "failed", "cancelled")
 
@@ -75,14 +76,15 @@ def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
     layers = [("the problem", loaded.search)]
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), ("the flags", order.flags)]
+    config = read_config(layers)
     return Plan(
         run_id=new_run_id(now),
         problem=loaded.problem,
         bundle=loaded.bundle,
         source=str(loaded.folder),
-        config=read_config(layers),
+        config=config,
         policy=_one(_policies(order, loaded)),
-        warnings=loaded.warnings,
+        warnings=_warnings(loaded, config),
     )
 
 
@@ -145,6 +147,12 @@ def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
         named = {"model": order.model} if order.model else {}
         return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.folder}")]
     return load_policies("syntax" if order.policy is None else order.policy, model=order.model)
+
+
+def _warnings(loaded: LoadedProblem, config: RunConfig) -> tuple[str, ...]:
+    """What the problem's reader warns of, but for what the user has settled since."""
+    settled = config.budget.evaluations != loaded.search.get("budget", {}).get("evaluations")
+    return tuple(text for text in loaded.warnings if not (settled and text.endswith(DEFAULT_BUDGET)))
 
 
 def _one(policies: Sequence[PolicySettings]) -> PolicySettings:

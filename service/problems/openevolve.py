@@ -17,6 +17,7 @@ from service.problems.reading import Reading
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 
 EVALUATOR = "evaluator.py"
+DEFAULT_BUDGET = "max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another"
 _CONFIGS = ("config.yaml", "config.yml")
 _SEED = "initial_program"
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty"}
@@ -143,7 +144,7 @@ def _measures(values: Values) -> tuple[Measure, ...]:
 def _search(values: Values) -> dict[str, Any]:
     """The run configuration that says what OpenEvolve's says, by OpenEvolve's defaults."""
     if not values.given("max_iterations"):
-        values.warn("max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another")
+        values.warn(DEFAULT_BUDGET)
     islands = values.whole("database.num_islands", 5, 1)
     kilobytes = values.number("prompt.max_artifact_bytes", 20 * 1024) / 1024
     budget: dict[str, Any] = {"evaluations": values.whole("max_iterations", 10_000, 1) + 1}  # the seed is evaluated too

@@ -264,6 +264,7 @@ def test_keys_of_an_openevolve_project_that_do_nothing_are_told(clumsy: Clumsy) 
     assert process.returncode == 0, err
     assert "'max_iteratons' is ignored: did you mean 'max_iterations'?" in err
     assert "checkpoint_interval is not needed" in err
+    assert "default of 10000" not in err, "--evaluations was given"
     clumsy.assert_nothing_left()
 
 
