@@ -1,16 +1,20 @@
 """Payloads of the events that a search writes, and the way back: ids and small numbers only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evolve.identity import candidate_id
 from evolve.proposal import Candidate, Completed, Individual, Proposal
 
 
-def edges(proposal: Proposal) -> tuple[tuple[str, str], ...]:
-    """(candidate id, role) of those a child of this proposal descends from, the parent first."""
-    inspirations = [(inspiration.candidate_id, "inspiration") for inspiration in proposal.inspirations]
-    return ((proposal.parent.candidate_id, "parent"), *inspirations)
+def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
+    """(candidate id, role) of those a child of this proposal descends from, the parent first.
+
+    Args:
+        shown: the candidates that the policy was shown; None: all of the proposal's.
+    """
+    inspirations = [i.candidate_id for i in proposal.inspirations if shown is None or i.candidate_id in shown]
+    return ((proposal.parent.candidate_id, "parent"), *((name, "inspiration") for name in inspirations))
 
 
 def describe_proposal(proposal: Proposal) -> dict[str, Any]:
@@ -83,14 +87,16 @@ def describe_candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def describe_rejection(run_id: str, proposal: Proposal, position: int, reason: str) -> dict[str, Any]:
+def describe_rejection(
+    run_id: str, proposal: Proposal, position: int, parents: Sequence[tuple[str, str]], reason: str
+) -> dict[str, Any]:
     """Payload of `candidate.rejected`."""
     return {
         "candidate_id": candidate_id(run_id, proposal.number, position),
         "number": proposal.number,
         "position": position,
         "island": proposal.island,
-        "parents": [list(edge) for edge in edges(proposal)],
+        "parents": [list(edge) for edge in parents],
         "reason": reason,
     }
 

@@ -112,12 +112,14 @@ class Answer:
     Attributes:
         text: the answer as written: a full rewrite or SEARCH/REPLACE edits.
         edits: `rewrite` or `diff`: how the text is to be read.
+        shown: ids of the candidates that the prompt had room for; None: all of the proposal's.
     """
 
     chain: int
     index: int
     text: str
     edits: str = "rewrite"
+    shown: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,13 +140,15 @@ class Search:
         if position is None or position in entry.taken:
             return Step()
         events = _Events(self.state)
+        parents = edges(proposal, answer.shown)
         try:
             program = apply_answer(proposal.parent.program, answer.text, answer.edits, self.problem.language)
             _refuse_huge(program)
         except (AnswerError, ProgramError) as error:
-            events.add(Kind.CANDIDATE_REJECTED, describe_rejection(self.run_id, proposal, position, str(error)))
+            payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
+            events.add(Kind.CANDIDATE_REJECTED, payload)
             return Step(events=events.taken())
-        candidate = self._candidate(number, position, proposal.island, program, edges(proposal))
+        candidate = self._candidate(number, position, proposal.island, program, parents)
         admitted = self._admit(candidate, events)
         return Step(events=events.taken(), candidates=admitted)
 

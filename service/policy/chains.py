@@ -19,14 +19,25 @@ class Chains:
         samples: n, chains asked for.
         answers: m, most answers of one chain.
         limit: most answers of all chains; the first chains come first.
+        shown: candidates that the prompt holds.
     """
 
-    def __init__(self, chain_format: ChainFormat, *, edits: str, samples: int, answers: int, limit: int) -> None:
+    def __init__(
+        self,
+        chain_format: ChainFormat,
+        *,
+        edits: str,
+        samples: int,
+        answers: int,
+        limit: int,
+        shown: tuple[str, ...] | None = None,
+    ) -> None:
         quotas = [max(0, min(answers, limit - chain * answers)) for chain in range(samples)]
         self._parsers = [ChainParser(chain_format, quota) for quota in quotas]
         self._texts: list[list[str]] = [[] for _ in quotas]
         self._finish_reasons = [""] * samples
         self._edits = edits
+        self._shown = shown
         self.handed = 0
         self.usage: Usage | None = None
 
@@ -86,4 +97,7 @@ class Chains:
 
     def _answers(self, chain: int, parsed: list[tuple[int, str]]) -> list[Answer]:
         self.handed += len(parsed)
-        return [Answer(chain=chain, index=index, text=restore(text), edits=self._edits) for index, text in parsed]
+        return [
+            Answer(chain=chain, index=index, text=restore(text), edits=self._edits, shown=self._shown)
+            for index, text in parsed
+        ]

@@ -146,7 +146,7 @@ class OpenAIPolicy:
         attempt = 0
         while True:
             attempt += 1
-            chains = self._chains(asked)
+            chains = self._chains(asked, prompt)
             self._admit()
             try:
                 async with aclosing(self._attempt(body, chains)) as answers:
@@ -221,13 +221,14 @@ class OpenAIPolicy:
             "stream_options": {"include_usage": True},
         }
 
-    def _chains(self, proposal: Proposal) -> Chains:
+    def _chains(self, proposal: Proposal, prompt: Prompt) -> Chains:
         return Chains(
             self._format,
             edits=self.settings.edits,
             samples=proposal.samples,
             answers=proposal.answers,
             limit=proposal.limit,
+            shown=prompt.shown,
         )
 
     def _admit(self) -> None:

@@ -267,3 +267,22 @@ def test_an_unknown_number_or_candidate_changes_nothing() -> None:
     assert not search.complete(7, Completed(completions=())).events
     assert not search.fail(7, "gone").events
     assert not search.tell("cnd_unknown", Evaluation(outcome=Outcome.OK)).events
+
+
+def test_a_child_descends_from_what_its_policy_was_shown() -> None:
+    toy = toy_problem(seeds=(0.0, 4.0, 5.0))
+    search = Search("run_toy", toy, RunConfig(islands=1), ASKING)
+    for seed in search.start().candidates:
+        search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    parent, first = proposal.parent.candidate_id, proposal.inspirations[0].candidate_id
+    assert len(proposal.inspirations) > 1
+    some = Answer(chain=0, index=0, text="x = 1.5\n", shown=(parent, first))
+    broken = Answer(chain=0, index=1, text="x = (\n", shown=(parent,))
+    everything = Answer(chain=0, index=2, text="x = 2.5\n")
+    (child,) = search.answer(proposal.number, some).candidates
+    assert child.parents == ((parent, "parent"), (first, "inspiration"))
+    (rejected,) = search.answer(proposal.number, broken).events
+    assert rejected.payload["parents"] == [[parent, "parent"]]
+    (other,) = search.answer(proposal.number, everything).candidates
+    assert len(other.parents) == 1 + len(proposal.inspirations)
