@@ -18,9 +18,9 @@ def take(
         NotFoundError: no such run.
         ConflictError: somebody else holds it.
     """
-    held = connection.execute(
-        select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id)
-    ).one_or_none()
+    # Locked, so that of two who come at once the later one sees the lease of the earlier.
+    query = select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id).with_for_update()
+    held = connection.execute(query).one_or_none()
     if held is None:
         raise missing(run_id)
     free = or_(RunRow.lease_owner.is_(None), RunRow.lease_owner == owner, RunRow.lease_expires_at <= now)
