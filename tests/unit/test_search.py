@@ -270,7 +270,7 @@ def test_an_unknown_number_or_candidate_changes_nothing() -> None:
 
 
 def test_a_child_descends_from_what_its_policy_was_shown() -> None:
-    toy = toy_problem(seeds=(0.0, 4.0, 5.0))
+    toy = toy_problem(seeds=(0.0, 4.0, 8.0))
     search = Search("run_toy", toy, RunConfig(islands=1), ASKING)
     for seed in search.start().candidates:
         search.tell(seed.id, score(toy, seed.program))

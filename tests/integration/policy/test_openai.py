@@ -57,7 +57,7 @@ async def test_an_answer_is_handed_on_while_the_next_is_written(server: OpenAISe
     server.script(fake.Reply(hold_after=1, release=release))
     async with aclosing(make().propose(proposal())) as stream:
         first = await anext(stream)
-        assert first == Answer(chain=0, index=0, text="x = 1")
+        assert first == Answer(chain=0, index=0, text="x = 1", shown=("cnd_parent",))
         assert not release.is_set()
         release.set()
         assert await anext(stream) == Answer(chain=1, index=0, text="x = 2")
