@@ -185,7 +185,7 @@ async def open_evaluator(
         RefusedError: the host does not reach the level required.
         InvalidProblemError: the folder or the evaluator cannot be used.
     """
-    places = await asyncio.to_thread(prepare, folder, slots)
+    places = await _prepared(folder, slots)
     evaluator = SandboxEvaluator(problem, places, slots, force or Level.STRONG)
     try:
         await evaluator.start()
@@ -195,6 +195,15 @@ async def open_evaluator(
         yield evaluator
     finally:
         await _to_the_end(evaluator.close())
+
+
+async def _prepared(folder: Path, slots: int) -> Places:
+    preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots))
+    try:
+        return await asyncio.shield(preparing)
+    except asyncio.CancelledError:  # the thread makes its folder all the same
+        (await preparing).remove()
+        raise
 
 
 async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:

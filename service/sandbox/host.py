@@ -168,8 +168,15 @@ class Zygote:
             InvalidProblemError: there is no such interpreter, or it cannot load what it should.
         """
         ours, theirs = socket.socketpair()
+        spawning = asyncio.ensure_future(asyncio.to_thread(_spawn, python or sys.executable, theirs.fileno(), log))
         try:
-            process = await asyncio.to_thread(_spawn, python or sys.executable, theirs.fileno(), log)
+            process = await asyncio.shield(spawning)
+        except asyncio.CancelledError:  # the thread starts it all the same
+            ours.close()
+            process = await spawning
+            process.kill()
+            process.wait()
+            raise
         except OSError as error:
             ours.close()
             reason = error.strerror or str(error)
