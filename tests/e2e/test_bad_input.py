@@ -21,7 +21,7 @@ from tests.e2e.evolving import EVOLVE, Evolve, essence, make_problem
 from tests.fakes.openai_server import openai_server
 
 KEY = "sk-of-a-test"
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 20.0
 GOOD = "def score(outputs, program):\n    return {'value': 1.0}\n"
 SPIN = "def give():\n    while True:\n        pass\n"
 CRASH = "import os\n\ndef give():\n    os.kill(os.getpid(), 11)\n"
@@ -58,7 +58,7 @@ class Clumsy(Evolve):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (left := self.left()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert left == []
+        assert left == [], [Path(f"/proc/{one[8:]}/cmdline").read_bytes() for one in left if one.startswith("process ")]
 
     def left(self) -> list[str]:
         """Files, and processes that know of the folder."""
