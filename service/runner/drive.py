@@ -19,7 +19,6 @@ from service.runner.status import RunObserver, RunStatus, StatusFold
 
 LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.5
-MOST_UNCOMMITTED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +69,7 @@ class _Drive:
         self._search = open_search(job.run_id, job.problem, config, asking)
         self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
+        self._committing: asyncio.Task[None] | None = None
         self._flight = Flight(
             self._search,
             policy,
@@ -93,14 +93,15 @@ class _Drive:
         finally:
             watcher.cancel()
             await self._flight.cancel()
+            if self._committing is not None:
+                await asyncio.wait([self._committing])
         return self._status()
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
         self._ask()
         self._note_waiting()
-        if not self._flight.crowded or len(self._journal) >= MOST_UNCOMMITTED:
-            await self._commit()
+        self._commit_soon()
         reason = self._search.ended(self._elapsed)
         if not (reason or self._stop.is_set()):
             self._take(await self._flight.arrival(TICK_SECONDS))
@@ -111,6 +112,8 @@ class _Drive:
             self._finish(reason)
         else:
             self._pause()
+        if self._committing is not None:
+            await self._committing
         await self._commit()
         return True
 
@@ -167,6 +170,15 @@ class _Drive:
             "fitness": best.fitness if best else None,
         }
         self._journal.note(Kind.RUN_FINISHED, payload)
+
+    def _commit_soon(self) -> None:
+        """Commit what was written, unless a commit is under way: then the next one takes it, and more with it."""
+        if self._committing is not None and self._committing.done():
+            self._committing.result()
+            self._committing = None
+        if self._committing is None and len(self._journal):
+            self._committing = asyncio.create_task(self._commit())
+            self._committing.add_done_callback(lambda _: self._flight.wake())
 
     async def _commit(self) -> None:
         committed = await self._journal.commit()

@@ -40,6 +40,7 @@ class Flight:
         self._evaluating: set[asyncio.Task[None]] = set()
         self._inbox: deque[Callable[[], Step]] = deque()
         self._arrived = asyncio.Event()
+        self._failure: BaseException | None = None
 
     @property
     def proposing(self) -> int:
@@ -62,11 +63,6 @@ class Flight:
         self._candidates.extend(step.candidates)
         self._launch()
 
-    @property
-    def crowded(self) -> bool:
-        """Whether more has arrived than was told."""
-        return bool(self._inbox)
-
     async def arrival(self, timeout_seconds: float) -> Step:
         """What arrived first, told to the search; waits for it, or for the timeout.
 
@@ -80,7 +76,7 @@ class Flight:
                     await self._arrived.wait()
         # Only here: a call that ends before the wait began has made room, and must not be waited out.
         self._arrived.clear()
-        self._raise_failures()
+        self._raise_failure()
         return self._inbox.popleft()() if self._inbox else Step()
 
     def landed(self) -> list[Step]:
@@ -114,15 +110,20 @@ class Flight:
     def _start(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(work)
         tasks.add(task)
-        task.add_done_callback(lambda _: self.wake())
+        task.add_done_callback(partial(self._end, tasks))
 
-    def _raise_failures(self) -> None:
-        """Let go of finished tasks; an error that none of them may have ends the run."""
-        for tasks in (self._proposing, self._evaluating):
-            for task in [task for task in tasks if task.done()]:
-                tasks.discard(task)
-                if not task.cancelled() and (error := task.exception()) is not None:
-                    raise error
+    def _end(self, tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
+        """Let go of a finished call, and use its place at once."""
+        tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = self._failure or error
+        self._launch()
+        self.wake()
+
+    def _raise_failure(self) -> None:
+        """An error that no call may have ends the run."""
+        if self._failure is not None:
+            raise self._failure
 
     def _post(self, arrival: Callable[[], Step]) -> None:
         self._inbox.append(arrival)

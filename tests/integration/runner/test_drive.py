@@ -380,40 +380,25 @@ def test_a_run_whose_lease_was_taken_stops_writing(log: SqlRunLog) -> None:
     assert [entry.sequence for entry in log.events(RUN)] == list(range(1, second_sequence(log) + 1))
 
 
-@dataclass
-class LatePolicy(ToyPolicy):
-    """Answers the first proposal, and goes away from the others when the run is over."""
+class LeavingPolicy(ToyPolicy):
+    """Is away for every proposal but the first, whose answer it gives when the run already waits for the others."""
 
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    away: threading.Event = field(default_factory=threading.Event)
+    left: asyncio.Event
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         if proposal.number > 1:
-            await self.over.wait()
-            self.away.set()
+            self.left.set()
             raise PolicyUnavailable("it is away")
+        await self.left.wait()
         yield Answer(chain=0, index=0, text="x = 1.0")
         yield Completed(completions=("x = 1.0",))
 
 
-class LateLog(SqlRunLog):
-    """Takes so long over the best of a run that the policy goes away meanwhile."""
-
-    policy: LatePolicy
-    loop: asyncio.AbstractEventLoop
-
-    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
-        super().append(run_id, fence, events)
-        if any(entry.event.payload.get("fitness") == -4.0 for entry in events):
-            self.loop.call_soon_threadsafe(self.policy.over.set)
-            assert self.policy.away.wait(10)
-
-
 def test_a_run_that_is_over_waits_for_nothing(log: SqlRunLog, database: Database) -> None:
     async def scene() -> RunStatus:
-        late = LateLog(database, SystemClock())
-        late.policy, late.loop = LatePolicy(), asyncio.get_running_loop()
-        work = job(late, late.policy)
+        policy = LeavingPolicy()
+        policy.left = asyncio.Event()
+        work = job(log, policy)
         work = replace(work, config=replace(work.config, budget=BudgetConfig(target=-8.0)))
         return await drive(work, observer=Notes(), stop=asyncio.Event())
 
@@ -424,13 +409,13 @@ def test_a_run_that_is_over_waits_for_nothing(log: SqlRunLog, database: Database
 
 
 class FullLog(SqlRunLog):
-    """A disk that fills up after some commits."""
+    """A disk that fills up after the first commit."""
 
     commits = 0
 
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         self.commits += 1
-        if self.commits > 3:
+        if self.commits > 1:
             raise StorageError("the disk is full")
         super().append(run_id, fence, events)
 
