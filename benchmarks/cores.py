@@ -1,10 +1,12 @@
 """Share of the cores' time that goes into evaluations: `python -m benchmarks.cores`.
 
 A program burns CPU for 100 ms (or 1 s) in the sandbox, on as many slots as there are cores; the share is what the
-programs burned, as measured inside them, over cores x wall time. Nothing is subtracted for the machine's other work.
+programs burned, as measured inside them, over cores x wall time. Beside it stands what bare processes that do nothing
+but burn get of the cores just before and after: a shared machine gives nobody all of them.
 """
 
 import asyncio
+import multiprocessing
 import time
 from pathlib import Path
 
@@ -36,6 +38,23 @@ class BurningPolicy(InstantPolicy):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(write=lambda number: PROGRAM.format(seconds=seconds, number=number))
+
+
+def available(cores: int, seconds: float = 5.0) -> float:
+    """Share of the cores that bare processes get."""
+    with multiprocessing.get_context("spawn").Pool(cores) as pool:
+        pool.map(burned, [0.1] * cores)
+        before = time.monotonic()
+        used = pool.map(burned, [seconds] * cores)
+        return sum(used) / (cores * (time.monotonic() - before))
+
+
+def burned(seconds: float) -> float:
+    """CPU seconds that a process gets while so many pass."""
+    began, cpu = time.monotonic(), time.process_time()
+    while time.monotonic() - began < seconds:
+        pass
+    return time.process_time() - cpu
 
 
 async def measure(seconds: float, evaluations: int, cores: int) -> dict[str, float]:
@@ -72,7 +91,12 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
-    rows = [asyncio.run(measure(seconds, count, options.cores)) for seconds, count in ((0.1, 400), (1.0, 60))]
+    rows = []
+    for seconds, count in ((0.1, 400), (1.0, 60)):
+        before = available(options.cores)
+        row = asyncio.run(measure(seconds, count, options.cores))
+        bare = (before + available(options.cores)) / 2
+        rows.append(row | {"bare_processes": round(bare, 4), "ratio": round(row["share_of_core_time"] / bare, 4)})
     report("cores", {"cores_used": options.cores, "shares": rows}, options.out)
 
 
