@@ -156,8 +156,9 @@ def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefi
 
 
 def _unknown(key: str) -> str:
-    if key in _ABSENT:
-        return _ABSENT[key]
+    for absent, sentence in _ABSENT.items():
+        if key == absent or key.startswith(f"{absent}."):
+            return sentence
     return f"unknown key {key!r}{hint(key, [*_types(), *SHORT])}"
 
 

@@ -67,13 +67,21 @@ def _check_kind(folder: Path) -> None:
         names = os.listdir(folder)
     except (OSError, ValueError):
         return  # the reader says why
-    if native.FILE not in names and not openevolve.recognises(names):
+    if native.FILE in names or openevolve.recognises(names):
+        return
+    if openevolve.EVALUATOR in names:
         raise InvalidProblemError(
             [
-                f"{folder} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
-                " `evolve problem init DIR` begins a problem"
+                f"{folder} holds {openevolve.EVALUATOR} and nothing that goes with it: a problem needs {native.FILE} too"
+                " (`evolve problem init DIR` makes one to start from), an OpenEvolve project an initial_program.*"
             ]
         )
+    raise InvalidProblemError(
+        [
+            f"{folder} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
+            " `evolve problem init DIR` begins a problem"
+        ]
+    )
 
 
 def _read_project(files: Folder, folder: Path) -> Reading:

@@ -27,8 +27,8 @@ _MEMORY_MB = 4096
 
 
 def recognises(names: Iterable[str]) -> bool:
-    """Whether a folder with these names in it looks like an OpenEvolve project."""
-    return any(name == EVALUATOR or _is_seed(name) for name in names)
+    """Whether a folder with these names in it looks like an OpenEvolve project: an evaluator alone may be anybody's."""
+    return any(name in _CONFIGS or _is_seed(name) for name in names)
 
 
 def read_openevolve(folder: Folder, name: str) -> Reading:

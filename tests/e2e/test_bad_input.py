@@ -141,7 +141,7 @@ def test_a_failing_seed_is_an_invalid_problem(clumsy: Clumsy, problem: Path, see
     [
         ("problem.toml", "x = [", "problem.toml is broken"),
         ("problem.toml", "\udcff", "problem.toml is no UTF-8"),
-        ("problem.toml", None, "initial_program.py is missing"),  # what is left looks like an OpenEvolve project
+        ("problem.toml", None, "a problem needs problem.toml too"),
         ("program.py", None, "the seed 'program.py' is neither"),
         ("program.py", "\udcff", "no UTF-8 text"),
     ],

@@ -247,7 +247,9 @@ def test_any_language_and_the_suffix_that_is_named(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"initial_program.py": SEED}, "the evaluator 'evaluator.py' is missing"),
-        ({"evaluator.py": EVALUATE}, "initial_program.py is missing"),
+        ({"evaluator.py": EVALUATE, "config.yaml": ""}, "initial_program.py is missing"),
+        ({"evaluator.py": EVALUATE}, "an OpenEvolve project an initial_program.*"),
+        ({"evaluator.py": "def score(outputs, program): ..."}, "a problem needs problem.toml too"),
         ({"initial_program.py": SEED, "evaluator.py": "def x(): ..."}, "defines no evaluate()"),
         ({"initial_program.py": SEED, "evaluator.py": "def x("}, "no valid Python"),
         ({"initial_program.py": b"\xff", "evaluator.py": EVALUATE}, "no UTF-8"),
