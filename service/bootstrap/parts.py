@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from service.bootstrap.plan import Plan
 from service.config import SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
-from service.problems.bundle import unpack
+from service.problems.bundle import open_bundle, unpack
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
 
@@ -84,6 +84,8 @@ async def answering(plan: Plan) -> AsyncIterator[Policy]:
 def read_templates(plan: Plan) -> dict[str, str]:
     """The user's prompt texts, from files called after the template; a relative folder lies in the problem's.
 
+    What lies in the problem's folder is read from what is stored of it, so that a resumed run asks with the same texts.
+
     Raises:
         UsageError: the folder cannot be read.
         ConfigurationError: a name or a placeholder is off.
@@ -92,11 +94,20 @@ def read_templates(plan: Plan) -> dict[str, str]:
         return {}
     folder = Path(plan.source) / Path(plan.config.prompt.template_dir).expanduser()
     try:
-        templates = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
+        files = _stored_files(plan) or {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        templates = {PurePath(name).stem: content.decode() for name, content in files.items()}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
     check_templates(templates)
     return templates
+
+
+def _stored_files(plan: Plan) -> dict[str, bytes]:
+    """Files of the templates' folder in the bundle; none where it lies elsewhere, or is hidden and so left out."""
+    place = os.path.normpath(Path(plan.config.prompt.template_dir).expanduser())
+    if os.path.isabs(place) or place.split(os.sep)[0] == "..":
+        return {}
+    return {name: content for name, content in open_bundle(plan.bundle).below(place).items() if "/" not in name}
 
 
 def serve(

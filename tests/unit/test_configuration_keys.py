@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
@@ -19,8 +19,10 @@ from service.bootstrap.plan import Plan
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.policy.settings import load_policies
-from service.ports import Bundle, LoggedEvent
+from service.ports import LoggedEvent
+from service.problems.bundle import pack
 from service.problems.configuration import read_config
+from service.problems.folder import read_folder
 from service.runner.drive import RunJob, drive
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import World, answers, new_search, program, score, toy_problem
@@ -129,17 +131,28 @@ def test_a_key_of_the_prompt_changes_it(key: str) -> None:
 
 
 def test_the_folder_of_templates_is_read(tmp_path: Path) -> None:
-    (tmp_path / "system.txt").write_text("Be brief.")
+    for folder in (".", "texts", ".hidden"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "system.txt").write_text(f"Be brief in {folder}")
+    (tmp_path / "texts" / "deeper").mkdir()
+    (tmp_path / "texts" / "deeper" / "nonsense.txt").write_text("x")
     plan = Plan(
         run_id="run_x",
         problem=toy_problem(),
-        bundle=Bundle(hash="", content=b""),
+        bundle=pack(read_folder(tmp_path)[0]),
         source=str(tmp_path),
         config=configured(),
         policy=load_policies("syntax", model=None)[0],
     )
     assert read_templates(plan) == {}
-    assert read_templates(replace(plan, config=configured(**{"prompt.template_dir": "."}))) == {"system": "Be brief."}
+    for folder in (".", "texts", "./texts/", ".hidden", str(tmp_path / "texts")):
+        named = replace(plan, config=configured(**{"prompt.template_dir": folder}))
+        assert read_templates(named) == {"system": f"Be brief in {PurePath(folder).name or '.'}"}
+    inside = replace(plan, config=configured(**{"prompt.template_dir": "texts"}))
+    (tmp_path / "texts" / "system.txt").write_text("Changed since.")
+    assert read_templates(inside) == {"system": "Be brief in texts"}
+    outside = configured(**{"prompt.template_dir": f"../{tmp_path.name}/texts"})
+    assert read_templates(replace(plan, config=outside)) == {"system": "Changed since."}
 
 
 class Counted:
