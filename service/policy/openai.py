@@ -121,10 +121,13 @@ class OpenAIPolicy:
 
         Raises:
             PolicyUnavailable: it cannot be reached or fails.
-            PolicyDenied: it refuses the key, or does not offer the model; the text names those that it offers.
+            PolicyDenied: it is no such server, refuses the key, or does not offer the model; the text names those that
+                it offers.
         """
         offered = await self._server.models()
         model = self._choose(offered)
+        if offered is None:
+            await self._server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
         tokenizer = await self._server.count_tokens(model, "a b c") is not None
         self._tokens = TokenCounter((lambda text: self._server.count_tokens(model, text)) if tokenizer else None)

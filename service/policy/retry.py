@@ -8,12 +8,13 @@ from email.utils import parsedate_to_datetime
 import numpy as np
 
 RETRIED = frozenset({408, 409, 425, 429})
+NOT_IMPLEMENTED = 501
 MOST_RETRY_AFTER_SECONDS = 3600.0
 
 
 def worth_retrying(status: int) -> bool:
     """Whether an HTTP status may go away by itself."""
-    return status in RETRIED or status >= 500
+    return status in RETRIED or (status >= 500 and status != NOT_IMPLEMENTED)
 
 
 def read_retry_after(value: str | None, now: Callable[[], datetime]) -> float:

@@ -18,6 +18,8 @@ from service.policy.retry import read_retry_after
 from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
 from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json
 
+ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
+DENIED = frozenset({401, 403})
 CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 30.0
 DRAIN_SECONDS = 0.5
@@ -56,6 +58,7 @@ class Server:
     ) -> None:
         assert settings.base_url is not None
         self._settings = settings
+        self._chats = f"{settings.base_url}/chat/completions"
         self._key = key
         self._monotonic = monotonic
         self._now = now
@@ -85,11 +88,26 @@ class Server:
             url = f"{self._settings.base_url}/models"
             async with self._client.stream("GET", url, timeout=CHECK_SECONDS) as response:
                 text = await _beginning(response)
-            if response.status_code in (404, 405, 501):
+            if response.status_code in ABSENT:
                 return None
             if response.status_code != 200:
                 raise self._failure(response, text)
+            _refuse_page(response)
             return _offered(read_json(text))
+
+    async def knock(self, model: str) -> None:
+        """Send a request without a message, which costs nothing: whoever is no such server gives itself away.
+
+        Raises:
+            PolicyError: it completes no chats, refuses the key or cannot be reached.
+        """
+        body = {"model": model, "messages": [], "max_tokens": 1}
+        with self._explained():
+            async with self._client.stream("POST", self._chats, json=body, timeout=CHECK_SECONDS) as response:
+                text = await _beginning(response)
+            if response.status_code in ABSENT or response.status_code in DENIED or 300 <= response.status_code < 400:
+                raise self._failure(response, text)
+            _refuse_page(response)
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         """Tokens of a text; None where the server has no answer."""
@@ -113,11 +131,11 @@ class Server:
         Raises:
             PolicyError: whatever went wrong, its text one sentence.
         """
-        url = f"{self._settings.base_url}/chat/completions"
         with self._explained():
-            async with self._client.stream("POST", url, json=body) as response:
+            async with self._client.stream("POST", self._chats, json=body) as response:
                 if response.status_code != 200:
                     raise self._failure(response, await _beginning(response))
+                _refuse_page(response)
                 if "json" in response.headers.get("content-type", ""):
                     yield read_chunk(await _beginning(response, self._settings.timeout_seconds))
                     return
@@ -168,7 +186,7 @@ class Server:
             return PolicyDenied("it redirects elsewhere, which is not followed: name the address itself")
         asked = read_retry_after(response.headers.get("retry-after"), self._now)
         error = failure(status, body, asked)
-        if status in (401, 403):
+        if status in DENIED:
             return PolicyDenied(f"it {self._about_key()} ({error})")
         if isinstance(error, PolicyDenied):
             return PolicyDenied(f"{error} (is the address right, and the model {self._settings.model or 'there'}?)")
@@ -179,6 +197,11 @@ class Server:
         if self._key is None:
             return f"wants a key: put it into the environment variable {place}"
         return f"refuses the key from {place}"
+
+
+def _refuse_page(response: httpx.Response) -> None:
+    if "html" in response.headers.get("content-type", ""):
+        raise PolicyDenied("it sends a web page: name the address of an OpenAI-compatible server")
 
 
 def _offered(value: object) -> list[Offered]:

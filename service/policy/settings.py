@@ -147,7 +147,7 @@ def load_policies(
     changes = {key: value for key, value in changes.items() if value is not None}
     if source == "syntax":
         return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
-    if source.lower().startswith(("http://", "https://")):
+    if "://" in source:
         return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
     tables = _tables(Path(source))
     policies = [

@@ -72,7 +72,7 @@ def _check_kind(folder: Path) -> None:
     if openevolve.EVALUATOR in names:
         raise InvalidProblemError(
             [
-                f"{folder} holds {openevolve.EVALUATOR} and nothing that goes with it: a problem needs {native.FILE} too"
+                f"{folder} holds an {openevolve.EVALUATOR} without what goes with it: a problem needs {native.FILE} too"
                 " (`evolve problem init DIR` makes one to start from), an OpenEvolve project an initial_program.*"
             ]
         )

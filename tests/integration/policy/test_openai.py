@@ -3,12 +3,15 @@ import json
 import threading
 from contextlib import aclosing
 
+import httpx
+import numpy as np
 import pytest
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply, Usage
 from evolve.special import BREAK, neutralise
 from service.policy.openai import OpenAIPolicy
+from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, estimate_tokens
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, chain
@@ -245,6 +248,8 @@ async def test_a_refused_proposal_is_not_tried_again(server: OpenAIServer, make:
         fake.Reply(status=404, body={"error": {"message": "gone"}}),
         fake.Reply(status=400, body={"error": {"message": "gone", "code": "model_not_found"}}),
         fake.Reply(status=302, headers={"location": "http://elsewhere.invalid/"}),
+        fake.Reply(status=405, body="<html>Method Not Allowed</html>"),
+        fake.Reply(status=501, body="Unsupported method ('POST')"),
     ],
 )
 async def test_what_lasts_is_denied_at_once(server: OpenAIServer, make: Make, reply: fake.Reply) -> None:
@@ -369,6 +374,48 @@ async def test_a_list_of_models_that_makes_no_sense_is_an_error(
     server.models = models
     with pytest.raises((PolicyDenied, PolicyUnavailable)):
         await make().check()
+
+
+@pytest.mark.parametrize(
+    ("models", "chats", "said"),
+    [
+        ((404, "", ""), (405, "text/html", "<html>Method Not Allowed</html>"), "Method Not Allowed"),
+        ((501, "", ""), (501, "text/plain", "Unsupported method ('POST')"), "Unsupported method"),
+        ((404, "", ""), (404, "application/json", '{"detail":"Not Found"}'), "Not Found"),
+        ((405, "", ""), (200, "text/html; charset=utf-8", "<html>welcome</html>"), "web page"),
+        ((200, "text/html", "<html>welcome</html>"), (400, "", ""), "web page"),
+        ((404, "", ""), (401, "application/json", '{"error":"no"}'), "wants a key"),
+    ],
+)
+async def test_what_is_no_such_server_is_denied_before_anything_is_asked(
+    models: tuple[int, str, str], chats: tuple[int, str, str], said: str
+) -> None:
+    policy = at_hand(models, chats)
+    with pytest.raises(PolicyDenied, match=said):
+        await policy.check()
+    await policy.close()
+
+
+@pytest.mark.parametrize("status", [200, 400, 422, 500])
+async def test_a_server_that_only_lists_no_models_is_taken(status: int) -> None:
+    policy = at_hand((404, "", ""), (status, "application/json", '{"error": {"message": "no messages"}}'))
+    assert (await policy.check()).model == "mine"
+    await policy.close()
+
+
+def at_hand(models: tuple[int, str, str], chats: tuple[int, str, str]) -> OpenAIPolicy:
+    """A policy at a server that says the same to every such request: status, kind of content, body."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        status, kind, text = {"/v1/models": models, "/v1/chat/completions": chats}.get(request.url.path, (404, "", ""))
+        return httpx.Response(status, headers={"content-type": kind}, text=text)
+
+    return OpenAIPolicy(
+        PolicySettings(base_url="http://h/v1", model="mine"),
+        build_prompt=build_prompt,
+        rng=np.random.default_rng(1),
+        transport=httpx.MockTransport(answer),
+    )
 
 
 async def test_prompt_and_answer_fit_the_context_together(server: OpenAIServer, make: Make) -> None:

@@ -15,7 +15,7 @@ def test_what_may_pass_is_retried(status: int) -> None:
     assert worth_retrying(status)
 
 
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 405, 413, 422, 501])
 def test_what_cannot_pass_is_not_retried(status: int) -> None:
     assert not worth_retrying(status)
 

@@ -42,10 +42,26 @@ def test_an_address_names_a_server(source: str, base_url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["http://", "http://user:pw@host/v1", "http://host/v1?key=1", "http://host:99999999/v1", "http://[::1"]
+    "source",
+    [
+        "http://",
+        "http://user:pw@host/v1",
+        "http://host/v1?key=1",
+        "http://host:99999999/v1",
+        "http://[::1",
+        "ftp://host/v1",
+    ],
 )
 def test_an_address_that_is_none_is_refused_without_its_password(source: str) -> None:
-    assert "pw" not in complaint(source)
+    said = complaint(source)
+    assert "pw" not in said
+    assert said.startswith("--policy")
+
+
+def test_an_address_of_another_kind_is_shown_as_it_was_written() -> None:
+    assert (
+        complaint("ftp://host") == "--policy ftp://host: base_url: must be an address such as http://localhost:8000/v1"
+    )
 
 
 def test_a_file_holds_several(tmp_path: Path) -> None:
