@@ -379,8 +379,6 @@ def test_a_locked_database_is_told_and_nothing_is_lost(clumsy: Clumsy, problem: 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk that is soon full."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small disk")
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1536k", "small", disk], check=False).returncode:
@@ -389,6 +387,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.root
 def test_a_disk_that_fills_up_loses_nothing_and_the_run_goes_on(
     clumsy: Clumsy, problem: Path, small_disk: Path
 ) -> None:
