@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from service.cli import figures
 from service.cli.diff import tally
-from service.cli.records import candidate_json, find_candidate
+from service.cli.records import as_score, candidate_json, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
-from service.ports import CandidateRecord, RunReader
+from service.ports import CandidateRecord, RunReader, RunRecord
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,9 +41,10 @@ def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> No
             {"candidate_id": line[-1].id, "run_id": line[-1].run_id, "steps": [_json(step) for step in steps]}
         )
         return
-    terminal.show(lineage_table(steps))
+    run = reader.run(line[-1].run_id)
+    terminal.show(lineage_table(run, steps))
     others = sum(edge.role != "parent" for candidate in line for edge in candidate.parents)
-    terminal.note(_closing(steps, others), style="dim")
+    terminal.note(_closing(run, steps, others), style="dim")
     if steps[-1].added is not None:
         terminal.note(f"next: {terminal.command(f'diff {figures.short(line[-1].id)}')}", style="dim")
 
@@ -70,23 +71,23 @@ def _changed(reader: RunReader, before: CandidateRecord, after: CandidateRecord)
     return tally(reader.program(before.id), reader.program(after.id))
 
 
-def lineage_table(steps: Sequence[Step]) -> "Table":
+def lineage_table(run: RunRecord, steps: Sequence[Step]) -> "Table":
     """A row a step, on a stem from the seed down."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("candidate", no_wrap=True)
-    table.add_column("fitness", justify="right", no_wrap=True)
+    table.add_column(score_word(run), justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     table.add_column("lines", justify="right", no_wrap=True)
     table.add_column("how", overflow="ellipsis", no_wrap=True)
     for index, step in enumerate(steps):
-        table.add_row(*_row(step, last=index == len(steps) - 1))
+        table.add_row(*_row(run, step, last=index == len(steps) - 1))
     return table
 
 
-def _row(step: Step, *, last: bool) -> tuple["Text", ...]:
+def _row(run: RunRecord, step: Step, *, last: bool) -> tuple["Text", ...]:
     from rich.text import Text
 
     candidate = step.candidate
@@ -98,8 +99,8 @@ def _row(step: Step, *, last: bool) -> tuple["Text", ...]:
     return (
         Text("●" if first or step.record else "○", style="bold green" if last else "green" if step.record else "dim"),
         Text(figures.short(candidate.id), style="bold" if last else ""),
-        Text(figures.exact(candidate.fitness)),
-        Text(figures.signed(step.delta), style=change),
+        Text(figures.exact(as_score(run, candidate.fitness))),
+        Text(figures.signed(as_score(run, step.delta)), style=change),
         lines,
         Text(_how(candidate)),
     )
@@ -113,14 +114,14 @@ def _how(candidate: CandidateRecord) -> str:
     return plain(f"{candidate.operator}{crossed} #{candidate.number} by {candidate.policy}")
 
 
-def _closing(steps: Sequence[Step], others: int) -> str:
+def _closing(run: RunRecord, steps: Sequence[Step], others: int) -> str:
     last, first = steps[-1].candidate, steps[0].candidate
     if len(steps) == 1:
         return "a seed: nothing led to it"
     inspired = f", {figures.plural(others, 'further program')} shown on the way" if others else ""
     gained = ""
     if last.fitness is not None and first.fitness is not None:
-        gained = f", {figures.signed(last.fitness - first.fitness)} from the seed"
+        gained = f", {figures.signed(as_score(run, last.fitness - first.fitness))} from the seed"
     return f"{figures.plural(len(steps) - 1, 'step')}{gained}{inspired}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from service.cli import figures
-from service.cli.records import candidate_json, every_candidate, find_run, run_json
+from service.cli.records import as_score, candidate_json, every_candidate, find_run, run_json, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader, RunRecord
 
@@ -35,7 +35,7 @@ def runs_table(runs: Sequence[RunRecord]) -> "Table":
             figures.short(run.id),
             plain(run.problem_name),
             run.state,
-            figures.number(run.best_fitness),
+            figures.number(as_score(run, run.best_fitness)),
             figures.count(run.counters.evaluations),
             figures.count(run.counters.valid),
             f"{run.created_at.astimezone():%m-%d %H:%M}",
@@ -55,22 +55,24 @@ def list_programs(terminal: Terminal, reader: RunReader, run_id: str, limit: int
     if not rows:
         terminal.note(f"{run.id} has no evaluated candidate yet; --all lists every candidate")
         return
-    terminal.show(programs_table(rows))
+    terminal.show(programs_table(run, rows))
     if limit is not None and len(rows) == limit:
-        terminal.note(f"the best {limit} by fitness; --limit N for more, --all for every candidate", style="dim")
+        terminal.note(
+            f"the best {limit} by {score_word(run)}; --limit N for more, --all for every candidate", style="dim"
+        )
 
 
-def programs_table(candidates: Iterable[CandidateRecord]) -> "Table":
-    """One row a candidate."""
+def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Table":
+    """One row a candidate of a run."""
     from rich.text import Text
 
-    table = plain_table("candidate", "fitness>", "outcome", "proposal>", "operator", "policy~", "parent")
+    table = plain_table("candidate", f"{score_word(run)}>", "outcome", "proposal>", "operator", "policy~", "parent")
     for candidate in candidates:
         parent = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
         word = outcome_word(candidate)
         table.add_row(
             figures.short(candidate.id),
-            figures.number(candidate.fitness),
+            figures.number(as_score(run, candidate.fitness)),
             Text(word, style=OUTCOME_STYLES.get(word, "red")),
             "seed" if candidate.number == 0 else f"{candidate.number}.{candidate.position}",
             candidate.operator if candidate.number else "",

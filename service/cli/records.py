@@ -53,11 +53,23 @@ def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]
 
 def objectives_of(run: RunRecord) -> tuple[Objective, ...]:
     """The objectives a run was created with; none when the evaluator gives one scalar."""
-    names = ("name", "direction", "low", "high", "weight", "target")
+    names = ("name", "direction", "low", "high", "weight", "target", "reference")
     values = [{key: entry[key] for key in names if key in entry} for entry in run.objectives]
     return tuple(
         Objective(**{**value, "direction": Direction(value.get("direction", Direction.MAXIMIZE))}) for value in values
     )
+
+
+def score_word(run: RunRecord) -> str:
+    """What the one number is called by which candidates of a run are compared before a person."""
+    return "score" if len(run.objectives) == 1 else "fitness"
+
+
+def as_score(run: RunRecord, fitness: float | None) -> float | None:
+    """A fitness, or a change of it, as people read it: with exactly one objective in that objective's own direction."""
+    if fitness is None or len(run.objectives) != 1:
+        return fitness
+    return objectives_of(run)[0].sign * fitness + 0.0  # no negative zero
 
 
 def parent_of(candidate: CandidateRecord) -> str | None:

@@ -17,7 +17,7 @@ from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines
-from service.cli.records import find_run
+from service.cli.records import as_score, find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
@@ -188,7 +188,9 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
     if interrupted:
         done = figures.plural(run.counters.evaluations, "evaluation")
         again = terminal.command(f"run --resume {figures.short(run.id)}")
-        terminal.note(f"stopped after {done}, best {figures.number(run.best_fitness)}; go on with: {again}")
+        terminal.note(
+            f"stopped after {done}, best {figures.number(as_score(run, run.best_fitness))}; go on with: {again}"
+        )
         return INTERRUPTED
     if run.state == "failed":
         if run.reason == UNSCORED:

@@ -1,12 +1,15 @@
 """One run or one candidate, with everything that is known of it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from service.cli import figures
+from service.cli.front import Front, read_front
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import (
     LAST,
+    as_score,
     candidate_json,
     find_run,
     proposal_json,
@@ -32,9 +35,10 @@ def show_anything(terminal: Terminal, reader: RunReader, identity: str, *, sourc
             f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
         )
     elif terminal.as_json:
-        terminal.emit(run_json(found))
+        front = read_front(reader, found)
+        terminal.emit({**run_json(found), "front": None if front is None else asdict(front)})
     else:
-        terminal.show(facts(run_rows(found)))
+        terminal.show(facts(run_rows(found, read_front(reader, found))))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
 
@@ -54,15 +58,16 @@ def _find(reader: RunReader, identity: str) -> RunRecord | CandidateRecord:
     raise NotFoundError(f"there is no run or candidate {identity}: evolve runs lists the runs")
 
 
-def run_rows(run: RunRecord) -> Rows:
+def run_rows(run: RunRecord, front: Front | None = None) -> Rows:
     """What there is to say of a run."""
     counters = run.counters
     rows: Rows = [
         ("run", run.id),
         ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
-        ("best", f"{figures.exact(run.best_fitness)}  {figures.short(run.best_candidate_id)}"),
-        ("seed", figures.exact(run.seed_fitness)),
+        ("best", f"{figures.exact(as_score(run, run.best_fitness))}  {figures.short(run.best_candidate_id)}"),
+        ("front", str(front) if front else None),
+        ("seed", figures.exact(as_score(run, run.seed_fitness))),
         ("known best", figures.exact(run.known_best) if run.known_best is not None else None),
         ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),
         (

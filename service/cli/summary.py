@@ -1,11 +1,15 @@
 """What came of a run: its scores against the seed and the best known, what it took, and what to do next."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from service.cli import figures
 from service.cli.listing import plain_table
 from service.cli.records import objectives_of
+from service.cli.rejections import rejections
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader, RunRecord
@@ -30,11 +34,18 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A run at its end, with its seed and its best candidate where it has them."""
+    """A run at its end, with its seed and its best candidate where it has them.
+
+    Attributes:
+        files: paths of the best program.
+        remark: what nearly all answers came to, where nothing new came any more.
+    """
 
     run: RunRecord
     seed: CandidateRecord | None
     best: CandidateRecord | None
+    files: tuple[str, ...] = ()
+    remark: str = ""
 
     @property
     def first_objective(self) -> str:
@@ -57,7 +68,8 @@ def read_outcome(reader: RunReader, run_id: str) -> Outcome:
     scored = [candidate for candidate in seeds if candidate.fitness is not None]
     seed = max(scored, key=lambda candidate: candidate.fitness or 0.0, default=seeds[0] if seeds else None)
     best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
-    return Outcome(run=run, seed=seed, best=best)
+    files = tuple(path for path, _ in reader.program(best.id).files) if best else ()
+    return Outcome(run=run, seed=seed, best=best, files=files, remark=rejections(reader, run))
 
 
 def gap_closed(seed: float | None, best: float | None, known: float | None) -> float | None:
@@ -109,6 +121,8 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
     run = outcome.run
     ended = ENDS.get(run.reason, run.reason)
     terminal.show("", plain(f"{run.problem_name}: {run.state}" + (f", {ended}" if ended else "")), "")
+    if outcome.remark:
+        terminal.show(plain(outcome.remark), "")
     terminal.show(scores_table(outcome), "")
     if (gap := _gap(outcome)) is not None:
         terminal.show(gap, "")
@@ -203,7 +217,12 @@ def next_commands(outcome: Outcome) -> list[str]:
     best = figures.short(outcome.best.id)
     against = f"{figures.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
     return [
-        f"best {run} -o best.py",
+        f"best {run} -o {_target(outcome.files)}",
         f"lineage {best}",
         *([f"diff {against}{best}"] if against else []),
     ]
+
+
+def _target(files: Sequence[str]) -> str:
+    """Where the best program goes: a file of its kind, or a folder for several."""
+    return shlex.quote(f"best{PurePosixPath(files[0]).suffix}") if len(files) == 1 else "best"

@@ -1,7 +1,7 @@
 """Small runs on a real database, driven by the real search with answers and scores written here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,6 +53,11 @@ def packing_problem() -> Problem:
         objectives=(Objective(name="radii"),),
         known_best=4.0,
     )
+
+
+def shrinking_problem() -> Problem:
+    """One objective, and less of it is better."""
+    return replace(packing_problem(), objectives=(Objective(name="waste", direction=Direction.MINIMIZE),), known_best=0)
 
 
 def trade_problem() -> Problem:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,16 @@ import pytest
 from service.cli.best import read_weights
 from service.errors import UsageError
 from tests.unit.cli.conftest import Evolve
-from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
+from tests.unit.cli.recording import (
+    RUN,
+    SEED,
+    Reply,
+    packing_problem,
+    record_run,
+    shrinking_problem,
+    sqlite_url,
+    trade_problem,
+)
 
 OTHER = "run_01970000-bbbb-7bbb-8ccc-000000000002"
 FAST = "def pack():\n    return 6\n"
@@ -246,3 +256,52 @@ def test_a_run_stands_for_its_best_where_a_candidate_is_asked_for(evolve: Evolve
 def test_ids_are_whole_on_a_narrow_terminal(evolve: Evolve, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "66")
     assert f"{RUN[:17]} " in evolve("runs", "--db", packing).out
+
+
+def test_what_is_minimised_is_read_as_its_score(evolve: Evolve, home: Path) -> None:
+    url = sqlite_url(home / "waste.db")
+    record_run(url, shrinking_problem(), [Reply(text=FAST, scores={"waste": 2.5})], seed_scores={"waste": 4.0})
+    assert evolve("runs", "--db", url).out.splitlines()[1].split()[3] == "2.5"
+    heading, first, second = evolve("programs", "last", "--db", url).out.splitlines()
+    assert (heading.split()[1], first.split()[1], second.split()[1]) == ("score", "2.5", "4")
+    shown = [line.split() for line in evolve("show", "last", "--db", url).out.splitlines()]
+    assert ["seed", "4"] in shown
+    assert next(words for words in shown if words[0] == "best")[1] == "2.5"
+    steps = evolve("lineage", "last", "--db", url)
+    heading, first, second = steps.out.splitlines()
+    assert (heading.split()[1], first.split()[2], second.split()[2:4]) == ("score", "4", ["2.5", "-1.5"])
+    assert "1 step, -1.5 from the seed" in steps.err
+    (line,) = evolve("lineage", "last", "--json", "--db", url).lines
+    assert [step["fitness"] for step in line["steps"]] == [-4.0, -2.5]
+    assert line["steps"][1]["delta"] == 1.5
+
+
+def test_the_front_of_a_run_is_measured(evolve: Evolve, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # In rewards (0.9, 0.1) and (0.5, 0.9), which beat the seed's (0.4, 0.5): two rectangles from the worse bounds.
+    (line,) = evolve("show", OTHER, "--json", "--db", trade).lines
+    volume = 0.5 * 0.9 + (0.9 - 0.5) * 0.1
+    assert line["front"] == {"size": 2, "hypervolume": pytest.approx(volume), "exact": True}
+    assert "2 candidates that no other dominates, hypervolume 0.49" in evolve("show", OTHER, "--db", trade).out
+    monkeypatch.setattr("service.cli.front.MOST_EXACT", 1)
+    (line,) = evolve("show", OTHER, "--json", "--db", trade).lines
+    assert line["front"]["size"] == 2
+    assert (line["front"]["exact"], line["front"]["hypervolume"] < volume) == (False, True)
+    assert "hypervolume about" in evolve("show", OTHER, "--db", trade).out
+
+
+def test_the_front_is_measured_from_the_reference(evolve: Evolve, home: Path) -> None:
+    problem = trade_problem()
+    accuracy, delay = problem.objectives
+    strict = replace(problem, objectives=(replace(accuracy, reference=0.5), replace(delay, reference=5.0)))
+    url = sqlite_url(home / "strict.db")
+    reply = Reply(text=FAST, scores={"accuracy": 0.7, "delay": 2.0})
+    record_run(url, strict, [reply], seed_scores={"accuracy": 0.4, "delay": 5.0})
+    (line,) = evolve("show", "last", "--json", "--db", url).lines
+    assert line["front"] == {"size": 1, "hypervolume": pytest.approx((0.7 - 0.5) * (0.5 - 0.2)), "exact": True}
+
+
+def test_a_run_of_one_objective_has_no_front(evolve: Evolve, packing: str) -> None:
+    (line,) = evolve("show", "last", "--json", "--db", packing).lines
+    assert line["front"] is None
+    assert "front" not in evolve("show", "last", "--db", packing).out
+    assert "front" not in evolve("runs", "--json", "--db", packing).lines[0]

@@ -13,7 +13,7 @@ from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from tests.unit.cli.conftest import Evolve
-from tests.unit.cli.recording import RUN, packing_problem, record_run, sqlite_url
+from tests.unit.cli.recording import RUN, packing_problem, record_run, shrinking_problem, sqlite_url
 
 
 def wish(**words: Any) -> Wish:
@@ -101,6 +101,15 @@ def test_an_interrupted_run_names_the_command_that_goes_on(
         outcome = read_outcome(storage.reader, RUN)
     assert _code(Terminal(place=f" --db {packing}"), wish(db=packing), outcome, interrupted=True) == 130
     assert f"evolve run --resume {RUN[:17]} --db {packing}" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_tells_the_score_of_its_best(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = sqlite_url(home / "waste.db")
+    record_run(url, shrinking_problem(), [], seed_scores={"waste": 6.25})
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    _code(Terminal(), wish(), outcome, interrupted=True)
+    assert "best 6.25;" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

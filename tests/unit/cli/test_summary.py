@@ -1,12 +1,14 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from evolve.program import Program
 from service.bootstrap.storage import open_storage
 from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
 from service.cli.terminal import Terminal
 from service.config import load_settings
-from tests.unit.cli.recording import RUN, Reply, packing_problem, record_run, sqlite_url, trade_problem
+from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,48 @@ def test_a_run_without_success_says_so(home: Path, capsys: pytest.CaptureFixture
     assert "none: no program was evaluated with success" in out
     assert next_commands(outcome) == [f"programs {RUN[:17]} --all"]
     assert summary_json(outcome)["best"] is None
+
+
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [
+        ({"main.py": SEED}, "best.py"),
+        ({"seed.c": "int x;\n"}, "best.c"),
+        ({"Makefile": "all:\n"}, "best"),
+        ({"main.py": SEED, "other.py": ""}, "best"),
+    ],
+)
+def test_the_best_program_goes_where_one_of_its_kind_does(home: Path, files: dict[str, str], target: str) -> None:
+    url = sqlite_url(home / "kinds.db")
+    record_run(url, replace(packing_problem(), seeds=(Program.of(files),)), [], seed_scores={"radii": 1.0})
+    with open_storage(load_settings(), url) as storage:
+        assert next_commands(read_outcome(storage.reader, RUN))[0] == f"best {RUN[:17]} -o {target}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "replies", "said"),
+    [
+        (
+            "exhausted",
+            [Reply(text=SEED)] * 12,
+            "Nearly every answer was rejected or a duplicate (12 of 12); 12 times: ",
+        ),
+        ("evaluations", [Reply(text=SEED)] * 12, ""),
+        ("exhausted", [Reply(text=f"def pack():\n    return {n}\n", scores={"radii": n}) for n in (2, 3)], ""),
+        ("exhausted", [], "No answer came"),
+    ],
+)
+def test_an_exhausted_run_says_what_its_answers_came_to(
+    home: Path, capsys: pytest.CaptureFixture[str], reason: str, replies: list[Reply], said: str
+) -> None:
+    url = sqlite_url(home / "dry.db")
+    record_run(url, packing_problem(), replies, seed_scores={"radii": 1.0}, reason=reason)
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    show_summary(Terminal(), outcome, url)
+    out = capsys.readouterr().out
+    assert outcome.run.state == "succeeded"
+    assert outcome.remark.startswith(said) if said else not outcome.remark
+    assert [line for line in out.splitlines() if line.startswith(("Nearly", "No answer"))] == [outcome.remark] * bool(
+        said
+    )

@@ -1,0 +1,43 @@
+"""Why a run that found nothing new any more found nothing: what became of its answers."""
+
+from collections import Counter
+
+from service.cli import figures
+from service.cli.records import every_candidate
+from service.errors import NotFoundError
+from service.ports import RunReader, RunRecord
+
+NEARLY_ALL = 0.9
+EXHAUSTED = "exhausted"
+REPEATED = "the same program as an earlier candidate"
+
+
+def rejections(reader: RunReader, run: RunRecord) -> str:
+    """One line on the answers of an exhausted run where nearly none became a new program; else empty."""
+    counters = run.counters
+    if run.reason != EXHAUSTED:
+        return ""
+    if not counters.answers:
+        return f"No answer came{_last_word(reader, run)}."
+    spoiled = counters.rejected + counters.duplicates
+    if spoiled < NEARLY_ALL * counters.answers:
+        return ""
+    reasons = Counter(
+        REPEATED if candidate.status == "duplicate" else candidate.reason
+        for candidate in every_candidate(reader, run.id)
+        if candidate.status in ("duplicate", "rejected")
+    )
+    reason, times = reasons.most_common(1)[0]
+    of_all = f"{figures.count(spoiled)} of {figures.count(counters.answers)}"
+    often = figures.plural(times, "time")
+    return f"Nearly every answer was rejected or a duplicate ({of_all}); {often}: {' '.join(reason.split())}"
+
+
+def _last_word(reader: RunReader, run: RunRecord) -> str:
+    """What the last proposal met."""
+    try:
+        last = reader.proposal(run.id, run.counters.proposals)
+    except NotFoundError:
+        return ""
+    reason = last.reason or next((str(dropped.get("reason", "")) for dropped in last.dropped), "")
+    return f"; of the last proposal: {reason.rstrip('.')}" if reason else ""
