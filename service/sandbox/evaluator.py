@@ -15,12 +15,13 @@ from evolve.program import Program
 from service.errors import InvalidProblemError, RefusedError
 from service.sandbox import selftest
 from service.sandbox.folder import Places, prepare
-from service.sandbox.host import KeeperLine, SandboxError
+from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.layers import Layer, Level
 from service.sandbox.nursery import Nursery
 from service.sandbox.reply import combine, read_reply
 
 _TRIES = 2
+_FINE = {"ok", "stage", "cancelled"}
 _SPARE_SECONDS = 10.0
 
 
@@ -72,7 +73,11 @@ class SandboxEvaluator:
         return f"{self.level}/{self._problem.evaluator.integrity}"
 
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
-        """Score one program, as often as the problem repeats; cancelling the call ends its processes."""
+        """Score one program, as often as the problem repeats; cancelling the call ends its processes.
+
+        Raises:
+            FolderGoneError: files of the sandbox were removed under it, so that nothing can be scored any more.
+        """
         return await self._evaluate(program, evaluation_id, "score")
 
     async def holdout(self, program: Program, evaluation_id: str) -> Evaluation:
@@ -129,7 +134,7 @@ class SandboxEvaluator:
         return replace(combine(rounds), seconds=monotonic() - began, isolation=self.isolation)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have a task done; once more, by another keeper, when one dies over it."""
+        """Have a task done; once more, by another keeper, when one dies over it. What fails must not fail for us."""
         patience = 2 * self._problem.limits.wall_seconds + _SPARE_SECONDS
         complaint = ""
         for _ in range(_TRIES):
@@ -137,12 +142,27 @@ class SandboxEvaluator:
                 if slot.keeper is not None and slot.keeper.gone:
                     await self._bury(slot)
                 if slot.keeper is None:
+                    await self._require_files()
                     slot.keeper = await self._nursery.keeper(slot.number)
-                return await slot.keeper.ask(task, patience)
+                reply = await slot.keeper.ask(task, patience)
+                if reply["outcome"] not in _FINE:
+                    await self._require_files()
+                return reply
+            except FolderGoneError:
+                raise
             except (SandboxError, InvalidProblemError) as error:
                 complaint = str(error)
                 await self._bury(slot)
         return {"outcome": "lost", "reason": f"the sandbox was lost {_TRIES} times over it: {complaint}"}
+
+    async def _require_files(self) -> None:
+        missing = await asyncio.to_thread(self._places.missing)
+        if not missing and self._inputs and not self._places.inputs.exists():
+            missing = self._inputs
+        if missing:
+            raise FolderGoneError(
+                f"somebody removed {missing} while the sandbox used it; keep cleaners out of it, and resume the run"
+            )
 
     async def _bury(self, slot: _Slot) -> None:
         keeper, slot.keeper = slot.keeper, None

@@ -21,9 +21,11 @@ class Places:
 
     Attributes:
         base: the folder that holds all of it, and is removed at the end.
+        laid_out: every path below it that must be there for as long as it is used.
     """
 
     base: Path
+    laid_out: tuple[str, ...] = ()
 
     @property
     def problem(self) -> Path:
@@ -64,6 +66,10 @@ class Places:
         self.inputs.write_text(lines, encoding="utf-8")
         self.inputs.chmod(0o600)
 
+    def missing(self) -> str:
+        """A path that somebody else removed; empty: all is there."""
+        return next((path for path in self.laid_out if not os.path.lexists(path)), "")
+
     def remove(self) -> None:
         """Leave nothing behind."""
         wipe.remove(str(self.base))
@@ -90,7 +96,7 @@ def prepare(folder: Path, slots: int) -> Places:
         base.chmod(0o711)
         _open_up(places.problem)
         _open_up(places.shim)
-    return places
+    return Places(places.base, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
 
 
 def _open_up(folder: Path) -> None:

@@ -35,6 +35,10 @@ class SandboxError(ServiceError):
     """A process of the sandbox is gone or does not answer."""
 
 
+class FolderGoneError(SandboxError):
+    """Somebody removed files of the sandbox under it: what fails now is no program's fault."""
+
+
 class Line:
     """A framed connection to one trusted process."""
 
@@ -297,7 +301,11 @@ def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
 
 
 def _last_line(log: Path) -> str:
-    return (log.read_text(errors="replace").strip().splitlines() or ["it did not answer"])[-1]
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError as error:
+        return f"its log cannot be read: {error.strerror}"
+    return (lines or ["it did not answer"])[-1]
 
 
 def _fields(cell: Cell) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Laye
 from service.sandbox.nursery import Nursery
 
 _SECONDS = 20.0
+_ITSELF = "the self-test itself"
 _TRIAL = Problem(name="trial", seeds=(Program.of({"trial.py": ""}),), evaluator=EvaluatorSpec(entry="trial"))
 
 
@@ -41,7 +42,7 @@ class Report:
 def refusal(report: Report, require: Level) -> str:
     """One sentence on why a level is not reached."""
     off = [f"{layer.name}: {layer.reason}" for layer in report.layers if not layer.on]
-    through = [f"{attack.name} came through" for attack in report.attacks if not attack.blocked]
+    through = [_complaint(attack) for attack in report.attacks if not attack.blocked]
     why = "; ".join([*off, *through]) or "it was switched down"
     return f"the sandbox reaches the level {report.level}, and {require} is required ({why})"
 
@@ -69,12 +70,18 @@ async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
         reply = await _tried(keeper, "attack", targets)
         crowd = await _tried(keeper, "crowd", targets)
     if reply["outcome"] != "ok":
-        return Report(Level.NONE, keeper.layers, (Attack("the self-test itself", False, reply["reason"]),))
+        return Report(Level.NONE, keeper.layers, (Attack(_ITSELF, False, reply["reason"]),))
     found = {**reply["result"], CROWD: (crowd["outcome"] == "crash", crowd["reason"]), **(crowd.get("result") or {})}
     attacks = tuple(Attack(name, *tried) for name, tried in found.items())
     allowed = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
     level = level_of(keeper.layers, attacks, allowed)
     return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
+
+
+def _complaint(attack: Attack) -> str:
+    if attack.name == _ITSELF:
+        return f"the self-test could not be run: {attack.detail}"
+    return f"{attack.name} came through"
 
 
 async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import pytest
 from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from service.sandbox.host import FolderGoneError
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import GOOD, LIMITS, names_in, problem, processes_naming, program, sandbox
 
@@ -139,6 +141,7 @@ async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folde
     (tmp_path / "problem" / "evaluator.py").write_text("def score(outputs, program):\n    return {'score': 1}\n")
     script = f"""
 import asyncio, os, pathlib
+from service.sandbox.host import FolderGoneError
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import problem, program
 from service.sandbox.evaluator import open_evaluator
@@ -246,3 +249,50 @@ async def test_two_evaluators_in_one_process_do_not_disturb_each_other(tmp_path:
             first.evaluate(program(crowd), "evl_1"), *(second.evaluate(program(crowd), f"evl_{n}") for n in range(2))
         )
     assert [evaluation.outcome for evaluation in both] == [Outcome.OK] * 3
+
+
+def remove_cells(base: Path) -> None:
+    shutil.rmtree(base / "cells")
+
+
+def remove_all(base: Path) -> None:
+    shutil.rmtree(base)
+
+
+def remove_evaluator(base: Path) -> None:
+    (base / "problem" / "evaluator.py").unlink()
+
+
+def remove_inputs(base: Path) -> None:
+    (base / "inputs").unlink()
+
+
+WITH_INPUTS = "def inputs(): return [[1]]\ndef score(outputs, program): return {'score': outputs[0]['value']}\n"
+TAKES_ONE = "def solve(x):\n    return x\n"
+
+
+@pytest.mark.parametrize("force", LEVELS)
+@pytest.mark.parametrize("remove", [remove_evaluator, remove_all, remove_inputs])
+async def test_files_removed_under_the_sandbox_end_the_run_and_are_no_programs_fault(
+    tmp_path: Path, force: Level, remove: Callable[[Path], None]
+) -> None:
+    async with sandbox(tmp_path, WITH_INPUTS, force=force) as opened:
+        assert (await opened.evaluate(program(TAKES_ONE), "evl_1")).ok
+        remove(opened.folder)
+        for number in range(2):
+            with pytest.raises(FolderGoneError, match=f"^somebody removed {opened.folder}.* resume the run$"):
+                await opened.evaluate(program(TAKES_ONE), f"evl_{number}")
+
+
+async def test_a_keeper_is_not_replaced_by_a_weaker_one_when_its_folder_was_removed(tmp_path: Path) -> None:
+    async with sandbox(tmp_path) as opened:
+        remove_cells(opened.folder)
+        os.kill(keeper_of(opened), signal.SIGKILL)
+        with pytest.raises(FolderGoneError, match="^somebody removed .*/cells while the sandbox used it"):
+            await opened.evaluate(GOOD, "evl_1")
+
+
+async def test_files_that_a_program_misses_are_its_own_fault(tmp_path: Path) -> None:
+    async with sandbox(tmp_path) as opened:
+        evaluation = await opened.evaluate(program("def solve():\n    open('absent')\n"), "evl_1")
+    assert (evaluation.outcome, evaluation.reason.partition(":")[0]) == (Outcome.ERROR, "FileNotFoundError")

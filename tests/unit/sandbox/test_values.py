@@ -23,6 +23,7 @@ from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
 from service.sandbox.inside.talk import Dialogue, Verdict
 from service.sandbox.layers import Attack, Layer, Level, level_of
 from service.sandbox.reply import combine, read_reply
+from service.sandbox.selftest import Report, refusal
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | st.text(),
@@ -268,3 +269,13 @@ def test_no_user_is_ended_that_was_not_made_for_it(user: int) -> None:
 def test_nobody_but_the_first_of_a_namespace_ends_all_others() -> None:
     with pytest.raises(RuntimeError, match="first process of a namespace"):
         tree.end_namespace()
+
+
+def test_a_refusal_says_why_the_self_test_could_not_be_run_and_which_attacks_came_through() -> None:
+    report = Report(Level.NONE, (), (Attack("the self-test itself", False, "its scratch is closed to it"),))
+    assert refusal(report, Level.WEAK) == (
+        "the sandbox reaches the level none, and weak is required "
+        "(the self-test could not be run: its scratch is closed to it)"
+    )
+    report = Report(Level.NONE, (), (Attack("a file outside", False, "read"), Attack("a crowd", True, "none")))
+    assert refusal(report, Level.WEAK).endswith("(a file outside came through)")
