@@ -117,6 +117,13 @@ def test_a_key_or_value_that_is_off_is_named(tmp_path: Path, line: str, said: st
     assert SECRET not in text
 
 
+@pytest.mark.parametrize("line", ["samples = 3", 'model = "m"', "temperature = 0.5"])
+def test_the_mutator_takes_no_key_that_would_not_act(tmp_path: Path, line: str) -> None:
+    key = line.partition(" ")[0]
+    said = complaint(write(tmp_path, f'[[policies]]\nkind = "syntax"\nanswers = 3\n{line}\n'))
+    assert f"{key} has no meaning for the syntax mutator: leave it out" in said
+
+
 def test_a_single_answer_needs_no_number(tmp_path: Path) -> None:
     (policy,) = load_policies(write(tmp_path, '[[policies]]\nbase_url = "http://h/v1"\nformat = "single"\n'))
     assert policy.answers == 1
