@@ -288,7 +288,7 @@ async def test_a_keeper_is_not_replaced_by_a_weaker_one_when_its_folder_was_remo
     async with sandbox(tmp_path) as opened:
         remove_cells(opened.folder)
         os.kill(keeper_of(opened), signal.SIGKILL)
-        with pytest.raises(FolderGoneError, match="^somebody removed .*/cells while the sandbox used it"):
+        with pytest.raises(FolderGoneError, match=r"^somebody removed .*/cells while the sandbox used it"):
             await opened.evaluate(GOOD, "evl_1")
 
 
