@@ -25,9 +25,10 @@ def write_program(files: Mapping[str, str], folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     for path, text in files.items():
         target = os.path.join(folder, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        if "/" in path:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(text.encode())
 
 
 def load(path: str, folder: str) -> Any:

@@ -19,7 +19,7 @@ def frame(value: object) -> bytes:
     Raises:
         TypeError, ValueError, RecursionError: JSON cannot carry it.
     """
-    body = json.dumps(value, separators=(",", ":")).encode()
+    body = _ENCODER.encode(value).encode()
     return HEADER.pack(len(body)) + body
 
 
@@ -30,7 +30,7 @@ def parse(body: bytes | bytearray) -> Any:
         ChannelError: it is no JSON.
     """
     try:
-        return json.loads(body, parse_int=_integer)
+        return _DECODER.decode(body.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise ChannelError("what came back is no JSON") from error
 
@@ -97,3 +97,7 @@ class Channel:
 
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) < 300 else float("-inf" if digits.startswith("-") else "inf")
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_int=_integer)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, wipe
-from .cell import ROOMS, SCORER, Cell, interpreter_paths
+from .cell import PROGRAM, ROOMS, SCORER, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 SYSTEM = (
@@ -54,9 +54,9 @@ class Confinement:
         self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
         if not self._sized:
             self._make_rooms()
-        self._baseline = limits.baseline()
+        self._limits = limits.table(cell, limits.baseline())
         self._rules: dict[str, int] = {}
-        self._filter = b""
+        self._filter: seccomp.Filter | None = None
         self._dirty: set[str] = set()
         self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
         self._probe()
@@ -96,9 +96,12 @@ class Confinement:
 
     def used(self, role: str) -> None:
         """Note that processes of a role have run."""
-        with contextlib.suppress(OSError):
-            if next(os.scandir(self._cell.scratch(role)), None) is None:
-                return
+        if role != PROGRAM:  # which has at least its program there
+            try:
+                if not os.listdir(self._cell.scratch(role)):
+                    return
+            except OSError:  # what cannot be looked into is not clean
+                pass
         self._dirty.add(role)
 
     def wear(self, role: str, seed: int, channel: int) -> None:
@@ -113,7 +116,7 @@ class Confinement:
         for name, step in self._steps(role, channel):
             if name in self._on:
                 step()
-        os.environ.update(HOME=scratch, TMPDIR=scratch)
+        os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         _reseed(seed)
 
     def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
@@ -174,7 +177,7 @@ class Confinement:
 
     def _renew_shared_memory(self) -> None:
         for folder in self._shared_memory if self._sized else ():
-            if next(os.scandir(folder), None) is not None:
+            if os.listdir(folder):
                 namespaces.unmount(folder)
                 self._mount_scratch(folder)
                 if "landlock" in self._on:
@@ -201,12 +204,12 @@ class Confinement:
 
     def _build_filter(self) -> None:
         kept_inside = self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS
-        self._filter = seccomp.program(network=self._cell.network, signals=kept_inside)
+        self._filter = seccomp.Filter(seccomp.program(network=self._cell.network, signals=kept_inside))
 
     def _limit(self) -> None:
         in_user_namespace = self._inside and not self._cell.uid >= 0
         others = limits.others(alone=self.user >= 0, processes_of_namespace=in_user_namespace)
-        limits.apply(self._cell, baseline=self._baseline, others=others)
+        limits.apply(self._limits, self._cell.processes + others)
 
     def _become_user(self) -> None:
         uid = self._cell.uid
@@ -225,7 +228,9 @@ class Confinement:
         landlock.restrict(self._rules[role])
 
     def _seccomp(self) -> None:
-        seccomp.install(self._filter)
+        if self._filter is None:
+            raise OSError("no filter was built")
+        self._filter.install()
 
     def _probe(self) -> None:
         self._rule_out()

@@ -33,6 +33,9 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     """Serve until the line is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what a child prints counts even if its end comes suddenly
     if not namespaces.knows(cell.uid):
         cell = replace(cell, uid=-1)
     confinement = Confinement(cell, unavailable)
@@ -185,14 +188,11 @@ class Keeper:
 
 
 def _rearrange(prints: int) -> None:
-    """Leave the child's terminal, and let it read nothing and print to us."""
+    """Take the child to a session of its own, and let it print to us; there is nothing to read, as for the keeper."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(prints, 1)
     os.dup2(prints, 2)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # what is printed counts even if the end comes suddenly
 
 
 def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:

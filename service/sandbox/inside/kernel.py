@@ -14,6 +14,7 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPABILITY_VERSION_3 = 0x20080522
 
 libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl.argtypes = (ctypes.c_int, *(4 * (ctypes.c_ulong,)))
 
 
 def failure(call: str) -> OSError:
@@ -22,14 +23,13 @@ def failure(call: str) -> OSError:
     return OSError(number, f"{call}: {os.strerror(number)}")
 
 
-def prctl(option: int, argument: int | ctypes.c_void_p = 0, third: int | ctypes.c_void_p = 0) -> None:
+def prctl(option: int, argument: int = 0, third: int = 0) -> None:
     """Change something about the calling process.
 
     Raises:
         OSError: the kernel refuses.
     """
-    words = [ctypes.c_ulong(word) if isinstance(word, int) else word for word in (argument, third)]
-    if libc.prctl(option, *words, ctypes.c_ulong(0), ctypes.c_ulong(0)) < 0:
+    if libc.prctl(option, argument, third, 0, 0) < 0:
         raise failure(f"prctl {option}")
 
 

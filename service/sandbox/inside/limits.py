@@ -11,30 +11,41 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
 _SPARE_ADDRESSES = 1 << 30
 _CROWD = 256
+Table = list[tuple[int, tuple[int, int]]]
 
 
-def apply(cell: Cell, *, baseline: tuple[int, int], others: int) -> None:
-    """Limit the calling process.
+def table(cell: Cell, baseline: tuple[int, int]) -> Table:
+    """The limits of every process of a cell but that on processes, as the system takes them.
 
     Args:
         cell: the limits.
         baseline: bytes of address space and of data that the warm process takes before any program runs.
-        others: processes of the same user that count against the process limit though they are not the program's.
     """
     addresses, data = baseline
     memory = cell.memory_mb * _MB
     seconds = math.ceil(cell.cpu_seconds)
-    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
-    _limit(resource.RLIMIT_FSIZE, cell.disk_kb * 1024)
-    _limit(resource.RLIMIT_NOFILE, 256)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_NPROC, cell.processes + others)
+    wanted = {
+        resource.RLIMIT_CPU: (seconds, seconds + 1),
+        resource.RLIMIT_FSIZE: (cell.disk_kb * 1024,) * 2,
+        resource.RLIMIT_NOFILE: (256, 256),
+        resource.RLIMIT_CORE: (0, 0),
+    }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
-        _limit(resource.RLIMIT_MSGQUEUE, 0)
+        wanted[resource.RLIMIT_MSGQUEUE] = (0, 0)
     if not cell.gpu:  # drivers reserve address space and pin memory by the gigabyte
-        _limit(resource.RLIMIT_DATA, data + memory)
-        _limit(resource.RLIMIT_AS, addresses + 2 * memory + _SPARE_ADDRESSES)
-        _limit(resource.RLIMIT_MEMLOCK, 0)
+        wanted[resource.RLIMIT_DATA] = (data + memory,) * 2
+        wanted[resource.RLIMIT_AS] = (addresses + 2 * memory + _SPARE_ADDRESSES,) * 2
+        wanted[resource.RLIMIT_MEMLOCK] = (0, 0)
+    return [(which, _allowed(which, *pair)) for which, pair in wanted.items()]
+
+
+def apply(limits: Table, processes: int) -> None:
+    """Limit the calling process to a table, and its user to so many processes."""
+    for which, pair in (*limits, (resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, processes, processes))):
+        try:
+            resource.setrlimit(which, pair)
+        except (ValueError, OSError):  # a system that cannot limit this; the self-test tells
+            continue
 
 
 def baseline() -> tuple[int, int]:
@@ -62,10 +73,12 @@ def others(*, alone: bool, processes_of_namespace: bool) -> int:
 
 def prefer_as_victim() -> None:
     """Let the kernel, when the machine is out of memory, end this process before any other."""
-    with contextlib.suppress(OSError):
+    try:
         file = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         os.write(file, b"1000")
         os.close(file)
+    except OSError:  # a preference, and no limit
+        return
 
 
 def _threads_of_user() -> int:
@@ -77,9 +90,7 @@ def _threads_of_user() -> int:
     return count
 
 
-def _limit(which: int, soft: int, hard: int | None = None) -> None:
+def _allowed(which: int, soft: int, hard: int) -> tuple[int, int]:
     _, ceiling = resource.getrlimit(which)
-    wanted = soft if hard is None else hard
-    allowed = wanted if ceiling == resource.RLIM_INFINITY else min(wanted, ceiling)
-    with contextlib.suppress(ValueError, OSError):  # a system that cannot limit this; the self-test tells
-        resource.setrlimit(which, (min(soft, allowed), allowed))
+    allowed = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
+    return min(soft, allowed), allowed

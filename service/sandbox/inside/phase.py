@@ -16,6 +16,7 @@ from .talk import Talk
 
 TICK_SECONDS = 0.05
 _GULP = 1 << 16
+_WITHOUT_WAITING = int(socket.MSG_DONTWAIT) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Phase:
 
     def _write_stream(self, poll: select.poll) -> None:
         try:
-            sent = self._stream.send(self._outgoing, socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0))
+            sent = self._stream.send(self._outgoing, _WITHOUT_WAITING)
             self._outgoing = self._outgoing[sent:]
         except BlockingIOError:
             pass

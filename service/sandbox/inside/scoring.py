@@ -101,6 +101,8 @@ def _cascade(calls: Sequence[tuple[str, Callable[[], Any]]], task: Mapping[str, 
 
 
 def _plain(result: Any, name: str) -> Any:
+    if type(result) is dict:
+        return _entries(result)
     if inspect.isawaitable(result):
         result = _awaited(result)
     if hasattr(result, "metrics") and hasattr(result, "artifacts"):

@@ -131,17 +131,23 @@ def _search(numbers: list[int], refuse: int) -> list[tuple[int, int, int, int]]:
     return [(_AT_LEAST, len(below), 0, numbers[middle]), *below, *_search(numbers[middle:], refuse)]
 
 
-class _Filter(ctypes.Structure):
+class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
 
-def install(code: bytes) -> None:
-    """Live under the filter from now on, and every process started from here too.
+class Filter:
+    """A filter laid out in memory once, so that a child has one call to make."""
 
-    Raises:
-        OSError: the kernel refuses.
-    """
-    buffer = ctypes.create_string_buffer(code, len(code))
-    filter_ = _Filter(len(code) // 8, ctypes.addressof(buffer))
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.prctl(kernel.PR_SET_SECCOMP, 2, ctypes.cast(ctypes.pointer(filter_), ctypes.c_void_p))
+    def __init__(self, code: bytes) -> None:
+        self._code = ctypes.create_string_buffer(code, len(code))
+        self._program = _Program(len(code) // 8, ctypes.addressof(self._code))
+        self._address = ctypes.addressof(self._program)
+
+    def install(self) -> None:
+        """Live under the filter from now on, and every process started from here too.
+
+        Raises:
+            OSError: the kernel refuses.
+        """
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        kernel.prctl(kernel.PR_SET_SECCOMP, 2, self._address)
