@@ -28,11 +28,10 @@ def usage(pids: list[int]) -> Usage:
     memory = threads = ticks = 0
     for pid in pids:
         try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
+            fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 22)
         except OSError:
             continue
-        ticks += sum(int(field) for field in fields[11:15])
+        ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
         threads += int(fields[17])
         memory += int(fields[21]) * _PAGE_KB
     return Usage(memory, ticks / _TICK, threads)
@@ -73,6 +72,14 @@ def collected_seconds() -> float:
     """Processor time of the children that we have collected so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, _PAGE_KB * 1024)
+    finally:
+        os.close(file)
 
 
 def _children(pid: int) -> list[int]:
