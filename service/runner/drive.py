@@ -75,7 +75,7 @@ class _Drive:
             policy,
             job.evaluator,
             calls=config.concurrency.policy or policy.concurrency,
-            slots=config.concurrency.evaluations or job.evaluator.slots,
+            slots=config.concurrency.evaluations,
         )
 
     @property

@@ -21,6 +21,8 @@ NO_LAST_WORD = "the policy ended without a last word"
 class Flight:
     """Starts policy calls and evaluations up to their limits, and gathers what they bring for the loop to take.
 
+    With 0 slots it has as many evaluations going on as the evaluator has slots then: workers come and go.
+
     Attributes:
         waiting: why policy calls cannot go on at present; empty: they can.
         retry_seconds: when the next try is made, from when `waiting` was set.
@@ -33,7 +35,7 @@ class Flight:
         self._policy = policy
         self._evaluator = evaluator
         self._calls = calls
-        self._slots = slots
+        self._most = slots
         self._proposals: deque[Proposal] = deque()
         self._candidates: deque[Candidate] = deque()
         self._proposing: set[asyncio.Task[None]] = set()
@@ -41,6 +43,10 @@ class Flight:
         self._inbox: deque[Callable[[], Step]] = deque()
         self._arrived = asyncio.Event()
         self._failure: BaseException | None = None
+
+    @property
+    def _slots(self) -> int:
+        return self._most or self._evaluator.slots
 
     @property
     def proposing(self) -> int:
@@ -54,8 +60,13 @@ class Flight:
 
     @property
     def has_room(self) -> bool:
-        """Whether another proposal would be put at once and its answers evaluated soon."""
-        return self.proposing < self._calls and len(self._candidates) <= 2 * self._slots
+        """Whether another proposal would be put at once, and what it brings told and evaluated soon.
+
+        Each call may be one proposal ahead of what was told: a policy need not wait for the telling of a burst, and a
+        policy that is faster than the telling gets no proposals that know nothing of its last thousand answers.
+        """
+        ahead = len(self._search.state.open) < 2 * self._calls
+        return ahead and self.proposing < self._calls and len(self._candidates) <= 2 * self._slots
 
     def send(self, step: Step) -> None:
         """Put a step's proposals to the policy and its candidates to the evaluator, as soon as there is room."""

@@ -201,6 +201,17 @@ def test_a_run_ends_with_its_budget_and_everything_shown_is_stored(log: SqlRunLo
     assert status.counters.evaluations == 30
 
 
+def test_a_policy_that_is_faster_than_the_search_is_not_asked_far_ahead(log: SqlRunLog) -> None:
+    notes = Notes()
+    play(job(log, ToyPolicy(concurrency=2), evaluations=100), notes)
+    ahead, most = 0, 0
+    for logged in notes.events:
+        ahead += logged.event.kind is Kind.PROPOSAL_CREATED
+        ahead -= logged.event.kind is Kind.PROPOSAL_ANSWERED
+        most = max(most, ahead)
+    assert 2 <= most <= 4
+
+
 def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log: SqlRunLog) -> None:
     policy = AwayPolicy(troubles=[PolicyUnavailable("the server is away", retry_after_seconds=0.01)])
     notes = Notes(react=policy.hear)
