@@ -1,0 +1,1 @@
+"""Evaluations spread over workers: through Redis, or within one process."""

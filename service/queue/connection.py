@@ -1,0 +1,91 @@
+"""A connection to Redis, and the keys that everything lies under."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from service.config import redacted
+from service.errors import UnreachableError, UsageError
+
+PREFIX = "evolve"
+GROUP = "workers"
+BLOCK_SECONDS = 0.5
+# Longer than any read blocks; a server that is silent for longer is taken for away.
+_SILENT_SECONDS = 10.0
+_CONNECT_SECONDS = 5.0
+
+
+def tasks(pool: str) -> str:
+    """Stream of the tasks of a pool."""
+    return f"{PREFIX}:tasks:{pool}"
+
+
+def dead_letters(pool: str) -> str:
+    """Stream of the tasks of a pool that nobody could do."""
+    return f"{PREFIX}:dead:{pool}"
+
+
+def results(submitter: str) -> str:
+    """Stream of the results of a submitter."""
+    return f"{PREFIX}:results:{submitter}"
+
+
+def cancellation(pool: str, entry: str) -> str:
+    """Key that is there when a task was taken back."""
+    return f"{PREFIX}:cancelled:{pool}:{entry}"
+
+
+def bundle(bundle_hash: str) -> str:
+    """Key of a problem's folder."""
+    return f"{PREFIX}:bundle:{bundle_hash}"
+
+
+def workers(pool: str) -> str:
+    """Set of the ids of a pool's workers."""
+    return f"{PREFIX}:workers:{pool}"
+
+
+def worker(pool: str, worker_id: str) -> str:
+    """Key of a worker's last word; it is gone when the worker is."""
+    return f"{PREFIX}:worker:{pool}:{worker_id}"
+
+
+@asynccontextmanager
+async def connect(url: str) -> AsyncIterator[Redis]:
+    """A client of the Redis at a URL; nothing is asked of it yet.
+
+    Raises:
+        UsageError: that is no URL of a Redis.
+    """
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            protocol=2,
+            socket_timeout=_SILENT_SECONDS,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            retry=Retry(NoBackoff(), 1),  # a connection that a restart has broken is made anew at once
+            timeout=_SILENT_SECONDS,
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"the queue {redacted(url)[:200]!r} is none: name one such as redis://localhost:6379/0"
+        ) from error
+    client: Redis = Redis.from_pool(pool)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+@contextmanager
+def reaching() -> Iterator[None]:
+    """Turn what the client raises into the service's own error."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UnreachableError(f"the queue does not answer: {reason}") from error

@@ -1,0 +1,256 @@
+"""The queue on Redis: a stream and a consumer group per pool, a stream of results per submitter."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from evolve.evaluation import Evaluation, Outcome
+from service.errors import NotFoundError, UnreachableError, UsageError
+from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, Standing, WorkerBeat
+from service.queue import connection, scripts, wire
+from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
+from service.queue.terms import Terms
+
+RECHECK_SECONDS = 2.0
+FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 5.0
+_FROM_THE_FIRST = "0-0"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A task without a result. `entry`: its place in the stream; empty: it has not got there."""
+
+    task: EvaluationTask
+    bundle: Bundle
+    entry: str = ""
+
+
+class RedisEvaluationQueue:
+    """Evaluations as one submitter sees them; what Redis loses is sent again, for its submitter still knows it."""
+
+    def __init__(self, client: Redis, terms: Terms | None = None, recheck_seconds: float = RECHECK_SECONDS) -> None:
+        self._redis, self._terms, self._recheck_seconds = client, terms or Terms(), recheck_seconds
+        self._results = connection.results(secrets.token_hex(8))
+        self._outstanding: dict[str, _Sent] = {}
+        self._sending = asyncio.Lock()
+
+    async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
+        """Hand over a task; while Redis is away it is kept, and sent by `results`."""
+        sent = self._outstanding[task.evaluation_id] = _Sent(task, bundle)
+        async with self._sending:
+            with suppress(UnreachableError):
+                await self._send(sent)
+
+    async def results(self) -> AsyncIterator[EvaluationResult]:
+        """Results of this submitter's tasks as they come, without end; sends again what Redis has lost."""
+        clock = asyncio.get_running_loop()
+        wait, checked = FIRST_WAIT_SECONDS, clock.time()
+        while True:
+            try:
+                found = await self._read(BLOCK_SECONDS)
+                if clock.time() - checked >= self._recheck_seconds:
+                    found += await self._send_again()
+                    checked = clock.time()
+                wait = FIRST_WAIT_SECONDS
+            except UnreachableError as error:
+                log.info("queue.away", reason=str(error))
+                await asyncio.sleep(wait)
+                wait, found = min(2 * wait, LONGEST_WAIT_SECONDS), []
+            for result in found:
+                yield result
+
+    async def cancel(self, evaluation_id: str) -> None:
+        """Take a task back; where Redis is away, it may still be done, and its result is not taken."""
+        sent = self._outstanding.pop(evaluation_id, None)
+        if sent is None or not sent.entry:
+            return
+        pool = sent.task.pool
+        with suppress(UnreachableError), reaching():
+            async with self._redis.pipeline(transaction=True) as steps:
+                steps.set(connection.cancellation(pool, sent.entry), 1, px=_milliseconds(self._terms.result_seconds))
+                steps.xdel(connection.tasks(pool), sent.entry)
+                await steps.execute()
+
+    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
+        """Workers of a pool that live."""
+        with reaching():
+            members: Any = await self._redis.smembers(connection.workers(pool))
+            ids = sorted(entry.decode() for entry in members)
+            said = await self._redis.mget([connection.worker(pool, id_) for id_ in ids]) if ids else []
+            if silent := [id_ for id_, word in zip(ids, said, strict=True) if word is None]:
+                await self._redis.srem(connection.workers(pool), *silent)
+        return [wire.beat_from_json(word) for word in said if word is not None]
+
+    async def aclose(self) -> None:
+        """Take back what has no result yet, and remove what is kept for this submitter."""
+        for evaluation_id in list(self._outstanding):
+            await self.cancel(evaluation_id)
+        with suppress(UnreachableError), reaching():
+            await self._redis.delete(self._results)
+
+    async def _send(self, sent: _Sent) -> None:
+        key, stays = connection.bundle(sent.bundle.hash), _milliseconds(self._terms.bundle_seconds)
+        task = sent.task
+        fields: dict[Any, Any] = {
+            "task": wire.task_to_json(task),
+            "reply": self._results,
+            "evaluation_id": task.evaluation_id,
+        }
+        with reaching():
+            if not await self._redis.pexpire(key, stays):
+                await self._redis.set(key, sent.bundle.content, px=stays)
+            entry: Any = await self._redis.xadd(connection.tasks(task.pool), fields)
+        sent.entry = entry.decode()
+
+    async def _read(self, block_seconds: float | None) -> list[EvaluationResult]:
+        """What has come. It is deleted when it was read, so that reading begins at the first."""
+        with reaching():
+            block = None if block_seconds is None else _milliseconds(block_seconds)
+            read: Any = await self._redis.xread({self._results: _FROM_THE_FIRST}, block=block)
+            if not read:
+                return []
+            entries = [(entry, fields) for _, stream in read for entry, fields in stream]
+            await self._redis.xdel(self._results, *(entry for entry, _ in entries))
+        return [result for _, fields in entries if (result := self._take(fields)) is not None]
+
+    def _take(self, fields: Mapping[bytes, bytes]) -> EvaluationResult | None:
+        """A result, once: none where the task was answered before, or taken back."""
+        evaluation_id = fields.get(b"evaluation_id", b"").decode(errors="replace")
+        if self._outstanding.pop(evaluation_id, None) is None:
+            return None
+        evaluation = wire.evaluation_from_json(fields.get(b"evaluation", b""))
+        return EvaluationResult(evaluation_id=evaluation_id, evaluation=evaluation)
+
+    async def _send_again(self) -> list[EvaluationResult]:
+        """Send what is neither in its stream nor among the results; a result comes with the end of its entry."""
+        async with self._sending:
+            gone = [sent for sent in list(self._outstanding.values()) if not await self._is_there(sent)]
+            found = await self._read(None) if gone else []
+            for sent in gone:
+                if self._outstanding.get(sent.task.evaluation_id) is sent:
+                    await self._send(sent)
+                    log.info("evaluation.sent_again", evaluation_id=sent.task.evaluation_id)
+        return found
+
+    async def _is_there(self, sent: _Sent) -> bool:
+        if not sent.entry:
+            return False
+        with reaching():
+            return bool(await self._redis.xrange(connection.tasks(sent.task.pool), sent.entry, sent.entry))
+
+
+class RedisEvaluationLeases:
+    """Evaluations of one pool as one worker sees them."""
+
+    def __init__(self, client: Redis, pool: str, worker_id: str, terms: Terms | None = None) -> None:
+        self._redis, self._pool, self._worker_id, self._terms = client, pool, worker_id, terms or Terms()
+        self._stream, self._dead = connection.tasks(pool), connection.dead_letters(pool)
+        self._take_over = client.register_script(scripts.TAKE_OVER)
+        self._renew = client.register_script(scripts.RENEW)
+        self._complete = client.register_script(scripts.COMPLETE)
+        self._bury = client.register_script(scripts.BURY)
+        self._leave = client.register_script(scripts.LEAVE)
+
+    async def lease(self, timeout_seconds: float) -> Lease | None:
+        """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
+        with reaching():
+            taken = await self._taken_over() or await self._read_new(timeout_seconds)
+            if taken is None:
+                return None
+            entry, fields, delivery = taken
+            try:
+                task = wire.task_from_json(fields.get(b"task", b""))
+            except UsageError as error:
+                await self._put_away(entry, str(error))
+                return None
+        return Lease(id=entry, task=task, delivery=delivery)
+
+    async def renew(self, lease: Lease) -> Standing:
+        """Say that the task is being worked at."""
+        keys = [self._stream, connection.cancellation(self._pool, lease.id)]
+        with reaching():
+            said: bytes = await self._renew(keys=keys, args=[GROUP, lease.id, self._worker_id, lease.delivery])
+        return Standing(said.decode())
+
+    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+        """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
+        answer, stays = wire.evaluation_to_json(evaluation), _milliseconds(self._terms.result_seconds)
+        args: list[str | int] = [GROUP, lease.id, self._worker_id, lease.delivery, answer, stays]
+        with reaching():
+            return bool(await self._complete(keys=[self._stream], args=args))
+
+    async def bundle(self, bundle_hash: str) -> Bundle:
+        """A problem's folder, which stays a while longer for it."""
+        with reaching():
+            stays = _milliseconds(self._terms.bundle_seconds)
+            content: Any = await self._redis.getex(connection.bundle(bundle_hash), px=stays)
+        if content is None:
+            raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}")
+        return Bundle(hash=bundle_hash, content=content)
+
+    async def beat(self, beat: WorkerBeat) -> None:
+        """Publish that this worker lives."""
+        with reaching():
+            async with self._redis.pipeline(transaction=True) as steps:
+                steps.sadd(connection.workers(self._pool), self._worker_id)
+                stays = _milliseconds(self._terms.beat_seconds)
+                steps.set(connection.worker(self._pool, self._worker_id), wire.beat_to_json(beat), px=stays)
+                await steps.execute()
+
+    async def leave(self) -> None:
+        """Publish that this worker has ended."""
+        with reaching():
+            await self._redis.delete(connection.worker(self._pool, self._worker_id))
+            await self._redis.srem(connection.workers(self._pool), self._worker_id)
+            await self._leave(keys=[self._stream], args=[GROUP, self._worker_id])
+
+    async def _taken_over(self) -> tuple[str, Mapping[bytes, bytes], int] | None:
+        terms = self._terms
+        found: Any = await self._take_over(
+            keys=[self._stream, self._dead],
+            args=[
+                *(GROUP, self._worker_id, _milliseconds(terms.lease_seconds), terms.deliveries),
+                *(wire.evaluation_to_json(terms.given_up), _milliseconds(terms.result_seconds)),
+            ],
+        )
+        if not found:
+            return None
+        entry, flat, delivery = found
+        return entry.decode(), dict(zip(flat[::2], flat[1::2], strict=True)), int(delivery)
+
+    async def _read_new(self, timeout_seconds: float) -> tuple[str, Mapping[bytes, bytes], int] | None:
+        block = max(1, _milliseconds(min(timeout_seconds, BLOCK_SECONDS)))
+        try:
+            read: Any = await self._redis.xreadgroup(GROUP, self._worker_id, {self._stream: ">"}, count=1, block=block)
+        except ResponseError as error:
+            # There is no group before the first worker came, nor after Redis was emptied, even while it was waited.
+            if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
+                raise
+            with suppress(ResponseError):  # another worker was faster
+                await self._redis.xgroup_create(self._stream, GROUP, id="0", mkstream=True)
+            return None
+        if not read:
+            return None
+        [(_, [(entry, fields)])] = read
+        return entry.decode(), fields, 1
+
+    async def _put_away(self, entry: str, reason: str) -> None:
+        """To the dead letters with what nobody can read."""
+        log.warning("evaluation.unreadable", entry=entry, reason=reason)
+        answer = wire.evaluation_to_json(Evaluation(outcome=Outcome.LOST, reason=reason))
+        stays = _milliseconds(self._terms.result_seconds)
+        await self._bury(keys=[self._stream, self._dead], args=[GROUP, entry, answer, stays])
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(1000 * seconds)

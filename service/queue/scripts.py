@@ -1,0 +1,90 @@
+"""What Redis does in one step: each script judges a lease by the group's own list of what is pending, and acts on it.
+
+A task is an entry of its pool's stream with the fields `task`, `reply` (key of its submitter's results) and
+`evaluation_id`. XPENDING and XCLAIM do what XAUTOCLAIM does, and tell the number of deliveries as well. Time is the
+server's throughout. Cancelled tasks are deleted from the stream at once, and stay pending with who works at them.
+"""
+
+_HELD = """
+local function held(stream, group, id, consumer, delivery)
+  local found = redis.pcall('XPENDING', stream, group, id, id, 1)
+  return not found.err and #found == 1 and found[1][2] == consumer and found[1][4] == tonumber(delivery)
+end
+local function answer(fields, evaluation, milliseconds)
+  local named = {}
+  for at = 1, #fields, 2 do named[fields[at]] = fields[at + 1] end
+  if not named.reply or not named.evaluation_id then return end
+  redis.call('XADD', named.reply, 'MAXLEN', '~', 10000, '*',
+    'evaluation_id', named.evaluation_id, 'evaluation', evaluation)
+  redis.call('PEXPIRE', named.reply, milliseconds)
+end
+local function remove(stream, group, id)
+  redis.call('XACK', stream, group, id)
+  redis.call('XDEL', stream, id)
+end
+"""
+
+# KEYS stream, cancellation; ARGV group, id, consumer, delivery
+RENEW = (
+    _HELD
+    + """
+if not held(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]) then return 'lost' end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 'cancelled' end
+redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[3], 0, ARGV[2], 'JUSTID')
+return 'held'
+"""
+)
+
+# KEYS stream; ARGV group, id, consumer, delivery, evaluation, milliseconds
+COMPLETE = (
+    _HELD
+    + """
+if not held(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]) then return 0 end
+local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
+if #entry == 1 then answer(entry[1][2], ARGV[5], ARGV[6]) end
+remove(KEYS[1], ARGV[1], ARGV[2])
+return 1
+"""
+)
+
+# KEYS stream, dead letters; ARGV group, consumer, lease milliseconds, deliveries, evaluation, milliseconds
+TAKE_OVER = (
+    _HELD
+    + """
+while true do
+  local found = redis.pcall('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3], '-', '+', 1)
+  if found.err or #found == 0 then return false end
+  local id, delivery = found[1][1], found[1][4]
+  local entry = redis.call('XRANGE', KEYS[1], id, id)
+  if #entry == 0 then
+    redis.call('XACK', KEYS[1], ARGV[1], id)
+  elseif delivery >= tonumber(ARGV[4]) then
+    redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', unpack(entry[1][2]))
+    answer(entry[1][2], ARGV[5], ARGV[6])
+    remove(KEYS[1], ARGV[1], id)
+  else
+    local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id)
+    return {id, claimed[1][2], delivery + 1}
+  end
+end
+"""
+)
+
+# KEYS stream, dead letters; ARGV group, id, evaluation, milliseconds
+BURY = (
+    _HELD
+    + """
+local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
+if #entry == 1 then
+  redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', unpack(entry[1][2]))
+  answer(entry[1][2], ARGV[3], ARGV[4])
+end
+remove(KEYS[1], ARGV[1], ARGV[2])
+"""
+)
+
+# KEYS stream; ARGV group, consumer: forget a worker, unless something is left with it that another must take over
+LEAVE = """
+local found = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])
+if not found.err and #found == 0 then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
+"""

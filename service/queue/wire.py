@@ -1,0 +1,108 @@
+"""Tasks and evaluations as JSON; what comes back is read as a stranger's word."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from evolve.errors import EvolveError
+from evolve.evaluation import Evaluation, Outcome
+from evolve.problem import LARGEST
+from evolve.program import Program
+from service.errors import UsageError
+from service.ports import EvaluationTask, WorkerBeat
+
+SCHEMA = 1
+_NUMBERS = ("scores", "measures", "cases", "spread")
+_TEXTS = ("reason", "feedback", "worker", "isolation")
+
+
+def task_to_json(task: EvaluationTask) -> str:
+    """A task as JSON."""
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "evaluation_id": task.evaluation_id,
+            "bundle_hash": task.bundle_hash,
+            "pool": task.pool,
+            "files": dict(task.program.files),
+        }
+    )
+
+
+def task_from_json(text: str | bytes) -> EvaluationTask:
+    """A task from JSON.
+
+    Raises:
+        UsageError: it is none.
+    """
+    raw = _object(text)
+    try:
+        return EvaluationTask(
+            evaluation_id=_text(raw, "evaluation_id"),
+            bundle_hash=_text(raw, "bundle_hash"),
+            pool=_text(raw, "pool"),
+            program=Program.of({str(path): _text(raw["files"], path) for path in raw["files"]}),
+        )
+    except (KeyError, TypeError, EvolveError) as error:
+        raise UsageError(f"this is no evaluation task: {error}") from error
+
+
+def evaluation_to_json(evaluation: Evaluation) -> str:
+    """An evaluation as JSON."""
+    return json.dumps({"schema": SCHEMA, **asdict(evaluation)}, allow_nan=False)
+
+
+def evaluation_from_json(text: str | bytes) -> Evaluation:
+    """An evaluation from JSON; one that cannot be read has the outcome `lost`, and the reason says why."""
+    try:
+        raw = _object(text)
+        values: dict[str, Any] = {name: _text(raw, name) for name in _TEXTS}
+        values |= {name: {str(key): _number(value) for key, value in raw[name].items()} for name in _NUMBERS}
+        return Evaluation(outcome=Outcome(_text(raw, "outcome")), seconds=_number(raw["seconds"]), **values)
+    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
+        return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
+
+
+def beat_to_json(beat: WorkerBeat) -> str:
+    """What a worker says of itself, as JSON."""
+    return json.dumps({"schema": SCHEMA, **asdict(beat)})
+
+
+def beat_from_json(text: str | bytes) -> WorkerBeat:
+    """What a worker says of itself.
+
+    Raises:
+        UsageError: it says something else.
+    """
+    raw = _object(text)
+    try:
+        values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation")}
+        return WorkerBeat(slots=int(_number(raw["slots"])), busy=int(_number(raw["busy"])), **values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"this is no worker's word: {error}") from error
+
+
+def _object(text: str | bytes) -> Mapping[str, Any]:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"this is no JSON: {error}") from error
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        raise UsageError(f"this is no object of schema {SCHEMA}")
+    return raw
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str:
+    if not isinstance(raw[name], str):
+        raise TypeError(f"{name} is no text")
+    return str(raw[name])
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{str(value)[:40]!r} is no number")
+    if not math.isfinite(value) or abs(value) > LARGEST:
+        raise ValueError(f"the number {value:g} is beyond what can be compared")
+    return float(value)

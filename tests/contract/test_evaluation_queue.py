@@ -1,0 +1,260 @@
+"""What every EvaluationQueue and its EvaluationLeases hold, in memory and on a real Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from evolve.evaluation import Outcome
+from service.errors import NotFoundError
+from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, WorkerBeat
+from tests.contract.queueing import BUNDLE, GOOD, POOL, TERMS, Bench, MemoryBench, redis_bench, results, task
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    if request.param == "memory":
+        yield MemoryBench()
+        return
+    async with redis_bench(request.getfixturevalue("redis_url")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def queue(bench: Bench) -> EvaluationQueue:
+    return bench.submitter()
+
+
+async def leased(worker: EvaluationLeases) -> Lease:
+    """The next task; a worker's first call on a new stream may only found its group."""
+    for _ in range(3):
+        if (lease := await worker.lease(0.3)) is not None:
+            return lease
+    raise AssertionError("no task came")
+
+
+async def nothing(worker: EvaluationLeases) -> bool:
+    return [await worker.lease(0.01) for _ in range(2)] == [None, None]
+
+
+class TestDelivery:
+    async def test_a_task_and_its_result_come_as_they_went(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        assert (lease.task, lease.delivery) == (task(), 1)
+        assert await worker.complete(lease, GOOD)
+        assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
+
+    async def test_tasks_go_out_in_the_order_they_came_each_to_one_worker(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        for number in range(4):
+            await queue.submit(task(number), BUNDLE)
+        workers = [bench.worker("a"), bench.worker("b")]
+        taken = [(await leased(workers[number % 2])).task for number in range(4)]
+        assert taken == [task(number) for number in range(4)]
+        assert await nothing(workers[0])
+
+    async def test_a_worker_waits_for_a_task(self, bench: Bench, queue: EvaluationQueue) -> None:
+        worker = bench.worker("a")
+        assert await nothing(worker)
+        waiting = asyncio.create_task(worker.lease(0.5))
+        await asyncio.sleep(0)
+        await queue.submit(task(), BUNDLE)
+        lease = await waiting
+        assert lease is not None
+        assert lease.task == task()
+
+    async def test_pools_are_apart(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(1, pool="gpu"), BUNDLE)
+        assert await nothing(bench.worker("a"))
+        assert (await leased(bench.worker("b", pool="gpu"))).task.pool == "gpu"
+
+    async def test_each_submitter_gets_its_own_results(self, bench: Bench) -> None:
+        first, second, worker = bench.submitter(), bench.submitter(), bench.worker("a")
+        await first.submit(task(1), BUNDLE)
+        await second.submit(task(2), BUNDLE)
+        for _ in range(2):
+            lease = await leased(worker)
+            assert await worker.complete(lease, GOOD)
+        assert await results(second, 1) == [(task(2).evaluation_id, GOOD)]
+        assert await results(first, 1) == [(task(1).evaluation_id, GOOD)]
+
+    async def test_the_folder_of_a_problem_comes_with_its_tasks(self, bench: Bench, queue: EvaluationQueue) -> None:
+        worker = bench.worker("a")
+        with pytest.raises(NotFoundError):
+            await worker.bundle(BUNDLE.hash)
+        await queue.submit(task(), BUNDLE)
+        assert await worker.bundle(BUNDLE.hash) == BUNDLE
+
+
+class TestLeases:
+    async def test_a_lapsed_lease_goes_to_another_before_what_waits(self, bench: Bench, queue: EvaluationQueue) -> None:
+        for number in (1, 2):
+            await queue.submit(task(number), BUNDLE)
+        await leased(bench.worker("a"))
+        await bench.lapse()
+        again = await leased(bench.worker("b"))
+        assert (again.task, again.delivery) == (task(1), 2)
+
+    async def test_a_renewed_lease_stays(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        await bench.lapse()
+        assert await worker.renew(lease) is Standing.HELD
+        assert await nothing(bench.worker("b"))
+        assert await worker.complete(lease, GOOD)
+
+    async def test_renewing_counts_no_delivery(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        assert [await worker.renew(lease) for _ in range(5)] == [Standing.HELD] * 5
+        await bench.lapse()
+        assert (await leased(bench.worker("b"))).delivery == 2
+
+    async def test_a_lease_is_completed_once(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(1), BUNDLE)
+        await queue.submit(task(2), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        assert await worker.complete(lease, GOOD)
+        assert not await worker.complete(lease, GOOD)
+        assert await worker.renew(lease) is Standing.LOST
+        assert await worker.complete(await leased(worker), GOOD)
+        assert [found for found, _ in await results(queue, 2)] == [task(1).evaluation_id, task(2).evaluation_id]
+
+    async def test_a_lease_that_another_took_over_is_lost(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        slow, quick = bench.worker("a"), bench.worker("b")
+        lost = await leased(slow)
+        await bench.lapse()
+        taken = await leased(quick)
+        assert await slow.renew(lost) is Standing.LOST
+        assert not await slow.complete(lost, GOOD)
+        assert await quick.complete(taken, GOOD)
+
+    async def test_a_worker_that_took_over_from_itself_holds_the_second_lease_only(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        first = await leased(worker)
+        await bench.lapse()
+        second = await leased(worker)
+        assert not await worker.complete(first, GOOD)
+        assert await worker.complete(second, GOOD)
+
+    async def test_a_stranger_can_neither_renew_nor_complete(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker, stranger = bench.worker("a"), bench.worker("b")
+        lease = await leased(worker)
+        made_up = Lease(id="1-1", task=task(), delivery=1)
+        for theirs in (lease, made_up):
+            assert await stranger.renew(theirs) is Standing.LOST
+            assert not await stranger.complete(theirs, GOOD)
+        assert await worker.complete(lease, GOOD)
+
+
+class TestPoison:
+    async def test_a_task_that_nobody_survives_is_put_away_and_answered(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        await queue.submit(task(1), BUNDLE)
+        await queue.submit(task(2), BUNDLE)
+        for name in ("a", "b"):
+            assert (await leased(bench.worker(name))).task == task(1)
+            await bench.lapse()
+        survivor = bench.worker("c")
+        lease = await leased(survivor)
+        assert lease.task == task(2)
+        assert await bench.dead() == 1
+        [(found, evaluation)] = await results(queue, 1)
+        assert (found, evaluation.outcome) == (task(1).evaluation_id, Outcome.LOST)
+        assert f"{TERMS.deliveries} times" in evaluation.reason
+        assert await survivor.complete(lease, GOOD)
+
+
+class TestCancellation:
+    async def test_a_waiting_task_that_is_taken_back_goes_to_nobody(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(1), BUNDLE)
+        await queue.submit(task(2), BUNDLE)
+        await queue.cancel(task(1).evaluation_id)
+        worker = bench.worker("a")
+        assert (await leased(worker)).task == task(2)
+        assert await nothing(worker)
+
+    async def test_the_worker_of_a_task_that_is_taken_back_hears_of_it(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        await queue.submit(task(1), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        await queue.cancel(task(1).evaluation_id)
+        assert await worker.renew(lease) is Standing.CANCELLED
+
+    async def test_a_task_that_was_taken_back_has_no_result(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(1), BUNDLE)
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        await queue.cancel(task(1).evaluation_id)
+        await queue.submit(task(2), BUNDLE)
+        await worker.complete(lease, GOOD)
+        await worker.complete(await leased(worker), GOOD)
+        assert [found for found, _ in await results(queue, 1)] == [task(2).evaluation_id]
+
+    async def test_a_task_taken_back_is_not_taken_over(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(1), BUNDLE)
+        await leased(bench.worker("a"))
+        await queue.cancel(task(1).evaluation_id)
+        await bench.lapse()
+        assert await nothing(bench.worker("b"))
+        assert await bench.dead() == 0
+
+    async def test_a_task_submitted_anew_is_not_the_one_taken_back(self, bench: Bench) -> None:
+        first, second = bench.submitter(), bench.submitter()
+        await first.submit(task(1), BUNDLE)
+        worker = bench.worker("a")
+        old = await leased(worker)
+        await first.cancel(task(1).evaluation_id)
+        await second.submit(task(1), BUNDLE)
+        new = await leased(worker)
+        assert await worker.renew(old) is Standing.CANCELLED
+        assert await worker.renew(new) is Standing.HELD
+
+    async def test_taking_back_what_is_not_there_is_harmless(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.cancel("evl_unknown")
+        await queue.submit(task(1), BUNDLE)
+        assert (await leased(bench.worker("a"))).task == task(1)
+
+
+class TestWorkers:
+    async def test_workers_are_known_by_their_last_word_while_they_live(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        beats = [
+            WorkerBeat(worker_id=name, pool=POOL, slots=slots, busy=1, isolation="strong")
+            for name, slots in (("a", 2), ("b", 3), ("c", 4))
+        ]
+        assert list(await queue.workers(POOL)) == []
+        for beat in beats:
+            await bench.worker(beat.worker_id).beat(beat)
+        assert list(await queue.workers(POOL)) == beats
+        assert list(await queue.workers("gpu")) == []
+        await bench.worker("a").leave()
+        assert list(await queue.workers(POOL)) == beats[1:]
+        await bench.silence("b")
+        await bench.worker("c").beat(beats[2])
+        assert list(await queue.workers(POOL)) == beats[2:]
+
+    async def test_a_worker_that_leaves_with_a_task_loses_nothing_of_it(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        await leased(worker)
+        await worker.leave()
+        await bench.lapse()
+        assert (await leased(bench.worker("b"))).task == task()
