@@ -1,0 +1,1 @@
+"""Workers take evaluation tasks and give results; they know no database, no run, no policy and no secret."""

@@ -1,0 +1,160 @@
+"""A worker: takes tasks of one pool as slots are free, has them evaluated, and gives the results."""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import structlog
+
+from evolve.evaluation import Evaluation, Outcome
+from service.errors import ServiceError, UnreachableError
+from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, WorkerBeat
+from service.worker.evaluators import Evaluators, Open
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a worker does what it does again and again, in seconds.
+
+    Attributes:
+        ask: longest wait for a task, after which a worker that shall end notices it.
+        renew: between two renewals of a lease; a cancelled evaluation is noticed by the next.
+        beat: between two signs of life.
+        wait: before the queue is tried again that did not answer.
+        problems: evaluators of how many problems are kept warm.
+    """
+
+    ask: float = 0.5
+    renew: float = 0.5
+    beat: float = 2.0
+    wait: float = 1.0
+    problems: int = 4
+
+
+class Worker:
+    """Takes tasks on a number of slots; what it is and has comes from outside, and it knows of nothing else.
+
+    Attributes:
+        drain: set it, and the worker finishes what it has and takes no more.
+    """
+
+    def __init__(self, leases: EvaluationLeases, open_: Open, beat: WorkerBeat, pace: Pace | None = None) -> None:
+        self.drain = asyncio.Event()
+        self._leases, self._beat, self._pace = leases, beat, pace or Pace()
+        self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
+        self._serving: set[asyncio.Task[None]] = set()
+        self._free = asyncio.Semaphore(beat.slots)
+
+    @property
+    def beat(self) -> WorkerBeat:
+        """What it says of itself."""
+        return replace(self._beat, busy=len(self._serving))
+
+    async def run(self) -> None:
+        """Work until told to drain, then until all is done; cancelling ends every evaluation."""
+        beating = asyncio.create_task(self._live())
+        try:
+            while not self.drain.is_set():
+                await self._take()
+            await asyncio.gather(*self._serving)
+        finally:
+            for task in (beating, *self._serving):
+                task.cancel()
+            await asyncio.gather(beating, *self._serving, return_exceptions=True)
+            await self._evaluators.close()
+            with suppress(UnreachableError):
+                await self._leases.leave()
+
+    async def _take(self) -> None:
+        """Take one task, when a slot is free."""
+        await self._free.acquire()
+        lease = None
+        try:
+            # Never cut short: a task handed out in that moment would wait for its lease to lapse.
+            lease = None if self.drain.is_set() else await self._leases.lease(self._pace.ask)
+        except UnreachableError as error:
+            log.warning("queue.away", reason=str(error))
+            await self._pause(self._pace.wait)
+        finally:
+            if lease is None:
+                self._free.release()
+        if lease is not None:
+            task = asyncio.create_task(self._serve(lease))
+            self._serving.add(task)
+            task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self._serving.discard(task)
+        self._free.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Left to lapse: another worker tries it, and after some tries it is put away.
+            log.error("evaluation.failed", error=f"{type(error).__name__}: {error}")
+
+    async def _serve(self, lease: Lease) -> None:
+        began = time.monotonic()
+        evaluating = asyncio.create_task(self._evaluate(lease.task))
+        try:
+            standing = await self._hold(lease, evaluating)
+        finally:
+            evaluating.cancel()
+            await asyncio.wait([evaluating])
+        if standing is Standing.LOST:
+            log.warning("evaluation.lost", evaluation_id=lease.task.evaluation_id)
+            return
+        cancelled = standing is Standing.CANCELLED
+        evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
+        taken = await self._complete(lease, replace(evaluation, worker=self._beat.worker_id))
+        log.info(
+            "evaluation.done",
+            evaluation_id=lease.task.evaluation_id,
+            outcome=str(evaluation.outcome),
+            seconds=round(time.monotonic() - began, 3),
+            delivery=lease.delivery,
+            taken=taken,
+        )
+
+    async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation]) -> Standing:
+        """Renew a lease until its evaluation ends or need not go on."""
+        while True:
+            done, _ = await asyncio.wait([evaluating], timeout=self._pace.renew)
+            if done:
+                return Standing.HELD
+            with suppress(UnreachableError):  # the evaluation may end before anyone else can have the task
+                standing = await self._leases.renew(lease)
+                if standing is not Standing.HELD:
+                    return standing
+
+    async def _evaluate(self, task: EvaluationTask) -> Evaluation:
+        try:
+            async with self._evaluators.use(task.bundle_hash) as evaluator:
+                return await evaluator.evaluate(task.program, task.evaluation_id)
+        except UnreachableError:
+            raise
+        except ServiceError as error:
+            return Evaluation(outcome=Outcome.LOST, reason=f"the worker cannot evaluate this problem: {error}")
+
+    async def _complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+        """Give a result, as soon as the queue answers."""
+        while True:
+            try:
+                return await self._leases.complete(lease, evaluation)
+            except UnreachableError as error:
+                log.warning("queue.away", reason=str(error))
+                await asyncio.sleep(self._pace.wait)
+
+    async def _live(self) -> None:
+        """Give signs of life, without end."""
+        while True:
+            try:
+                await self._leases.beat(self.beat)
+            except UnreachableError as error:
+                log.info("queue.away", reason=str(error))
+            await asyncio.sleep(self._pace.beat)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.drain.wait()
