@@ -1,4 +1,4 @@
-"""Settings of this installation: where runs are stored and what the sandbox must hold; passed in, never global."""
+"""Settings of this installation: where runs are stored and evaluated, and what the sandbox must hold; passed in."""
 
 import difflib
 import os
@@ -65,7 +65,17 @@ class SandboxSettings(BaseModel):
     gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
 
 
-GROUPS: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings}
+class QueueSettings(BaseModel):
+    """Where evaluations wait for workers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: SecretStr | None = Field(
+        default=None, description="Redis that evaluations go through: redis://HOST:6379/0; none: this process evaluates"
+    )
+
+
+GROUPS: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings, "queue": QueueSettings}
 
 
 class Settings(BaseSettings):
@@ -77,6 +87,7 @@ class Settings(BaseSettings):
 
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
+    queue: QueueSettings = Field(default_factory=QueueSettings)
 
     @classmethod
     def settings_customise_sources(

@@ -32,6 +32,7 @@ class RunOrder:
         flags: configuration keys, dotted; they win over everything else.
         policy: `syntax`, an address or a file; None: what the problem names, else the syntax mutator.
         require_isolation: weakest isolation to run under; None: what the settings say.
+        queue: Redis through which workers evaluate; None: what the settings say.
     """
 
     problem: Path | None = None
@@ -42,6 +43,7 @@ class RunOrder:
     policy: str | None = None
     model: str | None = None
     require_isolation: str | None = None
+    queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,18 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evolve.evaluation import Evaluation
+from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import answering, scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
 from service.bootstrap.storage import Storage
+from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
 from service.problems.check import CheckReport, check_problem
@@ -20,6 +22,7 @@ from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
 
 SLOTS = "concurrency.evaluations"
+WORKERS = "workers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,7 @@ class Opened:
     """A run that is ready to be driven.
 
     Attributes:
-        isolation: the level that the sandbox reached.
+        isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
     """
 
@@ -38,8 +41,10 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[Opened]:
-    """Make everything a run is driven with, and store the run itself when it is new.
+async def open_run(
+    settings: Settings, order: RunOrder, storage: Storage, note: Callable[[str], None]
+) -> AsyncIterator[Opened]:
+    """Make everything a run is driven with, and store the run itself when it is new; `note` hears why it waits.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
 
@@ -49,29 +54,26 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         ConflictError: the run to go on with has ended.
         RefusedError: the machine does not offer the isolation that is required.
         PolicyError: the policy cannot be reached, or refuses.
+        UnreachableError: the queue does not answer.
     """
     clock = SystemClock()
     plan = _plan(order, storage, clock)
-    slots = plan.config.concurrency.evaluations
-    async with (
-        answering(plan) as policy,
-        scoring(plan.problem, plan.bundle, settings.sandbox, slots=slots, require=order.require_isolation) as evaluator,
-    ):
+    async with answering(plan) as policy, _evaluating(plan, settings, order, note) as scorer:
         if plan.record is None:
-            storage.log.create(new_run(plan, str(evaluator.level), clock.now()))
+            storage.log.create(new_run(plan, scorer.isolation, clock.now()))
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
             config=plan.config,
             policy=policy,
-            evaluator=evaluator,
+            evaluator=scorer.evaluator,
             log=storage.log,
             clock=clock,
             owner=this_process(),
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
         )
-        warnings = (*plan.warnings, *_isolation_warnings(evaluator))
-        yield Opened(job=job, isolation=str(evaluator.level), warnings=warnings, resumed=plan.record is not None)
+        warnings = (*plan.warnings, *scorer.warnings)
+        yield Opened(job=job, isolation=scorer.isolation, warnings=warnings, resumed=plan.record is not None)
 
 
 async def check_folder(settings: Settings, folder: Path) -> CheckReport:
@@ -93,6 +95,31 @@ async def check_folder(settings: Settings, folder: Path) -> CheckReport:
             return await opened[0].evaluate(program, "check")
 
         return await check_problem(loaded, evaluate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scorer:
+    evaluator: Evaluator
+    isolation: str
+    warnings: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def _evaluating(
+    plan: Plan, settings: Settings, order: RunOrder, note: Callable[[str], None]
+) -> AsyncIterator[_Scorer]:
+    """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
+    url = queue_url(settings, order.queue)
+    if url is not None:
+        if order.require_isolation is not None:
+            raise UsageError("the isolation of workers is their own setting: name it where they are started")
+        async with queued(url, plan, note) as evaluator:
+            yield _Scorer(evaluator=evaluator, isolation=WORKERS)
+        return
+    slots, require = plan.config.concurrency.evaluations, order.require_isolation
+    async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=slots, require=require) as sandbox:
+        warnings = tuple(_isolation_warnings(sandbox))
+        yield _Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
 def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:

@@ -32,6 +32,9 @@ app.add_typer(db_app, name="db", rich_help_panel="Installation")
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
+Queue = Annotated[
+    str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
 CandidateId = Annotated[
     str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
@@ -123,6 +126,7 @@ def run(
     allow_unsandboxed: Annotated[
         bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")
     ] = False,
+    queue: Queue = None,
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
@@ -149,6 +153,7 @@ def run(
         db=db,
         require_target=require_target,
         require_isolation="none" if allow_unsandboxed else require_isolation,
+        queue=queue,
     )
     raise typer.Exit(run_search(terminal, wish))
 
@@ -277,6 +282,23 @@ def init(
     from service.cli.problem import init
 
     init(_terminal(ctx, json), folder)
+
+
+@app.command(epilog="Example: evolve worker --queue redis://localhost:6379/0 --slots 4", rich_help_panel="Installation")
+def worker(
+    ctx: typer.Context,
+    queue: Queue = None,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Take tasks of this pool.")] = "cpu",
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+    ] = None,
+) -> None:
+    """Evaluate candidates for runs that go on elsewhere, until told to stop."""
+    terminal = _terminal(ctx, as_json=False)
+    with terminal.doing("starting"):
+        from service.cli.worker import work
+
+    raise typer.Exit(work(terminal, queue, pool, slots))
 
 
 @app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")

@@ -49,6 +49,8 @@ def _database(url: str) -> dict[str, Any]:
 def _setting(settings: Settings, key: str) -> Any:
     if key == "database.url":
         return redacted(settings.database.url.get_secret_value())
+    if key == "queue.url":
+        return settings.queue.url and redacted(settings.queue.url.get_secret_value())
     group, _, name = key.partition(".")
     return getattr(getattr(settings, group), name)
 

@@ -52,6 +52,7 @@ class Wish:
     db: str | None
     require_target: bool
     require_isolation: str | None
+    queue: str | None
 
 
 def run_search(terminal: Terminal, wish: Wish) -> int:
@@ -64,7 +65,9 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
     with open_storage(settings, wish.db) as storage:
         if wish.resume is not None:
             run_id = find_run(storage.reader, wish.resume).id
-            order = RunOrder(resume=run_id, flags=order.flags, require_isolation=order.require_isolation)
+            order = RunOrder(
+                resume=run_id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
+            )
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
         outcome = read_outcome(storage.reader, opened_id)
         if terminal.as_json:
@@ -91,6 +94,7 @@ def _order(wish: Wish) -> RunOrder:
         policy=wish.policy,
         model=wish.model,
         require_isolation=wish.require_isolation,
+        queue=wish.queue,
     )
 
 
@@ -110,7 +114,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
     stop = asyncio.Event()
     async with AsyncExitStack() as parts:
         with terminal.doing("opening policy and sandbox"):
-            opened = await parts.enter_async_context(open_run(settings, order, storage))
+            opened = await parts.enter_async_context(open_run(settings, order, storage, terminal.note))
         for warning in opened.warnings:
             terminal.note(f"warning: {warning}", style="yellow")
         observer = _observer(terminal, opened, stop)

@@ -1,0 +1,118 @@
+"""Evaluation through a queue: the evaluator of a run, and the worker on the other side."""
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from evolve.ports import Evaluator
+from service.bootstrap.machine import examine_sandbox
+from service.bootstrap.parts import scoring
+from service.bootstrap.plan import Plan
+from service.config import Settings
+from service.errors import RefusedError, UsageError
+from service.ports import Bundle, WorkerBeat
+from service.problems.bundle import unpack
+from service.problems.load import load_problem
+
+if TYPE_CHECKING:
+    from service.queue.evaluator import QueuedEvaluator
+    from service.worker.worker import Worker
+
+CPU, GPU = "cpu", "gpu"
+_POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A worker, ready to run, and what it has published of itself."""
+
+    worker: "Worker"
+    beat: WorkerBeat
+
+
+def queue_url(settings: Settings, override: str | None) -> str | None:
+    """The queue to use, or None."""
+    if override is None and settings.queue.url is not None:
+        return settings.queue.url.get_secret_value()
+    return override
+
+
+@asynccontextmanager
+async def queued(url: str, plan: Plan, note: Callable[[str], None]) -> AsyncIterator["QueuedEvaluator"]:
+    """The evaluator of a run whose programs workers score; those of the pool gpu where the problem needs one.
+
+    Raises:
+        UnreachableError: the queue does not answer.
+        UsageError: that is no queue's address.
+    """
+    from service.queue.connection import connect
+    from service.queue.evaluator import open_queued_evaluator
+    from service.queue.redis import RedisEvaluationQueue
+
+    pool = GPU if plan.problem.limits.gpu else CPU
+    async with (
+        connect(url) as client,
+        aclosing(RedisEvaluationQueue(client)) as queue,
+        open_queued_evaluator(queue, plan.bundle, pool, note) as evaluator,
+    ):
+        yield evaluator
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings, override: str | None, pool: str, slots: int | None) -> AsyncIterator[Opening]:
+    """A worker of a pool, whose sandbox has tested itself and whose queue has answered.
+
+    Args:
+        settings: what the operator allows and requires.
+        override: address of the queue; None: what the settings say.
+        pool: whose tasks it takes.
+        slots: evaluations at once; None: as many as this process has cores.
+
+    Raises:
+        UsageError: no queue is named, or a word is off.
+        RefusedError: this machine offers less isolation than is required.
+        UnreachableError: the queue does not answer.
+    """
+    from service.queue.connection import connect
+    from service.queue.redis import RedisEvaluationLeases
+    from service.worker.worker import Worker
+
+    url = queue_url(settings, override)
+    if url is None:
+        raise UsageError("name the queue to take tasks from: --queue redis://HOST:6379/0, or the setting queue.url")
+    if not _POOL.fullmatch(pool):
+        raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
+    report = await examine_sandbox(settings.sandbox)
+    if not report.enough:
+        reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
+        raise RefusedError(f"{reason}: evolve doctor says why")
+    slots = slots or len(os.sched_getaffinity(0))
+    beat = WorkerBeat(worker_id=_name(), pool=pool, slots=slots, busy=0, isolation=report.level)
+    async with connect(url) as client:
+        leases = RedisEvaluationLeases(client, pool, beat.worker_id)
+        await leases.beat(beat)
+        yield Opening(worker=Worker(leases, _opener(settings, slots), beat), beat=beat)
+
+
+def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
+    @asynccontextmanager
+    async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
+        with TemporaryDirectory(prefix="evolve-problem-") as scratch:
+            unpack(bundle, folder := Path(scratch) / "problem")
+            problem = load_problem(folder).problem
+        async with scoring(problem, bundle, settings.sandbox, slots=slots) as evaluator:
+            yield evaluator
+
+    return opened
+
+
+def _name() -> str:
+    """A name that no other worker has, on whatever machine."""
+    return f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,0 +1,42 @@
+"""The command `evolve worker`: evaluates for runs that go on elsewhere, until a signal drains it."""
+
+import asyncio
+import os
+import signal
+
+from service.bootstrap.workers import open_worker
+from service.cli import figures
+from service.cli.main import INTERRUPTED, OK
+from service.cli.terminal import Terminal
+from service.config import load_settings
+
+
+def work(terminal: Terminal, queue: str | None, pool: str, slots: int | None) -> int:
+    """Work until drained, and return the exit code."""
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    return asyncio.run(_work(terminal, queue, pool, slots))
+
+
+async def _work(terminal: Terminal, queue: str | None, pool: str, slots: int | None) -> int:
+    async with open_worker(load_settings(), queue, pool, slots) as opening:
+        beat, drain = opening.beat, opening.worker.drain
+        loop = asyncio.get_running_loop()
+
+        def hear() -> None:
+            if drain.is_set():
+                os.write(2, b"\nevolve: left at once; what was under way goes to other workers\n")
+                os._exit(INTERRUPTED)
+            drain.set()
+            terminal.note("draining: what is under way is finished, nothing more is taken; once more leaves at once")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, hear)
+        terminal.note(
+            f"taking evaluations of pool {beat.pool} on {figures.plural(beat.slots, 'slot')},"
+            f" isolation {beat.isolation}; worker {beat.worker_id}; Ctrl-C drains it",
+            style="dim",
+        )
+        await opening.worker.run()
+    return OK
