@@ -89,7 +89,7 @@ class RedisEvaluationQueue:
             said = await self._redis.mget([connection.worker(pool, id_) for id_ in ids]) if ids else []
             if silent := [id_ for id_, word in zip(ids, said, strict=True) if word is None]:
                 await self._redis.srem(connection.workers(pool), *silent)
-        return [wire.beat_from_json(word) for word in said if word is not None]
+        return [beat for word in said if word is not None and (beat := wire.beat_from_json(word)) is not None]
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and remove what is kept for this submitter."""

@@ -70,18 +70,14 @@ def beat_to_json(beat: WorkerBeat) -> str:
     return json.dumps({"schema": SCHEMA, **asdict(beat)})
 
 
-def beat_from_json(text: str | bytes) -> WorkerBeat:
-    """What a worker says of itself.
-
-    Raises:
-        UsageError: it says something else.
-    """
-    raw = _object(text)
+def beat_from_json(text: str | bytes) -> WorkerBeat | None:
+    """What a worker says of itself; None where it says nothing that can be read."""
     try:
+        raw = _object(text)
         values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation")}
         return WorkerBeat(slots=int(_number(raw["slots"])), busy=int(_number(raw["busy"])), **values)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"this is no worker's word: {error}") from error
+    except (KeyError, TypeError, ValueError, UsageError):
+        return None
 
 
 def _object(text: str | bytes) -> Mapping[str, Any]:

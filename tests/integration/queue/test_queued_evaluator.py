@@ -1,0 +1,137 @@
+"""An evaluator over a queue: results to who awaits them, cancellation, slots, and words on why it waits."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+
+from service.errors import UnreachableError
+from service.ports import EvaluationLeases, WorkerBeat
+from service.queue import evaluator as module
+from service.queue.evaluator import open_queued_evaluator
+from service.queue.memory import MemoryBroker, MemoryEvaluationQueue
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, task
+
+
+@pytest.fixture(autouse=True)
+def watching_closely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.005)
+
+
+def beat(name: str, slots: int) -> WorkerBeat:
+    return WorkerBeat(worker_id=name, pool=POOL, slots=slots, busy=0, isolation="strong")
+
+
+async def serve(worker: EvaluationLeases, count: int) -> None:
+    for _ in range(count):
+        lease = await worker.lease(5)
+        assert lease is not None
+        assert await worker.complete(lease, GOOD)
+
+
+async def test_evaluations_at_once_each_get_their_own_result() -> None:
+    bench = MemoryBench()
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, print) as evaluator:
+        calls = [
+            asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
+            for number in range(5)
+        ]
+        await serve(bench.worker("a"), 5)
+        assert await asyncio.gather(*calls) == [GOOD] * 5
+
+
+async def test_cancelling_a_call_takes_its_task_back() -> None:
+    bench = MemoryBench()
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, print) as evaluator:
+        calls = [
+            asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
+            for number in range(2)
+        ]
+        worker = bench.worker("a")
+        lease = await worker.lease(5)
+        assert lease is not None
+        for call in calls:
+            call.cancel()
+        assert all(
+            isinstance(end, asyncio.CancelledError) for end in await asyncio.gather(*calls, return_exceptions=True)
+        )
+        assert await worker.renew(lease) == "cancelled"
+        assert await worker.lease(0.01) is None
+
+
+class Notes:
+    """What was said; `until` waits for a number of them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self._queue: asyncio.Queue[str] = asyncio.Queue()
+
+    def __call__(self, text: str) -> None:
+        self._queue.put_nowait(text)
+
+    async def until(self, count: int) -> list[str]:
+        async with asyncio.timeout(10):
+            while len(self.said) < count:
+                self.said.append(await self._queue.get())
+        return self.said
+
+    @property
+    def unheard(self) -> int:
+        return self._queue.qsize()
+
+
+async def test_a_run_without_workers_says_so_once_and_goes_on_when_one_comes() -> None:
+    bench, notes = MemoryBench(), Notes()
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, notes) as evaluator:
+        assert evaluator.slots == 1
+        call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
+        assert await notes.until(1) == ["waiting: no worker takes evaluations of pool cpu"]
+        await bench.worker("a").beat(beat("a", 3))
+        await bench.worker("b").beat(beat("b", 4))
+        assert await notes.until(2) == [*notes.said[:1], "going on: workers take evaluations"]
+        assert evaluator.slots == 7
+        await serve(bench.worker("a"), 1)
+        assert await call == GOOD
+
+
+class Away(MemoryEvaluationQueue):
+    """A queue that can be away. It lets a test follow how often it is asked."""
+
+    away = False
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__(broker)
+        self.asked: asyncio.Queue[None] = asyncio.Queue(1)
+
+    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
+        with suppress(asyncio.QueueFull):
+            self.asked.put_nowait(None)
+        if self.away:
+            raise UnreachableError("the queue does not answer: it is gone")
+        return await super().workers(pool)
+
+
+async def test_a_queue_that_goes_away_is_told_of_once() -> None:
+    bench, notes = MemoryBench(), Notes()
+    queue = Away(bench.broker)
+    await bench.worker("a").beat(beat("a", 3))
+    async with open_queued_evaluator(queue, BUNDLE, POOL, notes) as evaluator:
+        call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
+        queue.away = True
+        assert await notes.until(1) == ["waiting: the queue does not answer: it is gone"]
+        for _ in range(3):
+            await queue.asked.get()
+        assert notes.unheard == 0
+        queue.away = False
+        await notes.until(2)
+        await serve(bench.worker("a"), 1)
+        assert await call == GOOD
+
+
+async def test_a_queue_that_is_away_at_the_start_ends_it() -> None:
+    queue = Away(MemoryBench().broker)
+    queue.away = True
+    with pytest.raises(UnreachableError):
+        async with open_queued_evaluator(queue, BUNDLE, POOL, print):
+            pass

@@ -1,0 +1,174 @@
+"""What only a real Redis can do to a queue: lose everything, end and come back, hold what nobody can read."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from evolve.evaluation import Outcome
+from service.errors import UnreachableError, UsageError
+from service.ports import EvaluationLeases, Lease
+from service.queue import connection
+from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, redis_bench, results, task
+from tests.services import find_redis
+
+
+@pytest.fixture
+async def bench(redis_url: str) -> AsyncIterator[RedisBench]:
+    async with redis_bench(redis_url) as opened:
+        yield opened
+
+
+async def leased(worker: EvaluationLeases) -> Lease:
+    """The next task, from a queue that may be away for a while."""
+    async with asyncio.timeout(20):
+        while True:
+            with suppress(UnreachableError):
+                if (lease := await worker.lease(0.5)) is not None:
+                    return lease
+            await asyncio.sleep(0.01)
+
+
+async def test_what_a_redis_that_was_emptied_lost_is_sent_again(bench: RedisBench) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    for number in (1, 2, 3):
+        await queue.submit(task(number), BUNDLE)
+    under_way = await leased(worker)
+    assert await worker.complete(await leased(worker), GOOD)
+    assert [found for found, _ in await results(queue, 1)] == [task(2).evaluation_id]
+    await bench.client.flushdb()
+    assert not await worker.complete(under_way, GOOD)
+    collecting = asyncio.create_task(results(queue, 2))
+    again = [await leased(worker) for _ in range(2)]
+    assert {lease.task.evaluation_id for lease in again} == {task(1).evaluation_id, task(3).evaluation_id}
+    assert await worker.bundle(BUNDLE.hash) == BUNDLE
+    assert [await worker.complete(lease, GOOD) for lease in again] == [True, True]
+    assert {found for found, _ in await collecting} == {task(1).evaluation_id, task(3).evaluation_id}
+
+
+async def test_a_result_that_was_not_read_yet_is_not_asked_for_again(bench: RedisBench) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    await queue.submit(task(1), BUNDLE)
+    await queue.submit(task(2), BUNDLE)
+    assert await worker.complete(await leased(worker), GOOD)
+    # What is looked for in the stream and is not there has been answered: its result came in the same step.
+    assert [result.evaluation_id for result in await queue._send_again()] == [task(1).evaluation_id]
+    assert await bench.client.xlen(connection.tasks(POOL)) == 1
+
+
+async def test_a_result_that_nobody_can_read_is_a_lost_evaluation(bench: RedisBench) -> None:
+    queue = bench.submitter()
+    for number, text in enumerate((b"{not json", b'{"schema": 1, "outcome": "ok", "scores": {"value": NaN}}', b"")):
+        await queue.submit(task(number), BUNDLE)
+        fields: Any = {b"evaluation_id": task(number).evaluation_id.encode(), b"evaluation": text}
+        await bench.client.xadd(queue._results, fields)
+    for _, evaluation in await results(queue, 3):
+        assert evaluation.outcome is Outcome.LOST
+        assert "cannot be read" in evaluation.reason
+
+
+@pytest.mark.parametrize("text", [b"\xff\x00", b'{"schema": 1, "evaluation_id": 3}', b'{"schema": 9}', b"[]"])
+async def test_a_task_that_nobody_can_read_is_put_away(bench: RedisBench, text: bytes) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    await worker.lease(0.01)
+    await bench.client.xadd(connection.tasks(POOL), {"task": text})
+    await queue.submit(task(), BUNDLE)
+    assert await worker.lease(0.5) is None
+    assert (await leased(worker)).task == task()
+    assert await bench.dead() == 1
+
+
+async def test_a_submitter_leaves_nothing_behind(bench: RedisBench) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    await queue.submit(task(1), BUNDLE)
+    await queue.submit(task(2), BUNDLE)
+    lease = await leased(worker)
+    assert await worker.complete(lease, GOOD)
+    await queue.aclose()
+    await worker.leave()
+    assert await bench.client.xlen(connection.tasks(POOL)) == 0
+    assert not await bench.client.exists(queue._results)
+    assert await bench.client.xinfo_consumers(connection.tasks(POOL), connection.GROUP) == []
+
+
+async def test_a_queue_that_is_away_says_so(tmp_path: Path) -> None:
+    async with redis_bench(f"unix://{tmp_path}/nobody.sock") as bench:
+        with pytest.raises(UnreachableError, match="does not answer"):
+            await bench.submitter().workers(POOL)
+        with pytest.raises(UnreachableError):
+            await bench.worker("a").lease(0.01)
+
+
+@pytest.mark.parametrize("url", ["", "redis", "http://localhost/", "redis://host:port/0"])
+async def test_what_is_no_address_is_a_usage_error(url: str) -> None:
+    with pytest.raises(UsageError, match="redis://localhost"):
+        async with connection.connect(url):
+            pass
+
+
+class Server:
+    """A Redis of this test's own, which it may end and start again."""
+
+    def __init__(self, home: Path) -> None:
+        self._home, self._socket = home, home / "redis.sock"
+        self.url = f"unix://{self._socket}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        binary = find_redis()
+        assert binary is not None
+        words = [str(binary), "--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", str(self._home)]
+        self._process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        with redis.Redis.from_url(self.url) as client:
+            until = time.monotonic() + 20
+            while time.monotonic() < until:
+                with suppress(redis.ConnectionError):
+                    client.ping()
+                    return
+        raise AssertionError("Redis does not start")
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def running(home: Path) -> Iterator[Server]:
+    server = Server(home)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+async def test_work_goes_on_when_redis_is_killed_and_starts_anew(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        async with redis_bench(server.url) as bench:
+            queue, worker = bench.submitter(), bench.worker("a")
+            await queue.submit(task(1), BUNDLE)
+            collecting = asyncio.create_task(results(queue, 2))
+            await leased(worker)
+            server.kill()
+            await queue.submit(task(2), BUNDLE)  # while it is away
+            await asyncio.to_thread(server.start)
+            for _ in range(2):
+                assert await worker.complete(await leased(worker), GOOD)
+            found = {found for found, _ in await collecting}
+            assert found == {task(1).evaluation_id, task(2).evaluation_id}
+
+
+async def test_a_worker_is_counted_no_longer_than_its_word_holds(redis_url: str) -> None:
+    async with redis_bench(redis_url) as bench:
+        client = bench.client
+        await client.set(connection.worker(POOL, "odd"), b'{"schema": 1}')
+        await client.sadd(connection.workers(POOL), "odd", "gone")
+        assert list(await bench.submitter().workers(POOL)) == []
+        assert await client.smembers(connection.workers(POOL)) == {b"odd"}

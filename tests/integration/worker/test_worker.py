@@ -1,0 +1,233 @@
+"""A worker on the queue in memory, with evaluators made for the purpose."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from evolve.evaluation import Evaluation, Outcome
+from evolve.program import Program
+from service.errors import InvalidProblemError, UnreachableError
+from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, WorkerBeat
+from service.queue.memory import MemoryEvaluationLeases
+from service.worker.worker import Pace, Worker
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, results, task
+
+PACE = Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
+BEAT = WorkerBeat(worker_id="a", pool=POOL, slots=2, busy=0, isolation="strong")
+
+
+class Lab:
+    """Opens evaluators, and knows which are open and what they do. `gate`: evaluations wait until it is set."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.opened: list[str] = []
+        self.closed: list[str] = []
+        self.changed = asyncio.Condition()
+        self.complaint: Exception | None = None
+        self.slots = 2
+
+    @asynccontextmanager
+    async def open(self, bundle: Bundle) -> AsyncIterator["Lab"]:
+        if isinstance(self.complaint, InvalidProblemError):
+            raise self.complaint
+        self.opened.append(bundle.hash)
+        yield self
+        self.closed.append(bundle.hash)
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        await self._note(self.begun, evaluation_id)
+        if self.complaint is not None:
+            raise self.complaint
+        try:
+            await self.gate.wait()
+            return GOOD
+        finally:
+            await self._note(self.ended, evaluation_id)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10), self.changed:
+            await self.changed.wait_for(holds)
+
+    async def _note(self, where: list[str], evaluation_id: str) -> None:
+        where.append(evaluation_id)
+        async with self.changed:
+            self.changed.notify_all()
+
+
+@pytest.fixture
+async def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture
+async def bench() -> MemoryBench:
+    return MemoryBench()
+
+
+@pytest.fixture
+async def queue(bench: MemoryBench) -> EvaluationQueue:
+    return bench.submitter()
+
+
+@asynccontextmanager
+async def working(leases: EvaluationLeases, lab: Lab) -> AsyncIterator[tuple[Worker, asyncio.Task[None]]]:
+    worker = Worker(leases, lab.open, BEAT, PACE)
+    task_ = asyncio.create_task(worker.run())
+    try:
+        yield worker, task_
+    finally:
+        task_.cancel()
+        await asyncio.gather(task_, return_exceptions=True)
+
+
+async def test_a_worker_gives_results_in_its_own_name(bench: MemoryBench, queue: EvaluationQueue, lab: Lab) -> None:
+    async with working(bench.worker("a"), lab):
+        await queue.submit(task(), BUNDLE)
+        assert await results(queue, 1) == [(task().evaluation_id, replace(GOOD, worker="a"))]
+
+
+async def test_a_worker_has_no_more_under_way_than_slots(bench: MemoryBench, queue: EvaluationQueue, lab: Lab) -> None:
+    lab.gate.clear()
+    async with working(bench.worker("a"), lab) as (worker, _):
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 2)
+        assert worker.beat.busy == 2
+        assert len(bench.broker.pool(POOL)) == 1
+        lab.gate.set()
+        assert len(await results(queue, 3)) == 3
+
+
+async def test_draining_finishes_what_is_under_way_and_takes_no_more(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.gate.clear()
+    async with working(bench.worker("a"), lab) as (worker, run):
+        for number in range(4):
+            await queue.submit(task(number), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 2)
+        worker.drain.set()
+        lab.gate.set()
+        await run
+    assert len(await results(queue, 2)) == 2
+    assert len(bench.broker.pool(POOL)) == 2
+    assert lab.closed == lab.opened == [BUNDLE.hash]
+    assert list(await queue.workers(POOL)) == []
+
+
+async def test_a_cancelled_evaluation_ends_and_its_slot_is_free(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.gate.clear()
+    async with working(bench.worker("a"), lab):
+        await queue.submit(task(1), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 1)
+        await queue.cancel(task(1).evaluation_id)
+        await lab.until(lambda: lab.ended == [task(1).evaluation_id])
+        lab.gate.set()
+        await queue.submit(task(2), BUNDLE)
+        assert [found for found, _ in await results(queue, 1)] == [task(2).evaluation_id]
+        assert not bench.broker.pending
+
+
+async def test_an_evaluation_whose_lease_was_lost_ends_without_a_result(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.gate.clear()
+    async with working(bench.worker("a"), lab):
+        await queue.submit(task(1), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 1)
+        [entry] = bench.broker.pending.values()
+        entry.worker, entry.delivery = "b", 2
+        await lab.until(lambda: lab.ended == [task(1).evaluation_id])
+        assert await bench.worker("b").complete(Lease(id=entry.id, task=entry.task, delivery=2), GOOD)
+    assert await results(queue, 1) == [(task(1).evaluation_id, GOOD)]
+
+
+async def test_a_problem_that_cannot_be_opened_is_a_lost_evaluation_that_says_why(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.complaint = InvalidProblemError(["the package wanted is missing"])
+    async with working(bench.worker("a"), lab):
+        await queue.submit(task(), BUNDLE)
+        [(_, evaluation)] = await results(queue, 1)
+    assert evaluation.outcome is Outcome.LOST
+    assert "the package wanted is missing" in evaluation.reason
+
+
+async def test_a_problem_that_the_queue_does_not_have_is_a_lost_evaluation(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    await queue.submit(task(), BUNDLE)
+    bench.broker.bundles.clear()
+    async with working(bench.worker("a"), lab):
+        [(_, evaluation)] = await results(queue, 1)
+    assert (evaluation.outcome, lab.opened) == (Outcome.LOST, [])
+
+
+async def test_a_fault_in_an_evaluation_lets_the_others_go_on_and_its_task_to_another_worker(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.complaint = RuntimeError("a fault of ours")
+    async with working(bench.worker("a"), lab):
+        await queue.submit(task(1), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 1)
+        lab.complaint = None
+        await queue.submit(task(2), BUNDLE)
+        assert [found for found, _ in await results(queue, 1)] == [task(2).evaluation_id]
+        await bench.lapse()
+        assert [found for found, _ in await results(queue, 1)] == [task(1).evaluation_id]
+
+
+async def test_of_many_problems_the_longest_unused_is_closed(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    bundles = [Bundle(hash=f"{number:064x}", content=b"") for number in range(3)]
+    async with working(bench.worker("a"), lab):
+        for number, which in enumerate((0, 1, 0, 2, 0)):
+            one = replace(task(number), bundle_hash=bundles[which].hash)
+            await queue.submit(one, bundles[which])
+            await results(queue, 1)
+    assert lab.opened == [bundle.hash for bundle in bundles]
+    assert lab.closed[0] == bundles[1].hash
+    assert sorted(lab.closed) == sorted(lab.opened)
+
+
+class Shaky(MemoryEvaluationLeases):
+    """A queue that is away for every other call of a kind."""
+
+    def __init__(self, bench: MemoryBench) -> None:
+        super().__init__(bench.broker, POOL, "a")
+        self._calls: Counter[str] = Counter()
+
+    async def lease(self, timeout_seconds: float) -> Lease | None:
+        self._fail("lease")
+        return await super().lease(timeout_seconds)
+
+    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+        self._fail("complete")
+        return await super().complete(lease, evaluation)
+
+    async def beat(self, beat: WorkerBeat) -> None:
+        self._fail("beat")
+        await super().beat(beat)
+
+    def _fail(self, what: str) -> None:
+        self._calls[what] += 1
+        if self._calls[what] % 2:
+            raise UnreachableError("the queue does not answer")
+
+
+async def test_a_worker_outlasts_a_queue_that_is_away(bench: MemoryBench, queue: EvaluationQueue, lab: Lab) -> None:
+    async with working(Shaky(bench), lab):
+        for number in range(5):
+            await queue.submit(task(number), BUNDLE)
+        assert len(await results(queue, 5)) == 5
