@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import platform
@@ -21,6 +22,7 @@ from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Completed, Proposal, Reply
 from service.bootstrap.clock import SystemClock
+from service.cli.main import GARBAGE_THRESHOLD
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
@@ -117,6 +119,7 @@ def new_job(log: SqlRunLog, problem: Problem, config: RunConfig, policy: Policy,
 
 
 def play(job: RunJob, watch: Watch) -> RunStatus:
+    gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does
     return asyncio.run(drive(job, observer=watch, stop=asyncio.Event()))
 
 

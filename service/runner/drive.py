@@ -19,6 +19,7 @@ from service.runner.status import RunObserver, RunStatus, StatusFold
 
 LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.5
+MOST_UNCOMMITTED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class _Drive:
         """One turn of the loop; whether it was the last."""
         self._ask()
         self._note_waiting()
-        self._commit_soon()
+        await self._commit_soon()
         reason = self._search.ended(self._elapsed)
         if not (reason or self._stop.is_set()):
             self._take(await self._flight.arrival(TICK_SECONDS))
@@ -171,10 +172,13 @@ class _Drive:
         }
         self._journal.note(Kind.RUN_FINISHED, payload)
 
-    def _commit_soon(self) -> None:
-        """Commit what was written, unless a commit is under way: then the next one takes it, and more with it."""
-        if self._committing is not None and self._committing.done():
-            self._committing.result()
+    async def _commit_soon(self) -> None:
+        """Commit what was written, unless a commit is under way: then the next one takes it, and more with it.
+
+        A loop that writes faster than commits are made waits for one: what is shown must not fall behind.
+        """
+        if self._committing is not None and (self._committing.done() or len(self._journal) >= MOST_UNCOMMITTED):
+            await self._committing
             self._committing = None
         if self._committing is None and len(self._journal):
             self._committing = asyncio.create_task(self._commit())
