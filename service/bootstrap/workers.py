@@ -38,10 +38,10 @@ class Opening:
 
 
 def queue_url(settings: Settings, override: str | None) -> str | None:
-    """The queue to use, or None."""
+    """The queue to use, or None; an empty address is none."""
     if override is None and settings.queue.url is not None:
-        return settings.queue.url.get_secret_value()
-    return override
+        return settings.queue.url.get_secret_value() or None
+    return override or None
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from service.config import redacted
 from service.errors import UnreachableError, UsageError
 
 PREFIX = "evolve"
@@ -70,10 +69,9 @@ async def connect(url: str) -> AsyncIterator[Redis]:
             retry=Retry(NoBackoff(), 1),  # a connection that a restart has broken is made anew at once
             timeout=_SILENT_SECONDS,
         )
-    except ValueError as error:
-        raise UsageError(
-            f"the queue {redacted(url)[:200]!r} is none: name one such as redis://localhost:6379/0"
-        ) from error
+        pool.connection_class(**pool.connection_kwargs)  # words behind the ? are judged only here
+    except (ValueError, TypeError) as error:  # it is not shown: it may hold a password
+        raise UsageError("the address of the queue is none: name one such as redis://localhost:6379/0") from error
     client: Redis = Redis.from_pool(pool)
     try:
         yield client

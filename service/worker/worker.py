@@ -95,6 +95,7 @@ class Worker:
 
     async def _serve(self, lease: Lease) -> None:
         began = time.monotonic()
+        log.info("evaluation.begun", evaluation_id=lease.task.evaluation_id, delivery=lease.delivery)
         evaluating = asyncio.create_task(self._evaluate(lease.task))
         try:
             standing = await self._hold(lease, evaluating)

@@ -1,22 +1,19 @@
 """What only a real Redis can do to a queue: lose everything, end and come back, hold what nobody can read."""
 
 import asyncio
-import subprocess
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
 from service.ports import EvaluationLeases, Lease
 from service.queue import connection
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, redis_bench, results, task
-from tests.services import find_redis
+from tests.integration.queue.server import running
 
 
 @pytest.fixture
@@ -105,48 +102,11 @@ async def test_a_queue_that_is_away_says_so(tmp_path: Path) -> None:
             await bench.worker("a").lease(0.01)
 
 
-@pytest.mark.parametrize("url", ["", "redis", "http://localhost/", "redis://host:port/0"])
+@pytest.mark.parametrize("url", ["", "redis", "http://localhost/", "redis://host:port/0", "redis://[", "redis://h?a=1"])
 async def test_what_is_no_address_is_a_usage_error(url: str) -> None:
     with pytest.raises(UsageError, match="redis://localhost"):
         async with connection.connect(url):
             pass
-
-
-class Server:
-    """A Redis of this test's own, which it may end and start again."""
-
-    def __init__(self, home: Path) -> None:
-        self._home, self._socket = home, home / "redis.sock"
-        self.url = f"unix://{self._socket}"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        binary = find_redis()
-        assert binary is not None
-        words = [str(binary), "--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", str(self._home)]
-        self._process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-        with redis.Redis.from_url(self.url) as client:
-            until = time.monotonic() + 20
-            while time.monotonic() < until:
-                with suppress(redis.ConnectionError):
-                    client.ping()
-                    return
-        raise AssertionError("Redis does not start")
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-
-
-@contextmanager
-def running(home: Path) -> Iterator[Server]:
-    server = Server(home)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
 
 
 async def test_work_goes_on_when_redis_is_killed_and_starts_anew(tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""A run whose candidates are evaluated by workers, each a process of its own, through a real Redis."""
+
+import json
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.evolving import SEED, Evolve, descendants_of, make_problem
+from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole, wait_until_gone
+from tests.integration.queue.server import running
+
+SLOW_SEED = "import time\n" + SEED.replace("    return", "    time.sleep(0.05)\n    return")
+ENDLESS_SEED = "import time\n\ndef give():\n    time.sleep(60)\n    return 1.0\n"
+
+
+@pytest.fixture
+def evolve(tmp_path: Path, redis_url: str) -> Iterator[Evolve]:
+    made = Evolve(tmp_path)
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        made.environment |= {"TMPDIR": scratch, "EVOLVE_QUEUE__URL": redis_url}
+        yield made
+
+
+def problem_of(folder: Path, seed: str, *, wall_seconds: float = 5.0) -> Path:
+    problem = make_problem(folder, evaluations=EVALUATIONS, wall_seconds=wall_seconds)
+    (problem / "program.py").write_text(seed)
+    return problem
+
+
+class WorkerProcess:
+    """`evolve worker`, and every process that it ever had as far as they were looked for."""
+
+    def __init__(self, evolve: Evolve, slots: int = 1) -> None:
+        self.process = evolve.start("-v", "worker", "--slots", str(slots))
+        self.children: set[int] = set()
+        assert self.process.stderr is not None
+        assert "taking evaluations" in self.process.stderr.readline()
+
+    def look(self) -> None:
+        self.children |= descendants_of(self.process.pid)
+
+    def events(self, kind: str) -> Iterator[dict[str, Any]]:
+        """Events of a kind that it logs, as they come."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if line.startswith("{") and (event := json.loads(line))["event"] == kind:
+                yield event
+
+    def end(self, number: int) -> int:
+        self.look()
+        self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@contextmanager
+def workers(evolve: Evolve) -> Iterator[list[WorkerProcess]]:
+    """Workers that a test adds; whatever becomes of it, none is left."""
+    started: list[WorkerProcess] = []
+    try:
+        yield started
+    finally:
+        for worker in started:
+            worker.look()
+            worker.process.kill()
+            worker.process.communicate()
+        assert wait_until_gone({child for worker in started for child in worker.children}) == set()
+
+
+def start_run(evolve: Evolve, problem: Path) -> subprocess.Popen[str]:
+    return evolve.start("run", str(problem), "--json")
+
+
+def read_until(process: subprocess.Popen[str], kind: str, count: int) -> list[dict[str, Any]]:
+    """Events of a run up to the one that is the last of a number of a kind."""
+    assert process.stdout is not None
+    events: list[dict[str, Any]] = []
+    while sum(event["kind"] == kind for event in events) < count:
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        events.append(json.loads(line))
+    return events
+
+
+def test_workers_that_are_killed_and_drained_cost_no_candidate(evolve: Evolve, tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "toy", SLOW_SEED)
+    with workers(evolve) as started:
+        started += [WorkerProcess(evolve, slots=2), WorkerProcess(evolve)]
+        run = start_run(evolve, problem)
+        events = read_until(run, "candidate.evaluated", 10)
+        assert started[0].end(signal.SIGKILL) == -signal.SIGKILL
+        started.append(WorkerProcess(evolve))
+        events += read_until(run, "candidate.evaluated", 10)
+        assert started[1].end(signal.SIGTERM) == 0
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+        assert started[2].end(signal.SIGTERM) == 0
+    summary = json.loads(out.splitlines()[-1])
+    assert (summary["reason"], summary["evaluations"]) == ("evaluations", EVALUATIONS)
+    candidates = [one for one in check_whole(evolve, summary["run_id"]) if one["status"] == "evaluated"]
+    assert not [one for one in candidates if one["outcome"] in ("lost", "cancelled", "timeout")]
+    assert {one["isolation"].partition("/")[2] for one in candidates} == {"separate"}
+
+
+def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolve, tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "toy", SLOW_SEED)
+    home = tmp_path / "redis"
+    home.mkdir()
+    with running(home) as server, workers(evolve) as started:
+        evolve.environment["EVOLVE_QUEUE__URL"] = server.url
+        started.append(WorkerProcess(evolve, slots=2))
+        run = start_run(evolve, problem)
+        read_until(run, "candidate.evaluated", 10)
+        server.kill()
+        server.start()
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+        assert started[0].end(signal.SIGTERM) == 0
+    assert "Traceback" not in err
+    check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+
+
+def test_a_run_without_workers_waits_and_says_so(evolve: Evolve, tmp_path: Path) -> None:
+    problem = make_problem(tmp_path / "toy", evaluations=5)
+    run = evolve.start("run", str(problem))
+    assert run.stderr is not None
+    said = ""
+    while "waiting" not in said:
+        said = run.stderr.readline()
+        assert said
+    assert said == "waiting: no worker takes evaluations of pool cpu\n"
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve))
+        _, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+    assert "waiting" not in err
+
+
+def test_a_stopped_run_ends_its_evaluations_on_the_worker(evolve: Evolve, tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "toy", ENDLESS_SEED, wall_seconds=60.0)
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve))
+        run = start_run(evolve, problem)
+        assert next(started[0].events("evaluation.begun"))["delivery"] == 1
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=30)
+        assert run.returncode == 130
+        ended = next(started[0].events("evaluation.done"))
+        assert ended["outcome"] == "cancelled"
+        assert ended["seconds"] < 30.0
+        assert started[0].end(signal.SIGTERM) == 0
+
+
+def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "toy", ENDLESS_SEED, wall_seconds=60.0)
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve))
+        run = start_run(evolve, problem)
+        next(started[0].events("evaluation.begun"))
+        started[0].process.send_signal(signal.SIGTERM)
+        assert started[0].process.stderr is not None
+        assert "draining" in started[0].process.stderr.readline()
+        assert started[0].end(signal.SIGTERM) == 130
+        assert wait_until_gone(started[0].children) == set()
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--queue", "unix:///nowhere/redis.sock"], 6, "the queue does not answer"),
+        (["--queue", "http://localhost"], 2, "redis://localhost"),
+        (["--pool", "a pool"], 2, "is no name"),
+    ],
+)
+def test_a_worker_that_cannot_work_says_why(evolve: Evolve, words: list[str], code: int, said: str) -> None:
+    process = evolve.start("worker", *words)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert err.count("evolve: ") == 1
+    assert said in err
+
+
+def test_a_worker_without_a_queue_and_a_run_with_a_level_are_told_what_to_do(evolve: Evolve, tmp_path: Path) -> None:
+    problem = make_problem(tmp_path / "toy")
+    evolve.call("run", str(problem), "--require-isolation", "strong", code=2)
+    del evolve.environment["EVOLVE_QUEUE__URL"]
+    process = evolve.start("worker")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, "--queue redis://" in err) == (2, True)
