@@ -1,7 +1,8 @@
 """A connection to Redis, and the keys that everything lies under."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -64,7 +65,7 @@ async def connect(url: str) -> AsyncIterator[Redis]:
         pool = BlockingConnectionPool.from_url(
             url,
             protocol=2,
-            socket_timeout=_SILENT_SECONDS,
+            socket_timeout=None,  # with one, a cancellation can be lost in the client; `reaching` has its own
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 1),  # a connection that a restart has broken is made anew at once
             timeout=_SILENT_SECONDS,
@@ -79,11 +80,12 @@ async def connect(url: str) -> AsyncIterator[Redis]:
         await client.aclose()
 
 
-@contextmanager
-def reaching() -> Iterator[None]:
-    """Turn what the client raises into the service's own error."""
+@asynccontextmanager
+async def reaching() -> AsyncIterator[None]:
+    """Turn what the client raises, and a silence that is too long, into the service's own error."""
     try:
-        yield
+        async with asyncio.timeout(_SILENT_SECONDS):
+            yield
     except (RedisError, OSError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnreachableError(f"the queue does not answer: {reason}") from error

@@ -74,16 +74,16 @@ class RedisEvaluationQueue:
         sent = self._outstanding.pop(evaluation_id, None)
         if sent is None or not sent.entry:
             return
-        pool = sent.task.pool
-        with suppress(UnreachableError), reaching():
-            async with self._redis.pipeline(transaction=True) as steps:
-                steps.set(connection.cancellation(pool, sent.entry), 1, px=_milliseconds(self._terms.result_seconds))
-                steps.xdel(connection.tasks(pool), sent.entry)
+        mark, stream = connection.cancellation(sent.task.pool, sent.entry), connection.tasks(sent.task.pool)
+        with suppress(UnreachableError):
+            async with reaching(), self._redis.pipeline(transaction=True) as steps:
+                steps.set(mark, 1, px=_milliseconds(self._terms.result_seconds))
+                steps.xdel(stream, sent.entry)
                 await steps.execute()
 
     async def workers(self, pool: str) -> Sequence[WorkerBeat]:
         """Workers of a pool that live."""
-        with reaching():
+        async with reaching():
             members: Any = await self._redis.smembers(connection.workers(pool))
             ids = sorted(entry.decode() for entry in members)
             said = await self._redis.mget([connection.worker(pool, id_) for id_ in ids]) if ids else []
@@ -95,8 +95,9 @@ class RedisEvaluationQueue:
         """Take back what has no result yet, and remove what is kept for this submitter."""
         for evaluation_id in list(self._outstanding):
             await self.cancel(evaluation_id)
-        with suppress(UnreachableError), reaching():
-            await self._redis.delete(self._results)
+        with suppress(UnreachableError):
+            async with reaching():
+                await self._redis.delete(self._results)
 
     async def _send(self, sent: _Sent) -> None:
         key, stays = connection.bundle(sent.bundle.hash), _milliseconds(self._terms.bundle_seconds)
@@ -106,7 +107,7 @@ class RedisEvaluationQueue:
             "reply": self._results,
             "evaluation_id": task.evaluation_id,
         }
-        with reaching():
+        async with reaching():
             if not await self._redis.pexpire(key, stays):
                 await self._redis.set(key, sent.bundle.content, px=stays)
             entry: Any = await self._redis.xadd(connection.tasks(task.pool), fields)
@@ -114,7 +115,7 @@ class RedisEvaluationQueue:
 
     async def _read(self, block_seconds: float | None) -> list[EvaluationResult]:
         """What has come. It is deleted when it was read, so that reading begins at the first."""
-        with reaching():
+        async with reaching():
             block = None if block_seconds is None else _milliseconds(block_seconds)
             read: Any = await self._redis.xread({self._results: _FROM_THE_FIRST}, block=block)
             if not read:
@@ -145,7 +146,7 @@ class RedisEvaluationQueue:
     async def _is_there(self, sent: _Sent) -> bool:
         if not sent.entry:
             return False
-        with reaching():
+        async with reaching():
             return bool(await self._redis.xrange(connection.tasks(sent.task.pool), sent.entry, sent.entry))
 
 
@@ -163,7 +164,7 @@ class RedisEvaluationLeases:
 
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
-        with reaching():
+        async with reaching():
             taken = await self._taken_over() or await self._read_new(timeout_seconds)
             if taken is None:
                 return None
@@ -178,7 +179,7 @@ class RedisEvaluationLeases:
     async def renew(self, lease: Lease) -> Standing:
         """Say that the task is being worked at."""
         keys = [self._stream, connection.cancellation(self._pool, lease.id)]
-        with reaching():
+        async with reaching():
             said: bytes = await self._renew(keys=keys, args=[GROUP, lease.id, self._worker_id, lease.delivery])
         return Standing(said.decode())
 
@@ -186,12 +187,12 @@ class RedisEvaluationLeases:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
         answer, stays = wire.evaluation_to_json(evaluation), _milliseconds(self._terms.result_seconds)
         args: list[str | int] = [GROUP, lease.id, self._worker_id, lease.delivery, answer, stays]
-        with reaching():
+        async with reaching():
             return bool(await self._complete(keys=[self._stream], args=args))
 
     async def bundle(self, bundle_hash: str) -> Bundle:
         """A problem's folder, which stays a while longer for it."""
-        with reaching():
+        async with reaching():
             stays = _milliseconds(self._terms.bundle_seconds)
             content: Any = await self._redis.getex(connection.bundle(bundle_hash), px=stays)
         if content is None:
@@ -200,16 +201,15 @@ class RedisEvaluationLeases:
 
     async def beat(self, beat: WorkerBeat) -> None:
         """Publish that this worker lives."""
-        with reaching():
-            async with self._redis.pipeline(transaction=True) as steps:
-                steps.sadd(connection.workers(self._pool), self._worker_id)
-                stays = _milliseconds(self._terms.beat_seconds)
-                steps.set(connection.worker(self._pool, self._worker_id), wire.beat_to_json(beat), px=stays)
-                await steps.execute()
+        stays = _milliseconds(self._terms.beat_seconds)
+        async with reaching(), self._redis.pipeline(transaction=True) as steps:
+            steps.sadd(connection.workers(self._pool), self._worker_id)
+            steps.set(connection.worker(self._pool, self._worker_id), wire.beat_to_json(beat), px=stays)
+            await steps.execute()
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""
-        with reaching():
+        async with reaching():
             await self._redis.delete(connection.worker(self._pool, self._worker_id))
             await self._redis.srem(connection.workers(self._pool), self._worker_id)
             await self._leave(keys=[self._stream], args=[GROUP, self._worker_id])

@@ -12,6 +12,7 @@ from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
 from service.ports import EvaluationLeases, Lease
 from service.queue import connection
+from service.queue.evaluator import open_queued_evaluator
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, redis_bench, results, task
 from tests.integration.queue.server import running
 
@@ -132,3 +133,16 @@ async def test_a_worker_is_counted_no_longer_than_its_word_holds(redis_url: str)
         await client.sadd(connection.workers(POOL), "odd", "gone")
         assert list(await bench.submitter().workers(POOL)) == []
         assert await client.smembers(connection.workers(POOL)) == {b"odd"}
+
+
+async def test_a_submitter_that_ends_right_after_a_result_ends(bench: RedisBench) -> None:
+    """A cancellation must not be lost in the client, which is in the middle of its next call then."""
+    worker = bench.worker("a")
+    async with asyncio.timeout(20):
+        for number in range(100):
+            queue = bench.submitter()
+            async with open_queued_evaluator(queue, BUNDLE, POOL, print) as evaluator:
+                call = asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
+                assert await worker.complete(await leased(worker), GOOD)
+                assert await call == GOOD
+            await queue.aclose()
