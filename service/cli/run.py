@@ -52,7 +52,7 @@ class Wish:
     db: str | None
     require_target: bool
     require_isolation: str | None
-    queue: str | None
+    queue: str | None = None
 
 
 def run_search(terminal: Terminal, wish: Wish) -> int:

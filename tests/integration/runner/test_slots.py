@@ -1,0 +1,67 @@
+"""Evaluations at once follow the evaluator's slots where the configuration names no number."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from evolve.evaluation import Evaluation, Outcome
+from evolve.program import Program
+from evolve.proposal import Candidate
+from evolve.search import Step
+from service.runner.flight import Flight
+
+
+class Gate:
+    """An evaluator whose slots come and go; each evaluation waits to be let through."""
+
+    def __init__(self) -> None:
+        self.slots = 1
+        self.under_way: dict[str, asyncio.Event] = {}
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        await self.under_way.setdefault(evaluation_id, asyncio.Event()).wait()
+        del self.under_way[evaluation_id]
+        return Evaluation(outcome=Outcome.CANCELLED)
+
+    def let_one_through(self) -> None:
+        next(iter(self.under_way.values())).set()
+
+
+class Listener:
+    """The search as far as results are told to it."""
+
+    def tell(self, candidate_id: str, evaluation: Evaluation) -> Step:
+        return Step()
+
+
+def candidates(count: int) -> tuple[Candidate, ...]:
+    programs = [Program.of({"main.py": f"x = {number}"}) for number in range(count)]
+    return tuple(
+        Candidate(id=f"cnd_{number:032x}", number=0, position=number, island=0, program=program, fingerprint=program.id)
+        for number, program in enumerate(programs)
+    )
+
+
+async def turns() -> None:
+    """Let everything go as far as it can without anything from outside."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [2, 2, 2])])
+async def test_evaluations_at_once_follow_the_slots_unless_a_number_is_set(most: int, expected: list[int]) -> None:
+    gate, search, policy = Gate(), Listener(), object()
+    parts: tuple[Any, Any, Any] = (search, policy, gate)
+    flight = Flight(*parts, calls=1, slots=most)
+    flight.send(Step(candidates=candidates(12)))
+    await turns()
+    found = [len(gate.under_way)]
+    for slots in (3, 2):
+        gate.slots = slots
+        for _ in range(2):  # the first that end make room for more, or leave fewer
+            gate.let_one_through()
+            await turns()
+        found.append(len(gate.under_way))
+    await flight.cancel()
+    assert found == expected
