@@ -47,10 +47,10 @@ class WorkerProcess:
         self.children |= descendants_of(self.process.pid)
 
     def events(self, kind: str) -> Iterator[dict[str, Any]]:
-        """Events of a kind that it logs, as they come."""
+        """Events of a kind that it logs, as they come; empty: of every kind."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if line.startswith("{") and (event := json.loads(line))["event"] == kind:
+            if line.startswith("{") and (event := json.loads(line))["event"] == (kind or event["event"]):
                 yield event
 
     def end(self, number: int) -> int:
@@ -107,6 +107,23 @@ def test_workers_that_are_killed_and_drained_cost_no_candidate(evolve: Evolve, t
     candidates = [one for one in check_whole(evolve, summary["run_id"]) if one["status"] == "evaluated"]
     assert not [one for one in candidates if one["outcome"] in ("lost", "cancelled", "timeout")]
     assert {one["isolation"].partition("/")[2] for one in candidates} == {"separate"}
+
+
+def test_a_worker_that_hangs_past_its_lease_gives_no_second_result(evolve: Evolve, tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "toy", SLOW_SEED)
+    with workers(evolve) as started:
+        started += [WorkerProcess(evolve), WorkerProcess(evolve)]
+        run = start_run(evolve, problem)
+        begun = next(started[0].events("evaluation.begun"))["evaluation_id"]
+        started[0].process.send_signal(signal.SIGSTOP)
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+        started[0].process.send_signal(signal.SIGCONT)
+        late = (event for event in started[0].events("") if event.get("evaluation_id") == begun)
+        ended = next(event for event in late if event["event"] != "evaluation.begun")
+        assert ended["event"] == "evaluation.lost" or ended["taken"] is False
+        assert [worker.end(signal.SIGTERM) for worker in started] == [0, 0]
+    check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
 
 
 def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolve, tmp_path: Path) -> None:
