@@ -47,15 +47,20 @@ class RedisEvaluationQueue:
     async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
         """Hand over a task; while Redis is away it is kept, and sent by `results`."""
         sent = self._outstanding[task.evaluation_id] = _Sent(task, bundle)
-        async with self._sending:
-            with suppress(UnreachableError):
-                await self._send(sent)
+        sending = asyncio.ensure_future(self._send_first(sent))
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:  # Redis may have it already: it is taken back when its place is known
+            await asyncio.wait([sending])
+            await self.cancel(task.evaluation_id)
+            raise
 
     async def results(self) -> AsyncIterator[EvaluationResult]:
         """Results of this submitter's tasks as they come, without end; sends again what Redis has lost."""
         clock = asyncio.get_running_loop()
         wait, checked = FIRST_WAIT_SECONDS, clock.time()
         while True:
+            found, pause = [], 0.0
             try:
                 found = await self._read(BLOCK_SECONDS)
                 if clock.time() - checked >= self._recheck_seconds:
@@ -64,22 +69,16 @@ class RedisEvaluationQueue:
                 wait = FIRST_WAIT_SECONDS
             except UnreachableError as error:
                 log.info("queue.away", reason=str(error))
-                await asyncio.sleep(wait)
-                wait, found = min(2 * wait, LONGEST_WAIT_SECONDS), []
-            for result in found:
+                pause, wait = wait, min(2 * wait, LONGEST_WAIT_SECONDS)
+            for result in found:  # what has come before Redis went away comes but once
                 yield result
+            await asyncio.sleep(pause)
 
     async def cancel(self, evaluation_id: str) -> None:
         """Take a task back; where Redis is away, it may still be done, and its result is not taken."""
         sent = self._outstanding.pop(evaluation_id, None)
-        if sent is None or not sent.entry:
-            return
-        mark, stream = connection.cancellation(sent.task.pool, sent.entry), connection.tasks(sent.task.pool)
-        with suppress(UnreachableError):
-            async with reaching(), self._redis.pipeline(transaction=True) as steps:
-                steps.set(mark, 1, px=_milliseconds(self._terms.result_seconds))
-                steps.xdel(stream, sent.entry)
-                await steps.execute()
+        if sent is not None and sent.entry:
+            await self._take_back(sent)
 
     async def workers(self, pool: str) -> Sequence[WorkerBeat]:
         """Workers of a pool that live."""
@@ -99,6 +98,11 @@ class RedisEvaluationQueue:
             async with reaching():
                 await self._redis.delete(self._results)
 
+    async def _send_first(self, sent: _Sent) -> None:
+        async with self._sending:
+            with suppress(UnreachableError):
+                await self._send(sent)
+
     async def _send(self, sent: _Sent) -> None:
         key, stays = connection.bundle(sent.bundle.hash), _milliseconds(self._terms.bundle_seconds)
         task = sent.task
@@ -112,6 +116,16 @@ class RedisEvaluationQueue:
                 await self._redis.set(key, sent.bundle.content, px=stays)
             entry: Any = await self._redis.xadd(connection.tasks(task.pool), fields)
         sent.entry = entry.decode()
+        if self._outstanding.get(task.evaluation_id) is not sent:
+            await self._take_back(sent)
+
+    async def _take_back(self, sent: _Sent) -> None:
+        mark, stream = connection.cancellation(sent.task.pool, sent.entry), connection.tasks(sent.task.pool)
+        with suppress(UnreachableError):
+            async with reaching(), self._redis.pipeline(transaction=True) as steps:
+                steps.set(mark, 1, px=_milliseconds(self._terms.result_seconds))
+                steps.xdel(stream, sent.entry)
+                await steps.execute()
 
     async def _read(self, block_seconds: float | None) -> list[EvaluationResult]:
         """What has come. It is deleted when it was read, so that reading begins at the first."""
@@ -137,10 +151,11 @@ class RedisEvaluationQueue:
         async with self._sending:
             gone = [sent for sent in list(self._outstanding.values()) if not await self._is_there(sent)]
             found = await self._read(None) if gone else []
-            for sent in gone:
-                if self._outstanding.get(sent.task.evaluation_id) is sent:
-                    await self._send(sent)
-                    log.info("evaluation.sent_again", evaluation_id=sent.task.evaluation_id)
+            with suppress(UnreachableError):  # the next time sends the rest
+                for sent in gone:
+                    if self._outstanding.get(sent.task.evaluation_id) is sent:
+                        await self._send(sent)
+                        log.info("evaluation.sent_again", evaluation_id=sent.task.evaluation_id)
         return found
 
     async def _is_there(self, sent: _Sent) -> bool:

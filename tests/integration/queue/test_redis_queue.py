@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
-from service.ports import EvaluationLeases, Lease
+from service.ports import EvaluationLeases, EvaluationResult, Lease
 from service.queue import connection
 from service.queue.evaluator import open_queued_evaluator
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, redis_bench, results, task
@@ -146,3 +146,29 @@ async def test_a_submitter_that_ends_right_after_a_result_ends(bench: RedisBench
                 assert await worker.complete(await leased(worker), GOOD)
                 assert await call == GOOD
             await queue.aclose()
+
+
+async def test_a_task_taken_back_while_it_is_being_sent_is_not_left_in_the_queue(bench: RedisBench) -> None:
+    queue = bench.submitter()
+    for turns in range(60):
+        sending = asyncio.create_task(queue.submit(task(turns), BUNDLE))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        await queue.cancel(task(turns).evaluation_id)
+        assert await bench.client.xlen(connection.tasks(POOL)) == 0, turns
+
+
+async def test_a_result_that_came_before_redis_went_away_is_given(
+    bench: RedisBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    await queue.submit(task(), BUNDLE)
+    assert await worker.complete(await leased(worker), GOOD)
+
+    async def away() -> list[EvaluationResult]:
+        raise UnreachableError("the queue does not answer")
+
+    monkeypatch.setattr(queue, "_send_again", away)
+    assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
