@@ -2,13 +2,17 @@
 
 A server in a process of its own answers every request after two seconds with a chain of four programs; the ideal is
 concurrency x 4 / latency. Evaluations cost nothing, commits are durable. The first and last rounds are left out: there
-the pipeline fills and empties.
+the pipeline fills and empties. Beside it stands a bare client: as many calls at once that send a prompt of the same
+size, read the stream and do nothing else, so that what the server and the transport take can be told from what the
+search takes.
 """
 
+import asyncio
 import multiprocessing
 import time
 from multiprocessing.connection import Connection
 
+import httpx
 import numpy as np
 
 from benchmarks.harness import (
@@ -42,6 +46,24 @@ def serve(channel: Connection, latency_seconds: float) -> None:
         channel.recv()
 
 
+async def bare_rate(url: str, calls: int, rounds: int = 6) -> float:
+    """Candidates/s of a client without a search."""
+    prompt = "\n".join(program_text(number) for number in range(5))
+    body = {"model": "fake", "messages": [{"role": "user", "content": prompt}], "n": 1, "stream": True}
+
+    async def call(client: httpx.AsyncClient, number: int) -> None:
+        for turn in range(rounds):
+            seed = {"seed": number * rounds + turn}
+            async with client.stream("POST", f"{url}/chat/completions", json=body | seed) as response:
+                async for _ in response.aiter_lines():
+                    pass
+
+    async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=calls)) as client:
+        began = time.monotonic()
+        await asyncio.gather(*(call(client, number) for number in range(calls)))
+        return calls * ANSWERS * rounds / (time.monotonic() - began)
+
+
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--latency", type=float, default=2.0)
@@ -58,11 +80,13 @@ def main() -> None:
         times.append((time.monotonic(), status.counters.evaluations))
 
     try:
+        url = ours.recv()
+        bare = asyncio.run(bare_rate(url, calls))
         config = RunConfig(budget=BudgetConfig(evaluations=total), concurrency=ConcurrencyConfig(policy=calls))
         problem = toy_problem()
         with scratch() as folder:
             settings = PolicySettings(
-                kind="openai", base_url=ours.recv(), model="fake", answers=ANSWERS, samples=1, concurrency=calls
+                kind="openai", base_url=url, model="fake", answers=ANSWERS, samples=1, concurrency=calls
             )
             policy = serve_policy(settings, problem, PromptConfig(), {})
             play(new_job(open_log(folder), problem, config, policy, InstantEvaluator()), Watch(hear))
@@ -80,6 +104,8 @@ def main() -> None:
         "candidates_per_second": round(rate, 2),
         "ideal": ideal,
         "share_of_ideal": round(rate / ideal, 4),
+        "bare_client_share_of_ideal": round(bare / ideal, 4),
+        "ratio_to_bare_client": round(rate / bare, 4),
     }
     report("latency", figures, options.out)
 
