@@ -296,6 +296,9 @@ class RunReader(Protocol):
             NotFoundError: no such candidate, or it was rejected before it became a program.
         """
 
+    def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
+        """Sources of many candidates, by whole id; those that never became a program are left out."""
+
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions.
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from service.cli.figures import plural
-from service.cli.records import candidate_json, every_candidate, find_run
+from service.cli.records import candidate_json, candidate_pages, find_run
 from service.cli.terminal import Terminal, as_line
 from service.errors import ConflictError, NotFoundError
-from service.ports import CandidateRecord, RunReader
+from service.ports import RunReader
 
 STDOUT = Path("-")
 
@@ -34,15 +34,11 @@ def export_run(terminal: Terminal, reader: RunReader, run_id: str, output: Path 
 
 def export_lines(reader: RunReader, run_id: str) -> Iterator[str]:
     """One JSON line per candidate."""
-    for candidate in every_candidate(reader, run_id):
-        yield as_line({**candidate_json(candidate), "files": _files(reader, candidate)}) + "\n"
-
-
-def _files(reader: RunReader, candidate: CandidateRecord) -> dict[str, Any] | None:
-    try:
-        return dict(reader.program(candidate.id).files)
-    except NotFoundError:  # rejected before it became a program
-        return None
+    for page in candidate_pages(reader, run_id):
+        programs = reader.programs([candidate.id for candidate in page])
+        for candidate in page:
+            program = programs.get(candidate.id)  # None: rejected before it became one
+            yield as_line({**candidate_json(candidate), "files": dict(program.files) if program else None}) + "\n"
 
 
 @contextmanager

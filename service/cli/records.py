@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from evolve.configuration import BudgetConfig
@@ -45,9 +46,14 @@ def find_candidate(reader: RunReader, name: str) -> CandidateRecord:
 
 def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]:
     """All candidates of a run, in order of age."""
+    return chain.from_iterable(candidate_pages(reader, run_id))
+
+
+def candidate_pages(reader: RunReader, run_id: str) -> Iterator[list[CandidateRecord]]:
+    """All candidates of a run, in order of age, a page at a time."""
     after = (-1, -1)
     while page := reader.candidates(run_id, after=after, limit=PAGE):
-        yield from page
+        yield page
         after = (page[-1].number, page[-1].position)
 
 

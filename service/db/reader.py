@@ -122,6 +122,17 @@ class SqlRunReader:
             raise NotFoundError(f"candidate {found} has no program: it was rejected, 'evolve show {found}' says why")
         return rebuild.program(files)
 
+    def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
+        """Sources of many candidates, by whole id; those that never became a program are left out."""
+        query = select(CandidateRow.id, ProgramRow.files).join(ProgramRow, CandidateRow.program_id == ProgramRow.id)
+        with self._database.read() as connection:
+            rows = [
+                row
+                for chunk in rebuild.chunks(candidate_ids)
+                for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))
+            ]
+        return {candidate_id: rebuild.program(files) for candidate_id, files in rows}
+
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions.
 

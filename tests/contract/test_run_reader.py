@@ -226,6 +226,15 @@ class TestCandidates:
         log.append(RUN, fence, [story.create(1, program=program)])
         assert reader.program(story.id(1)) == program
 
+    def test_many_programs_come_at_once_without_those_that_never_were_one(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        log.append(RUN, fence, [story.propose(1, story.id(0)), reject(story, 1, 0), story.create(2), story.create(3)])
+        ids = [story.id(number) for number in range(4)]
+        assert reader.programs(ids) == {name: reader.program(name) for name in (ids[0], ids[2], ids[3])}
+        assert reader.programs([]) == {}
+
 
 class TestRankings:
     def test_the_best_come_first_and_among_equals_the_oldest(
