@@ -128,9 +128,7 @@ def test_a_worker_that_hangs_past_its_lease_gives_no_second_result(evolve: Evolv
 
 def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolve, tmp_path: Path) -> None:
     problem = problem_of(tmp_path / "toy", SLOW_SEED)
-    home = tmp_path / "redis"
-    home.mkdir()
-    with running(home) as server, workers(evolve) as started:
+    with running() as server, workers(evolve) as started:
         evolve.environment["EVOLVE_QUEUE__URL"] = server.url
         started.append(WorkerProcess(evolve, slots=2))
         run = start_run(evolve, problem)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import redis
 
@@ -39,10 +40,12 @@ class Server:
 
 
 @contextmanager
-def running(home: Path) -> Iterator[Server]:
-    server = Server(home)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
+def running() -> Iterator[Server]:
+    # Not in the test's own folder: the path of a socket has at most 107 characters.
+    with TemporaryDirectory(prefix="evolve-redis-", dir="/tmp") as home:
+        server = Server(Path(home))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()

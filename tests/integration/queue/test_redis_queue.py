@@ -110,8 +110,8 @@ async def test_what_is_no_address_is_a_usage_error(url: str) -> None:
             pass
 
 
-async def test_work_goes_on_when_redis_is_killed_and_starts_anew(tmp_path: Path) -> None:
-    with running(tmp_path) as server:
+async def test_work_goes_on_when_redis_is_killed_and_starts_anew() -> None:
+    with running() as server:
         async with redis_bench(server.url) as bench:
             queue, worker = bench.submitter(), bench.worker("a")
             await queue.submit(task(1), BUNDLE)
