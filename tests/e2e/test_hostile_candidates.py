@@ -35,6 +35,7 @@ BAD: Mapping[str, tuple[str, str]] = {
         "space|disk|quota|large|Errno",
     ),
     "fills_the_output": ("def give():\n    return 'x' * 10 ** 7\n", "returned more than 16 KB"),
+    "returns_more_than_fits": ("def give():\n    return 'x' * 10 ** 8\n", "more than .* memory|more than 16 KB"),
     "kills_its_parent": (
         "import os, signal\ndef give():\n    os.kill(os.getppid(), signal.SIGKILL)\n    return 'alive'\n",
         "",

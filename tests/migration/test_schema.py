@@ -13,7 +13,7 @@ from sqlalchemy import inspect, select, text
 import migrations
 from service.db import schema
 from service.db.columns import Base
-from service.db.engine import Database, connect, upgrade
+from service.db.engine import Database, check, connect, upgrade
 from service.db.models import Tenant
 from service.ports import DEFAULT_TENANT
 
@@ -82,3 +82,4 @@ def test_the_known_revisions_are_the_files(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
     (tmp_path / "evolve.db").touch()
     upgrade(str(tmp_path / "evolve.db"))
+    assert check(str(tmp_path / "evolve.db")).current == migrations.REVISIONS[-1]

@@ -14,6 +14,7 @@ from .explain import ComplaintError, explain, is_memory
 from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
+_UNSENDABLE = "the program returned more than its memory has room to pass on"
 
 
 def write_program(files: Mapping[str, str], folder: str) -> None:
@@ -65,7 +66,10 @@ def perform(channel: Channel, task: Mapping[str, Any], scratch: str) -> None:
     while (message := channel.receive()) is not None:
         answer = _answer(call, message, folder)
         flush()
-        channel.send(answer)
+        try:
+            channel.send(answer)
+        except MemoryError:  # raised before a byte of it was sent: a frame is made whole first
+            channel.send({"failed": _UNSENDABLE, "outcome": "memory"})
 
 
 def failure(error: BaseException, folder: str, what: str = "") -> dict[str, str]:
