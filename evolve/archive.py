@@ -10,7 +10,7 @@ import numpy as np
 
 from evolve.configuration import ArchiveConfig
 from evolve.pareto import crowding
-from evolve.population import Population
+from evolve.population import Population, fitness_of
 from evolve.problem import Measure, Problem
 from evolve.proposal import Individual
 
@@ -68,7 +68,7 @@ class TopArchive:
         displaced: tuple[str, ...] = ()
         if len(self.members) >= self._size:
             worst = self.members.worst()
-            if _fitness(individual) < _fitness(worst):
+            if fitness_of(individual) < fitness_of(worst):
                 return Insertion(status=Status.FULL)
             displaced = (self.members.remove(worst.candidate_id).candidate_id,)
         self.members.add(individual)
@@ -156,7 +156,7 @@ class GridArchive:
         displaced = self._rebin() if any(grew) else []
         cell = self._cell(individual)
         holder = self._cells.get(cell)
-        if holder is not None and _fitness(self.members.get(holder)) > _fitness(individual):
+        if holder is not None and fitness_of(self.members.get(holder)) > fitness_of(individual):
             return Insertion(status=Status.DOMINATED, displaced=tuple(displaced))
         if holder is not None:
             displaced.append(self.members.remove(holder).candidate_id)
@@ -195,8 +195,3 @@ def open_archive(problem: Problem, config: ArchiveConfig) -> Archive:
     if kind == "grid":
         return GridArchive(width, problem.measures or (Measure(name="complexity"), Measure(name="novelty")))
     return ParetoArchive(width, config.size) if kind == "pareto" else TopArchive(width, config.size)
-
-
-def _fitness(individual: Individual) -> float:
-    assert individual.fitness is not None, "a failed individual enters no archive"
-    return individual.fitness

@@ -93,17 +93,18 @@ class Population:
         self._members[self._places[individual.candidate_id]] = individual
 
     def _entry(self, individual: Individual) -> tuple[float, int, str]:
-        return (-_fitness(individual), self._ages[individual.candidate_id], individual.candidate_id)
+        return (-fitness_of(individual), self._ages[individual.candidate_id], individual.candidate_id)
 
     def _write(self, place: int, individual: Individual) -> None:
         self._rewards[place] = individual.rewards
-        self._fitness[place] = _fitness(individual)
+        self._fitness[place] = fitness_of(individual)
 
     def _grow(self) -> None:
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
         self._fitness = np.concatenate([self._fitness, np.zeros_like(self._fitness)])
 
 
-def _fitness(individual: Individual) -> float:
+def fitness_of(individual: Individual) -> float:
+    """The fitness of an individual that was scored: no other becomes a member."""
     assert individual.fitness is not None, "a failed individual is no member of a population"
     return individual.fitness
