@@ -4,8 +4,9 @@ from alembic import context
 
 from service.db.columns import Base
 from service.db.models import Tenant
+from service.db.people import ApiKeyRow
 
-assert Tenant.metadata is Base.metadata  # the models are loaded
+assert Tenant.metadata is ApiKeyRow.metadata is Base.metadata  # the models are loaded
 
 context.configure(
     connection=context.config.attributes["connection"],

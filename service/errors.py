@@ -4,11 +4,15 @@ ServiceError
 ├── UsageError            the call's words are off
 ├── NotFoundError         no such run, candidate, file
 ├── ConflictError         the state of a thing does not allow it
-│   └── LeaseLostError    another runner took the run
+│   ├── LeaseLostError    another runner took the run
+│   ├── StaleError        it was changed since it was read
+│   └── KeyReusedError    an idempotency key came with another request
 ├── RefusedError          configuration or safety does not allow it
+│   └── QuotaError        the tenant has used up what it may
 ├── InvalidProblemError   a problem folder that cannot be searched on
 ├── UnreachableError      the policy or the service does not answer
 └── StorageError          the database cannot take or give: full, locked, newer, away
+    └── StorageAwayError  it does not answer, or is busy: it may again
 """
 
 from collections.abc import Sequence
@@ -34,8 +38,20 @@ class LeaseLostError(ConflictError):
     """Another runner took the run; this one must stop writing."""
 
 
+class StaleError(ConflictError):
+    """It was changed since it was read."""
+
+
+class KeyReusedError(ConflictError):
+    """An idempotency key came with another request than the first time."""
+
+
 class RefusedError(ServiceError):
     """Configuration or safety does not allow it."""
+
+
+class QuotaError(RefusedError):
+    """The tenant has used up what it may."""
 
 
 class InvalidProblemError(ServiceError):
@@ -56,3 +72,7 @@ class UnreachableError(ServiceError):
 
 class StorageError(ServiceError):
     """The database cannot take or give."""
+
+
+class StorageAwayError(StorageError):
+    """The database does not answer, or is busy: it may again."""

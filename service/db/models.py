@@ -17,6 +17,7 @@ class Tenant(Base):
 
     id: Mapped[Key]
     created_at: Mapped[datetime]
+    quotas: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
 
 
 class BundleRow(Base):
@@ -40,16 +41,23 @@ class ProblemRow(Base):
     version: Mapped[int]
     bundle_hash: Mapped[Id] = mapped_column(ForeignKey("bundles.hash"))
     created_at: Mapped[datetime]
+    document: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
 
 
 class RunRow(Base):
     """A run: what it was asked for, and the fold of its events.
 
-    `sequence`, `last_at` and what stands below them are that fold; `fence` grows with every taking of the lease.
+    `sequence`, `last_at` and what stands below them are that fold; `fence` grows with every taking of the lease,
+    `revision` with every word of a front door.
     """
 
     __tablename__ = "runs"
-    __table_args__ = (Index(None, "created_at", "id"),)
+    __table_args__ = (
+        Index(None, "created_at", "id"),
+        Index(None, "tenant", "created_at", "id"),
+        Index(None, "state"),
+        Index(None, "batch_id"),
+    )
 
     id: Mapped[Key]
     tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
@@ -87,6 +95,14 @@ class RunRow(Base):
     config: Mapped[Mapping[str, Any]]
     policies: Mapped[Sequence[Any]]
     objectives: Mapped[Sequence[Any]]
+    measures: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
+    labels: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+    batch_id: Mapped[Id | None]
+    fork_of: Mapped[Id | None]
+    revision: Mapped[int] = mapped_column(server_default="0")
+    wanted_budget: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+    wanted_by: Mapped[str | None]
+    paused_at: Mapped[datetime | None]
 
 
 class EventRow(Base):

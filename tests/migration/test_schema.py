@@ -8,7 +8,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, select, text
+from sqlalchemy import JSON, inspect, select, text
 
 import migrations
 from service.db import schema
@@ -27,6 +27,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     opened.close()
 
 
+def same_default(*found: object) -> bool | None:
+    """PostgreSQL cannot compare JSON, so that the texts of such defaults are; None leaves it to Alembic."""
+    _, _, column, inspected, _, rendered = found
+    if isinstance(getattr(column, "type", None), JSON):
+        return str(inspected).removesuffix("::json").strip("'") != str(rendered).strip("'")
+    return None
+
+
 def migrate(database: Database) -> None:
     with database.write() as connection:
         schema.upgrade(connection, database.name)
@@ -35,7 +43,9 @@ def migrate(database: Database) -> None:
 def test_the_revisions_lead_to_the_models(database: Database) -> None:
     migrate(database)
     with database.read() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": same_default}
+        )
         assert compare_metadata(context, Base.metadata) == []
 
 

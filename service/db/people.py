@@ -1,0 +1,174 @@
+"""The tables of those who use the service: their keys, what they did, and what they put beside runs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db.columns import Base, Id, Key
+
+
+class ApiKeyRow(Base):
+    """A key of a tenant, known by its keyed hash."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (UniqueConstraint("hash"), Index(None, "tenant", "id"))
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    name: Mapped[str]
+    shown: Mapped[str]
+    hash: Mapped[Id]
+    scopes: Mapped[Sequence[Any]]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class AuditRow(Base):
+    """Something that somebody did or was refused; rows are only ever added."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index(None, "tenant", "id"),)
+
+    id: Mapped[Key]
+    tenant: Mapped[Id]
+    at: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    outcome: Mapped[str]
+    request_id: Mapped[str]
+    address: Mapped[str]
+
+
+class RequestRow(Base):
+    """A request that came with an idempotency key, and what it was answered with."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index(None, "created_at"),)
+
+    actor: Mapped[Key]
+    key: Mapped[Key]
+    request_hash: Mapped[str]
+    status: Mapped[int | None]
+    headers: Mapped[Mapping[str, Any]]
+    body: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
+
+
+class WebhookRow(Base):
+    """An address that hears what becomes of runs."""
+
+    __tablename__ = "webhooks"
+    __table_args__ = (Index(None, "tenant", "id"),)
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    url: Mapped[str]
+    types: Mapped[Sequence[Any]]
+    secrets: Mapped[Sequence[Any]]
+    disabled: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class DeliveryRow(Base):
+    """A message to a webhook."""
+
+    __tablename__ = "webhook_deliveries"
+    __table_args__ = (Index(None, "webhook_id", "id"), Index(None, "state", "next_at"))
+
+    id: Mapped[Key]
+    webhook_id: Mapped[Id] = mapped_column(ForeignKey("webhooks.id"))
+    type: Mapped[str]
+    payload: Mapped[Mapping[str, Any]]
+    state: Mapped[Id]
+    attempts: Mapped[int]
+    next_at: Mapped[datetime | None]
+    status: Mapped[int | None]
+    error: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class BatchRow(Base):
+    """Many runs submitted as one; its runs name it."""
+
+    __tablename__ = "batches"
+    __table_args__ = (Index(None, "tenant", "id"),)
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    name: Mapped[str]
+    request: Mapped[Mapping[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class ReassessmentRow(Base):
+    """A candidate that waits to be evaluated once more."""
+
+    __tablename__ = "reassessments"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    requested_by: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class NoteRow(Base):
+    """A text about a run or a candidate."""
+
+    __tablename__ = "notes"
+    __table_args__ = (Index(None, "run_id", "id"),)
+
+    id: Mapped[Key]
+    run_id: Mapped[Id] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[str]
+    body: Mapped[str]
+    author: Mapped[str]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class PinRow(Base):
+    """A candidate that somebody wants at hand."""
+
+    __tablename__ = "pins"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    author: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class ViewRow(Base):
+    """A saved view; `run_id` empty: of no run in particular."""
+
+    __tablename__ = "views"
+    __table_args__ = (Index(None, "tenant", "run_id", "id"),)
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    run_id: Mapped[Id]
+    name: Mapped[str]
+    settings: Mapped[Mapping[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class ShareRow(Base):
+    """A token that lets its bearer read one run, known by its keyed hash."""
+
+    __tablename__ = "shares"
+    __table_args__ = (UniqueConstraint("hash"), Index(None, "run_id", "id"))
+
+    id: Mapped[Key]
+    tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
+    run_id: Mapped[Id] = mapped_column(ForeignKey("runs.id"))
+    hash: Mapped[Id]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]

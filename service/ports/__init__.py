@@ -1,0 +1,168 @@
+"""The doors between runner, front doors, storage, queue and workers, and the values that pass through them.
+
+One noun a module; everything is imported from here.
+"""
+
+from service.ports.access import (
+    Accounts,
+    AuditEntry,
+    AuditLog,
+    Caller,
+    KeyRecord,
+    KeyStore,
+    Quotas,
+    Requests,
+    Scope,
+    StoredResponse,
+    UsageRecord,
+)
+from service.ports.annotations import (
+    Annotations,
+    Note,
+    Pin,
+    Share,
+    Shares,
+    View,
+)
+from service.ports.batches import (
+    BatchRecord,
+    BatchStore,
+)
+from service.ports.evaluations import (
+    EvaluationLeases,
+    EvaluationQueue,
+    EvaluationResult,
+    EvaluationTask,
+    Lease,
+    Standing,
+    WorkerBeat,
+)
+from service.ports.intents import (
+    CANCELLED,
+    ENDED,
+    PAUSED,
+    RUNNING,
+    Intent,
+    RunClaims,
+    RunIntents,
+)
+from service.ports.limits import (
+    Allowance,
+    RateLimiter,
+)
+from service.ports.log import (
+    RunLog,
+    nobody,
+)
+from service.ports.problems import (
+    NewProblem,
+    ProblemRecord,
+    ProblemReport,
+    ProblemStore,
+    RunRequest,
+    SeedReport,
+    Submissions,
+    Upload,
+)
+from service.ports.reader import (
+    ALL_CANDIDATES,
+    ALL_RUNS,
+    CandidateFilter,
+    Readers,
+    RunFilter,
+    RunReader,
+)
+from service.ports.time import (
+    Clock,
+)
+from service.ports.values import (
+    DEFAULT_TENANT,
+    Bundle,
+    CandidateRecord,
+    Counters,
+    EvaluationRecord,
+    LoggedEvent,
+    MembershipRecord,
+    NewRun,
+    ParentEdge,
+    ProposalRecord,
+    RunRecord,
+    Scored,
+)
+from service.ports.webhooks import (
+    WEBHOOK_TYPES,
+    Delivery,
+    Webhook,
+    Webhooks,
+)
+
+__all__ = [
+    "ALL_CANDIDATES",
+    "ALL_RUNS",
+    "CANCELLED",
+    "DEFAULT_TENANT",
+    "ENDED",
+    "PAUSED",
+    "RUNNING",
+    "WEBHOOK_TYPES",
+    "Accounts",
+    "Allowance",
+    "Annotations",
+    "AuditEntry",
+    "AuditLog",
+    "BatchRecord",
+    "BatchStore",
+    "Bundle",
+    "Caller",
+    "CandidateFilter",
+    "CandidateRecord",
+    "Clock",
+    "Counters",
+    "Delivery",
+    "EvaluationLeases",
+    "EvaluationQueue",
+    "EvaluationRecord",
+    "EvaluationResult",
+    "EvaluationTask",
+    "Intent",
+    "KeyRecord",
+    "KeyStore",
+    "Lease",
+    "LoggedEvent",
+    "MembershipRecord",
+    "NewProblem",
+    "NewRun",
+    "Note",
+    "ParentEdge",
+    "Pin",
+    "ProblemRecord",
+    "ProblemReport",
+    "ProblemStore",
+    "ProposalRecord",
+    "Quotas",
+    "RateLimiter",
+    "Readers",
+    "Requests",
+    "RunClaims",
+    "RunFilter",
+    "RunIntents",
+    "RunLog",
+    "RunReader",
+    "RunRecord",
+    "RunRequest",
+    "Scope",
+    "Scored",
+    "SeedReport",
+    "Share",
+    "Shares",
+    "Standing",
+    "StoredResponse",
+    "Submissions",
+    "Upload",
+    "UsageRecord",
+    "View",
+    "Webhook",
+    "Webhooks",
+    "WorkerBeat",
+    "nobody",
+]

@@ -1,0 +1,180 @@
+"""Who may do what: tenants' keys with their scopes, and what they did."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Scope(StrEnum):
+    """What a key allows; `control` is pause, resume, cancel, extend and fork."""
+
+    RUNS_READ = "runs:read"
+    RUNS_WRITE = "runs:write"
+    RUNS_CONTROL = "runs:control"
+    PROGRAMS_READ = "programs:read"
+    EVALUATIONS_LEASE = "evaluations:lease"
+    KEYS_MANAGE = "keys:manage"
+    OPERATE = "operate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who makes a request.
+
+    Attributes:
+        actor: id of the key, of the session, or of the share that was shown.
+        run_id: the only run that may be read, for the bearer of a share; empty: all of the tenant's.
+    """
+
+    tenant: str
+    actor: str
+    scopes: frozenset[Scope]
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """A key as stored: never the key itself. `shown` is its first characters, for people."""
+
+    id: str
+    tenant: str
+    name: str
+    shown: str
+    scopes: Sequence[Scope]
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def valid(self, now: datetime) -> bool:
+        """Whether it opens anything."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+class KeyStore(Protocol):
+    """Keys, found by the keyed hash of what is shown."""
+
+    def add(self, record: KeyRecord, key_hash: str) -> None:
+        """Store a key; its tenant is made when there is none of the name."""
+
+    def find(self, key_hash: str) -> KeyRecord | None:
+        """The key of a hash, revoked and expired ones too."""
+
+    def keys(self, tenant: str, after: str = "", limit: int = 50) -> list[KeyRecord]:
+        """Keys of a tenant in order of their ids, which is that of age."""
+
+    def revoke(self, tenant: str, key_id: str, at: datetime) -> KeyRecord:
+        """Close a key for good; repeating changes nothing.
+
+        Raises:
+            NotFoundError: the tenant has no such key.
+        """
+
+    def used(self, key_id: str, at: datetime) -> None:
+        """Note the time of use; at most once a minute, so that reading stays reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Something that somebody did or was refused.
+
+    Attributes:
+        action: operation id of the API, or the command.
+        subject: id of what it was done to; empty: none.
+        outcome: HTTP status, as text; `ok` for commands.
+    """
+
+    id: str
+    tenant: str
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    outcome: str
+    request_id: str
+    address: str
+
+
+class AuditLog(Protocol):
+    """Append-only: who did what."""
+
+    def write(self, entry: AuditEntry) -> None:
+        """Append an entry."""
+
+    def entries(self, tenant: str, before: str = "", limit: int = 50) -> list[AuditEntry]:
+        """Entries of a tenant, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResponse:
+    """What a request was answered with, to be given again."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class Requests(Protocol):
+    """Requests that shall have their effect once, by the Idempotency-Key that they carry."""
+
+    def begin(self, actor: str, key: str, request_hash: str, at: datetime) -> StoredResponse | None:
+        """Claim a key in the transaction under way, or the answer that it was given within 24 hours.
+
+        Raises:
+            KeyReusedError: it was used for another request.
+            ConflictError: the first request with it is still at work.
+        """
+
+    def finish(self, actor: str, key: str, response: StoredResponse) -> None:
+        """Keep the answer, in the transaction of the effect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """What a tenant may use; None: no limit."""
+
+    active_runs: int | None = None
+    evaluations_per_day: int | None = None
+    tokens_per_day: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The limits by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRecord:
+    """What a tenant used from one time to another."""
+
+    tenant: str
+    since: datetime
+    until: datetime
+    runs: int
+    active_runs: int
+    proposals: int
+    answers: int
+    evaluations: int
+    evaluation_seconds: float
+    tokens_input: int
+    tokens_cached: int
+    tokens_output: int
+
+
+class Accounts(Protocol):
+    """Quotas and usage of tenants."""
+
+    def quotas(self, tenant: str) -> Quotas:
+        """The limits of a tenant."""
+
+    def set_quotas(self, tenant: str, quotas: Quotas) -> None:
+        """Set them.
+
+        Raises:
+            NotFoundError: no such tenant.
+        """
+
+    def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
+        """What was used in a span of time, by the times of creation, answer and evaluation."""

@@ -1,0 +1,162 @@
+"""What the front doors read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from evolve.program import Program
+from service.ports.values import (
+    CandidateRecord,
+    EvaluationRecord,
+    LoggedEvent,
+    MembershipRecord,
+    ProposalRecord,
+    RunRecord,
+    Scored,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs; empty: all. `labels`: those that have all of these pairs."""
+
+    states: Sequence[str] = ()
+    problem: str = ""
+    batch_id: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateFilter:
+    """Which candidates of a run; empty: all. `status`: pending, evaluating, evaluated, duplicate or rejected."""
+
+    status: str = ""
+    outcome: str = ""
+    island: int | None = None
+    operator: str = ""
+    policy: str = ""
+    number: int | None = None
+
+
+ALL_RUNS = RunFilter()
+ALL_CANDIDATES = CandidateFilter()
+
+
+class RunReader(Protocol):
+    """What the front doors read, of one tenant or of all.
+
+    Ids may be given by any unambiguous beginning of at least six characters. What another tenant has is not there.
+    """
+
+    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
+        """Runs, newest first."""
+
+    def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
+        """How many there are."""
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run.
+
+        Raises:
+            NotFoundError: no such run.
+        """
+
+    def candidate(self, candidate_id: str) -> CandidateRecord:
+        """One candidate.
+
+        Raises:
+            NotFoundError: no such candidate.
+        """
+
+    def candidates(
+        self,
+        run_id: str,
+        after: tuple[int, int] = (-1, -1),
+        limit: int = 50,
+        only: CandidateFilter = ALL_CANDIDATES,
+    ) -> list[CandidateRecord]:
+        """Candidates of a run in order of (proposal number, position)."""
+
+    def count_candidates(self, run_id: str, only: CandidateFilter = ALL_CANDIDATES) -> int:
+        """How many there are."""
+
+    def best(
+        self,
+        run_id: str,
+        limit: int = 10,
+        after: tuple[float, int, int] | None = None,
+        only: CandidateFilter = ALL_CANDIDATES,
+    ) -> list[CandidateRecord]:
+        """Evaluated candidates of the highest fitness, best first; ties by age.
+
+        Args:
+            run_id: the run.
+            limit: how many at most.
+            after: (fitness, proposal number, position) of the last one seen.
+            only: which.
+        """
+
+    def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
+        """Candidates by their whole ids, in that order; those that are not there are left out."""
+
+    def front(self, run_id: str) -> list[CandidateRecord]:
+        """Evaluated candidates whose score vectors no other dominates, by fitness."""
+
+    def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
+        """The line of first parents, from the candidate itself to its seed."""
+
+    def children(self, candidate_id: str) -> list[CandidateRecord]:
+        """Candidates with this one as parent."""
+
+    def program(self, candidate_id: str) -> Program:
+        """Source of a candidate.
+
+        Raises:
+            NotFoundError: no such candidate, or it was rejected before it became a program.
+        """
+
+    def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
+        """Sources of many candidates, by whole id; those that never became a program are left out."""
+
+    def proposal(self, run_id: str, number: int) -> ProposalRecord:
+        """One proposal with its prompt and completions.
+
+        Raises:
+            NotFoundError: no such proposal.
+        """
+
+    def proposals(self, run_id: str, after: int = -1, limit: int = 50, state: str = "") -> list[ProposalRecord]:
+        """Proposals of a run in order of their numbers, without prompt and completions."""
+
+    def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
+        """All attempts at scoring a candidate, the first one first."""
+
+    def memberships(self, run_id: str, island: int | None = None) -> list[MembershipRecord]:
+        """Who is in the archives of a run now, by island, the fittest first."""
+
+    def descendants(self, candidate_id: str, limit: int = 1000) -> list[CandidateRecord]:
+        """Candidates that descend from this one over parents and crossover, itself left out, in order of age."""
+
+    def path(self, ancestor_id: str, candidate_id: str) -> list[CandidateRecord]:
+        """A shortest line over parents and crossover from one candidate down to another; empty: there is none."""
+
+    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+        """Evaluated candidates in order of evaluation, from the one after `after`."""
+
+    def events(
+        self, run_id: str, after: int = 0, limit: int | None = None, kinds: Sequence[str] = ()
+    ) -> Iterator[LoggedEvent]:
+        """Events of a run in order, from the one after `after`; `kinds` empty: of every kind."""
+
+    def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        """The last sequence and the state of each run, by whole id, in one statement; deleted runs are missing."""
+
+    def active(self) -> Mapping[str, int]:
+        """Runs that have not ended, by whole id, with their last sequences."""
+
+
+class Readers(Protocol):
+    """Readers by tenant."""
+
+    def of(self, tenant: str) -> RunReader:
+        """A reader to whom the runs of other tenants are not there."""

@@ -1,0 +1,254 @@
+"""What a run is created from, what is stored of it, and the events of its log."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from evolve.events import SCHEMA, Event
+
+DEFAULT_TENANT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A problem's folder as one value: a reproducible tar.gz, and the SHA-256 over the sorted paths and contents."""
+
+    hash: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """What a run is created from.
+
+    Attributes:
+        config: the run configuration as JSON, complete.
+        fork_of: candidate of another run whose program is the seed.
+        policies: name, kind, address and model of each policy; never a key.
+        source: where the problem's folder lay, for people.
+    """
+
+    id: str
+    problem_name: str
+    bundle: Bundle
+    config: Mapping[str, Any]
+    policies: Sequence[Mapping[str, Any]]
+    seed: int
+    integrity: str
+    isolation: str
+    objectives: Sequence[Mapping[str, Any]]
+    known_best: float | None
+    source: str
+    created_at: datetime
+    tenant: str = DEFAULT_TENANT
+    measures: Sequence[Mapping[str, Any]] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    batch_id: str = ""
+    fork_of: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedEvent:
+    """An event in the log of a run: sequence numbers are dense from 1."""
+
+    run_id: str
+    sequence: int
+    at: datetime
+    event: Event
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as it is shown, streamed and exported."""
+        return {
+            "schema": SCHEMA,
+            "run_id": self.run_id,
+            "sequence": self.sequence,
+            "kind": str(self.event.kind),
+            "at": self.at.isoformat().replace("+00:00", "Z"),
+            **self.event.payload,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Running totals of a run, a fold of its events."""
+
+    proposals: int = 0
+    answers: int = 0
+    evaluations: int = 0
+    valid: int = 0
+    failed: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    tokens_input: int = 0
+    tokens_cached: int = 0
+    tokens_output: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run as stored. `sequence` is that of its last event.
+
+    Attributes:
+        revision: how often front doors wrote to it.
+        fork_of: candidate of another run whose program is the seed; empty: it is no fork.
+        wanted_budget: keys of the budget whose wanted values no runner has taken up yet.
+    """
+
+    id: str
+    tenant: str
+    problem_name: str
+    bundle_hash: str
+    state: str
+    desired_state: str
+    waiting: Mapping[str, Any] | None
+    reason: str
+    config: Mapping[str, Any]
+    policies: Sequence[Mapping[str, Any]]
+    seed: int
+    integrity: str
+    isolation: str
+    objectives: Sequence[Mapping[str, Any]]
+    known_best: float | None
+    source: str
+    best_candidate_id: str | None
+    best_fitness: float | None
+    seed_fitness: float | None
+    counters: Counters
+    sequence: int
+    active_seconds: float
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    paused_at: datetime | None = None
+    problem_id: str = ""
+    measures: Sequence[Mapping[str, Any]] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    batch_id: str = ""
+    fork_of: str = ""
+    revision: int = 0
+    wanted_budget: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentEdge:
+    """One edge of the lineage. Role: parent, crossover or inspiration."""
+
+    candidate_id: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRecord:
+    """A candidate as stored, without its source text.
+
+    Attributes:
+        status: pending, evaluating, evaluated, duplicate or rejected.
+        islands: islands whose archive holds it now.
+    """
+
+    id: str
+    run_id: str
+    number: int
+    position: int
+    island: int
+    operator: str
+    policy: str
+    status: str
+    reason: str
+    program_id: str | None
+    parents: Sequence[ParentEdge]
+    outcome: str | None
+    fitness: float | None
+    scores: Mapping[str, float]
+    measures: Mapping[str, float]
+    cases: Mapping[str, float]
+    spread: Mapping[str, float]
+    feedback: str
+    seconds: float | None
+    isolation: str
+    islands: Sequence[int]
+    created_at: datetime
+    evaluated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRecord:
+    """A proposal as stored: what was asked, what came back, what it cost."""
+
+    id: str
+    run_id: str
+    number: int
+    island: int
+    operator: str
+    selection: str
+    weights: Sequence[float]
+    policy: str
+    state: str
+    reason: str
+    prompt: Sequence[Mapping[str, str]]
+    completions: Sequence[str]
+    finish_reasons: Sequence[str]
+    dropped: Sequence[Mapping[str, Any]]
+    tokens_input: int
+    tokens_cached: int
+    tokens_output: int
+    seconds: float | None
+    created_at: datetime
+    answered_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRecord:
+    """One attempt at scoring a candidate, as stored."""
+
+    candidate_id: str
+    attempt: int
+    outcome: str
+    reason: str
+    scores: Mapping[str, float]
+    measures: Mapping[str, float]
+    cases: Mapping[str, float]
+    spread: Mapping[str, float]
+    feedback: str
+    seconds: float
+    worker: str
+    isolation: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipRecord:
+    """A candidate in an island's archive, from the event `since` until the event `until`; None: it is there."""
+
+    candidate_id: str
+    island: int
+    since: int
+    until: int | None
+    fitness: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What curves, fronts and grids are drawn from: a candidate in one line, without texts.
+
+    Attributes:
+        order: of evaluation, from 1.
+        rewards: reward vector, larger is better; None: it has none.
+        descriptor: values on the axes of the grid.
+        seconds: that the evaluation took.
+    """
+
+    order: int
+    candidate_id: str
+    number: int
+    position: int
+    island: int
+    operator: str
+    policy: str
+    outcome: str
+    fitness: float | None
+    rewards: Sequence[float] | None
+    descriptor: Mapping[str, float]
+    seconds: float
+    at: datetime
