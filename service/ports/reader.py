@@ -158,5 +158,5 @@ class RunReader(Protocol):
 class Readers(Protocol):
     """Readers by tenant."""
 
-    def of(self, tenant: str) -> RunReader:
-        """A reader to whom the runs of other tenants are not there."""
+    def of(self, tenant: str, run_id: str = "") -> RunReader:
+        """A reader to whom the runs of other tenants are not there; with a run's id, nor any other run."""
