@@ -33,7 +33,11 @@ class ProblemRow(Base):
     """A problem as it was at one time; another content of the same name is the next version."""
 
     __tablename__ = "problems"
-    __table_args__ = (UniqueConstraint("tenant", "name", "version"), UniqueConstraint("tenant", "name", "bundle_hash"))
+    __table_args__ = (
+        UniqueConstraint("tenant", "name", "version"),
+        UniqueConstraint("tenant", "name", "bundle_hash"),
+        Index(None, "bundle_hash"),
+    )
 
     id: Mapped[Key]
     tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
@@ -57,6 +61,7 @@ class RunRow(Base):
         Index(None, "tenant", "created_at", "id"),
         Index(None, "state"),
         Index(None, "batch_id"),
+        Index(None, "problem_id"),
     )
 
     id: Mapped[Key]
@@ -171,7 +176,7 @@ class CandidateRow(Base):
     """One answer of one run. `attempt` is that of its latest evaluation; `rewards` come from there."""
 
     __tablename__ = "candidates"
-    __table_args__ = (UniqueConstraint("id"), Index(None, "run_id", "fitness"))
+    __table_args__ = (UniqueConstraint("id"), Index(None, "run_id", "fitness"), Index(None, "program_id"))
 
     run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
