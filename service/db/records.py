@@ -186,6 +186,14 @@ def _run(row: RowMapping) -> RunRecord:
         created_at=row["created_at"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
+        paused_at=row["paused_at"],
+        problem_id=row["problem_id"],
+        measures=row["measures"],
+        labels=row["labels"],
+        batch_id=row["batch_id"] or "",
+        fork_of=row["fork_of"] or "",
+        revision=row["revision"],
+        wanted_budget=row["wanted_budget"],
     )
 
 

@@ -1,0 +1,250 @@
+"""Intent on a database: what front doors want of runs, and what runners find to do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, update
+
+from service.db import leases, records
+from service.db.columns import Base
+from service.db.engine import Database
+from service.db.models import (
+    CandidateRow,
+    EvaluationRow,
+    EventRow,
+    MembershipRow,
+    ParentRow,
+    ProposalRow,
+    RunRow,
+)
+from service.db.people import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
+from service.db.rebuild import chunks
+from service.db.statements import add
+from service.errors import ConflictError, NotFoundError, StaleError
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
+
+_AT_WORK = ("running", "pausing", "cancelling")
+_SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
+         RunRow.wanted_budget)  # fmt: skip
+# In an order that the foreign keys allow.
+_OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
+_OF_A_RUN: tuple[type[Base], ...] = (
+    ReassessmentRow,
+    PinRow,
+    NoteRow,
+    ShareRow,
+    ViewRow,
+    EventRow,
+    CandidateRow,
+    ProposalRow,
+)
+
+
+class SqlRunIntents:
+    """The port RunIntents on SQLite or PostgreSQL: of one tenant, to whom the runs of others are not there.
+
+    Args:
+        clock: says whether a lease still holds.
+    """
+
+    def __init__(self, database: Database, tenant: str, clock: Clock) -> None:
+        self._database = database
+        self._tenant = tenant
+        self._clock = clock
+
+    def want(self, run_id: str, desired_state: str, by: str) -> RunRecord:
+        """Want a run running, paused or cancelled; wanting the same again changes nothing.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: it has ended, or is being cancelled; the text names its state.
+        """
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            if desired_state != (run.state if run.state in ENDED else run.desired_state):
+                _refuse_final(run)
+                _write(connection, run, desired_state=desired_state, wanted_by=by)
+            return _record(connection, run_id)
+
+    def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
+        """Want keys of the budget to have new values.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: it has ended, or is being cancelled.
+        """
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            _refuse_final(run)
+            wanted = {**run.wanted_budget, **budget}
+            if wanted != run.wanted_budget:
+                _write(connection, run, wanted_budget=wanted, wanted_by=by)
+            return _record(connection, run_id)
+
+    def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:
+        """Replace a run's labels.
+
+        Raises:
+            NotFoundError: no such run.
+            StaleError: the run's row was changed since `revision` was read.
+        """
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            if revision not in (None, run.revision):
+                raise StaleError(f"run {run_id} was changed since it was read: read it again")
+            _write(connection, run, labels=dict(labels))
+            return _record(connection, run_id)
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run that is not at work, with every row that is its own; programs and texts stay for others.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: it is at work, or a runner holds it.
+        """
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            if run.state in _AT_WORK:
+                raise ConflictError(f"run {run_id} is {run.state}: cancel or pause it first")
+            if run.lease_owner is not None and run.lease_expires_at > self._clock.now():
+                raise ConflictError(f"run {run_id} is held by a runner: try again in some seconds")
+            _remove(connection, run_id)
+
+    def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
+        """Want candidates evaluated once more; how many were not wanted already.
+
+        Raises:
+            NotFoundError: the run has no such candidate, or it never was a program.
+            ConflictError: the run is at work, or has not begun.
+        """
+        wanted = list(dict.fromkeys(candidate_ids))
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            if run.state not in {PAUSED, *ENDED}:
+                raise ConflictError(
+                    f"run {run_id} is {run.state}: pause it, or wait for its end, and evaluate again then"
+                )
+            _check_programs(connection, run_id, wanted)
+            rows = [{"run_id": run_id, "candidate_id": id_, "requested_by": by, "created_at": at} for id_ in wanted]
+            added = add(connection, ReassessmentRow, rows)
+            if added:
+                _write(connection, run)
+            return added
+
+    def _locked(self, connection: Connection, run_id: str) -> Row[Any]:
+        query = select(*_SEEN).where(RunRow.id == run_id, RunRow.tenant == self._tenant).with_for_update()
+        run = connection.execute(query).one_or_none()
+        if run is None:
+            raise leases.missing(run_id)
+        return run
+
+
+class SqlRunClaims:
+    """The port RunClaims on SQLite or PostgreSQL, over the runs of all tenants.
+
+    Args:
+        clock: says which leases have lapsed.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def claim(
+        self, owner: str, lease_seconds: float, holding: Sequence[str], gone: Callable[[str], bool] = nobody
+    ) -> RunRecord | None:
+        """Find the oldest run that should be driven and is not; None: there is none.
+
+        Three statements at most, each over the runs that have not ended: what ended is not looked at.
+        """
+        del lease_seconds  # a lease is lapsed by the time that stands in it
+        with self._database.read() as connection:
+            owners = select(RunRow.lease_owner).where(RunRow.lease_owner.is_not(None), _due()).distinct()
+            dead = [held for held in connection.execute(owners).scalars() if held and held != owner and gone(held)]
+            free = or_(
+                RunRow.lease_owner.is_(None),
+                RunRow.lease_expires_at <= self._clock.now(),
+                RunRow.lease_owner.in_([owner, *dead]),
+            )
+            oldest = (
+                select(RunRow.id)
+                .where(_due(), free, RunRow.id.not_in(holding))
+                .order_by(RunRow.created_at, RunRow.id)
+                .limit(1)
+            )
+            run_id = connection.execute(oldest).scalar()
+            return None if run_id is None else _record(connection, run_id)
+
+    def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
+        """What is wanted of each; a run that was deleted is missing."""
+        query = select(RunRow.id, RunRow.desired_state, RunRow.wanted_budget, RunRow.wanted_by)
+        with self._database.read() as connection:
+            rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
+        return {
+            row.id: Intent(desired_state=row.desired_state, budget=row.wanted_budget, by=row.wanted_by or "")
+            for row in rows
+        }
+
+    def reassessments(self, run_id: str) -> list[str]:
+        """Candidates of a run that wait to be evaluated again, in the order they were wanted."""
+        query = (
+            select(ReassessmentRow.candidate_id)
+            .where(ReassessmentRow.run_id == run_id)
+            .order_by(ReassessmentRow.created_at, ReassessmentRow.candidate_id)
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(query).scalars())
+
+    def reassessed(self, run_id: str, candidate_ids: Sequence[str]) -> None:
+        """They were."""
+        with self._database.write() as connection:
+            for chunk in chunks(candidate_ids):
+                connection.execute(
+                    delete(ReassessmentRow).where(
+                        ReassessmentRow.run_id == run_id, ReassessmentRow.candidate_id.in_(chunk)
+                    )
+                )
+
+
+def _due() -> ColumnElement[bool]:
+    """Whether there is something to do for a run, by whomever."""
+    at_work = RunRow.state.in_(("queued", *_AT_WORK))
+    taken_up = and_(RunRow.state == PAUSED, RunRow.desired_state.in_((RUNNING, CANCELLED)))
+    # A run at work has none to be made: they are made when it pauses or ends.
+    again = RunRow.id.in_(select(ReassessmentRow.run_id))
+    return or_(at_work, taken_up, again)
+
+
+def _refuse_final(run: Row[Any]) -> None:
+    if run.state in ENDED:
+        raise ConflictError(f"run {run.id} has ended, it is {run.state}: fork it, or start another")
+    if run.desired_state == CANCELLED:
+        raise ConflictError(f"run {run.id} is {run.state} and being cancelled: fork it, or start another")
+
+
+def _write(connection: Connection, run: Row[Any], **values: Any) -> None:
+    connection.execute(update(RunRow).where(RunRow.id == run.id).values(revision=run.revision + 1, **values))
+
+
+def _record(connection: Connection, run_id: str) -> RunRecord:
+    return records.runs(connection, records.RUNS.where(RunRow.id == run_id))[0]
+
+
+def _check_programs(connection: Connection, run_id: str, candidate_ids: Sequence[str]) -> None:
+    query = select(CandidateRow.id).where(CandidateRow.run_id == run_id, CandidateRow.program_id.is_not(None))
+    known: set[str] = set()
+    for chunk in chunks(candidate_ids):
+        known |= set(connection.execute(query.where(CandidateRow.id.in_(chunk))).scalars())
+    for candidate_id in candidate_ids:
+        if candidate_id not in known:
+            raise NotFoundError(f"run {run_id} has no candidate {candidate_id} with a program")
+
+
+def _remove(connection: Connection, run_id: str) -> None:
+    own = select(CandidateRow.id).where(CandidateRow.run_id == run_id)
+    for table in _OF_A_CANDIDATE:
+        connection.execute(delete(table).where(table.candidate_id.in_(own)))
+    for model in _OF_A_RUN:
+        connection.execute(delete(model).where(model.__table__.c.run_id == run_id))
+    connection.execute(delete(RunRow).where(RunRow.id == run_id))

@@ -1,0 +1,363 @@
+"""What every RunIntents and every RunClaims holds."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from evolve.events import Kind
+from service.db.columns import Base
+from service.db.engine import Database
+from service.db.intents import SqlRunClaims, SqlRunIntents
+from service.db.models import Tenant
+from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
+from service.errors import ConflictError, NotFoundError, StaleError
+from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunClaims, RunIntents, RunLog, RunReader
+from tests.contract.story import RUN, START, FixedClock, Story, new_run
+
+OTHER = "run_0190bbbb000000000000000000000002"
+LEASE_SECONDS = 60.0
+KEPT = {"bundles", "programs", "texts", "problems", "tenants", "alembic_version"}
+
+
+@pytest.fixture
+def intents(database: Database, clock: FixedClock) -> RunIntents:
+    return SqlRunIntents(database, "default", clock)
+
+
+@pytest.fixture
+def claims(database: Database, clock: FixedClock) -> RunClaims:
+    return SqlRunClaims(database, clock)
+
+
+def begin(log: RunLog, story: Story, *, released: bool = False) -> int:
+    """A run at work."""
+    log.create(new_run(story.run_id))
+    fence = log.take(story.run_id, "runner-1", LEASE_SECONDS)
+    log.append(story.run_id, fence, story.seed())
+    if released:
+        log.release(story.run_id, fence)
+    return fence
+
+
+def settle(log: RunLog, story: Story, kind: Kind, **payload: Any) -> None:
+    """A run that was at work and is no longer."""
+    fence = begin(log, story)
+    log.append(story.run_id, fence, [*story.child(1, story.id(0)), story.tell(kind, **payload)])
+    log.release(story.run_id, fence)
+
+
+def pause(log: RunLog, story: Story, intents: RunIntents) -> None:
+    settle(log, story, Kind.RUN_PAUSED, by="ada")
+    intents.want(story.run_id, PAUSED, "ada")
+
+
+def finish(log: RunLog, story: Story) -> None:
+    settle(log, story, Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)
+
+
+class TestWanting:
+    def test_what_is_wanted_is_stored_with_who_wants_it(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims
+    ) -> None:
+        log.create(new_run())
+        assert intents.want(RUN, PAUSED, "ada").desired_state == PAUSED
+        assert claims.wanted([RUN]) == {RUN: Intent(desired_state=PAUSED, by="ada")}
+
+    def test_wanting_never_changes_the_state(self, log: RunLog, intents: RunIntents, reader: RunReader) -> None:
+        log.create(new_run())
+        intents.want(RUN, CANCELLED, "ada")
+        assert (reader.run(RUN).state, reader.run(RUN).sequence) == ("queued", 1)
+
+    def test_wanting_the_same_again_changes_nothing(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
+        log.create(new_run())
+        first = intents.want(RUN, PAUSED, "ada")
+        assert intents.want(RUN, PAUSED, "bob") == first
+        assert claims.wanted([RUN])[RUN].by == "ada"
+
+    def test_each_write_of_a_front_door_is_another_revision(self, log: RunLog, intents: RunIntents) -> None:
+        log.create(new_run())
+        seen = [
+            intents.want(RUN, PAUSED, "ada").revision,
+            intents.want(RUN, RUNNING, "ada").revision,
+            intents.extend(RUN, {"evaluations": 300}, "ada").revision,
+            intents.label(RUN, {"team": "blue"}, None).revision,
+        ]
+        assert seen == [1, 2, 3, 4]
+
+    @pytest.mark.parametrize("wish", [RUNNING, PAUSED, CANCELLED])
+    def test_nothing_is_wanted_of_an_ended_run(self, log: RunLog, intents: RunIntents, story: Story, wish: str) -> None:
+        finish(log, story)
+        with pytest.raises(ConflictError, match="succeeded"):
+            intents.want(RUN, wish, "ada")
+        with pytest.raises(ConflictError, match="succeeded"):
+            intents.extend(RUN, {"evaluations": 300}, "ada")
+
+    def test_cancelling_what_is_cancelled_changes_nothing(self, log: RunLog, intents: RunIntents, story: Story) -> None:
+        settle(log, story, Kind.RUN_CANCELLED, by="ada")
+        assert intents.want(RUN, CANCELLED, "bob").revision == 0
+        with pytest.raises(ConflictError, match="cancelled"):
+            intents.want(RUN, RUNNING, "ada")
+
+    def test_a_cancellation_is_not_taken_back(self, log: RunLog, intents: RunIntents) -> None:
+        log.create(new_run())
+        intents.want(RUN, CANCELLED, "ada")
+        with pytest.raises(ConflictError, match="being cancelled"):
+            intents.want(RUN, RUNNING, "ada")
+        with pytest.raises(ConflictError, match="being cancelled"):
+            intents.extend(RUN, {"tokens": 1}, "ada")
+
+    def test_wanted_budgets_add_up_by_key(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
+        log.create(new_run())
+        intents.extend(RUN, {"evaluations": 300, "tokens": 10}, "ada")
+        assert intents.extend(RUN, {"evaluations": 400}, "bob").wanted_budget == {"evaluations": 400, "tokens": 10}
+        assert claims.wanted([RUN])[RUN] == Intent(budget={"evaluations": 400, "tokens": 10}, by="bob")
+
+    def test_wanting_the_same_budget_again_changes_nothing(self, log: RunLog, intents: RunIntents) -> None:
+        log.create(new_run())
+        first = intents.extend(RUN, {"evaluations": 300}, "ada")
+        assert intents.extend(RUN, {"evaluations": 300}, "ada").revision == first.revision
+
+    def test_the_run_of_another_tenant_is_not_there(
+        self, database: Database, clock: FixedClock, log: RunLog, story: Story
+    ) -> None:
+        finish(log, story)
+        foreign = SqlRunIntents(database, "another", clock)
+        with pytest.raises(NotFoundError):
+            foreign.want(RUN, PAUSED, "eve")
+        with pytest.raises(NotFoundError):
+            foreign.extend(RUN, {"evaluations": 1}, "eve")
+        with pytest.raises(NotFoundError):
+            foreign.label(RUN, {}, None)
+        with pytest.raises(NotFoundError):
+            foreign.delete(RUN)
+        with pytest.raises(NotFoundError):
+            foreign.reassess(RUN, [story.id(0)], "eve", START)
+
+    def test_no_run_nothing_to_want(self, intents: RunIntents, claims: RunClaims) -> None:
+        with pytest.raises(NotFoundError):
+            intents.want(RUN, PAUSED, "ada")
+        assert claims.wanted([RUN]) == {}
+
+
+class TestLabels:
+    def test_labels_are_replaced(self, log: RunLog, intents: RunIntents, reader: RunReader) -> None:
+        log.create(new_run(labels={"team": "blue"}))
+        intents.label(RUN, {"phase": "two\x00"}, None)
+        assert reader.run(RUN).labels == {"phase": "two\x00"}
+
+    def test_a_revision_that_was_passed_by_is_stale(self, log: RunLog, intents: RunIntents, reader: RunReader) -> None:
+        log.create(new_run())
+        seen = reader.run(RUN).revision
+        intents.label(RUN, {"team": "blue"}, seen)
+        with pytest.raises(StaleError):
+            intents.label(RUN, {"team": "red"}, seen)
+        assert reader.run(RUN).labels == {"team": "blue"}
+
+    def test_events_make_no_revision_stale(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
+    ) -> None:
+        log.create(new_run())
+        seen = reader.run(RUN).revision
+        log.append(RUN, log.take(RUN, "runner-1", 60), story.seed())
+        assert intents.label(RUN, {"team": "blue"}, seen).labels == {"team": "blue"}
+
+    def test_an_ended_run_may_be_labelled(self, log: RunLog, intents: RunIntents, story: Story) -> None:
+        finish(log, story)
+        assert intents.label(RUN, {"kept": "yes"}, 0).labels == {"kept": "yes"}
+
+
+class TestDeleting:
+    def test_everything_that_is_the_runs_own_goes(
+        self, database: Database, log: RunLog, intents: RunIntents, story: Story
+    ) -> None:
+        finish(log, story)
+        put_beside(database, RUN, story.id(1))
+        intents.reassess(RUN, [story.id(1)], "ada", START)
+        intents.delete(RUN)
+        left = {name: count for name, count in rows(database).items() if count and name not in KEPT}
+        assert left == {}
+        assert rows(database)["programs"] > 0
+
+    def test_another_run_keeps_all_that_it_has(
+        self, database: Database, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
+    ) -> None:
+        other = Story(OTHER)
+        finish(log, other)
+        put_beside(database, OTHER, other.id(1))
+        before = rows(database)
+        finish(log, story)
+        put_beside(database, RUN, story.id(1))
+        intents.delete(RUN)
+        assert rows(database) == before
+        assert [run.id for run in reader.runs()] == [OTHER]
+
+    def test_a_run_at_work_is_not_deleted(self, log: RunLog, intents: RunIntents, story: Story) -> None:
+        begin(log, story, released=True)
+        with pytest.raises(ConflictError, match="running"):
+            intents.delete(RUN)
+
+    def test_a_run_that_a_runner_holds_is_not_deleted(
+        self, log: RunLog, intents: RunIntents, story: Story, clock: FixedClock, reader: RunReader
+    ) -> None:
+        finish(log, story)
+        log.take(RUN, "runner-2", LEASE_SECONDS)
+        with pytest.raises(ConflictError, match="held"):
+            intents.delete(RUN)
+        clock.advance(LEASE_SECONDS)
+        intents.delete(RUN)
+        assert reader.runs() == []
+
+    @pytest.mark.parametrize("begun", [True, False])
+    def test_a_run_that_rests_is_deleted(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story, begun: bool
+    ) -> None:
+        if begun:
+            pause(log, story, intents)
+        else:
+            log.create(new_run())
+        intents.delete(RUN)
+        assert reader.runs() == []
+        with pytest.raises(NotFoundError):
+            intents.delete(RUN)
+
+
+class TestReassessing:
+    def test_candidates_are_wanted_once(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        finish(log, story)
+        assert intents.reassess(RUN, [story.id(1), story.id(1)], "ada", START) == 1
+        assert intents.reassess(RUN, [story.id(0), story.id(1)], "bob", START.replace(year=2027)) == 1
+        assert claims.reassessments(RUN) == [story.id(1), story.id(0)]
+
+    def test_what_was_evaluated_again_is_wanted_no_more(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        finish(log, story)
+        intents.reassess(RUN, [story.id(0), story.id(1)], "ada", START)
+        claims.reassessed(RUN, [story.id(0)])
+        assert claims.reassessments(RUN) == [story.id(1)]
+        assert intents.reassess(RUN, [story.id(0)], "ada", START) == 1
+
+    @pytest.mark.parametrize("candidate", ["cnd_nobody", "rejected"])
+    def test_what_is_no_program_of_the_run_is_not_found(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story, candidate: str
+    ) -> None:
+        fence = begin(log, story)
+        fields: dict[str, Any] = {"number": 1, "position": 0, "island": 0, "parents": [], "reason": "it does not parse"}
+        rejected = story.tell(Kind.CANDIDATE_REJECTED, candidate_id=story.id(1), **fields)
+        log.append(RUN, fence, [rejected, story.tell(Kind.RUN_PAUSED, by="ada")])
+        wanted = [story.id(0), story.id(1) if candidate == "rejected" else candidate]
+        with pytest.raises(NotFoundError):
+            intents.reassess(RUN, wanted, "ada", START)
+        assert claims.reassessments(RUN) == []
+
+    def test_candidates_of_a_run_at_work_are_not_evaluated_again(
+        self, log: RunLog, intents: RunIntents, story: Story
+    ) -> None:
+        begin(log, story)
+        with pytest.raises(ConflictError, match="running"):
+            intents.reassess(RUN, [story.id(0)], "ada", START)
+
+
+class TestClaiming:
+    def claim(self, claims: RunClaims, *holding: str, gone: tuple[str, ...] = ()) -> str | None:
+        found = claims.claim("runner-2", LEASE_SECONDS, holding, lambda owner: owner in gone)
+        return found.id if found else None
+
+    def test_the_oldest_queued_run_comes_first(self, log: RunLog, claims: RunClaims) -> None:
+        log.create(new_run(OTHER, created_at=START.replace(year=2025)))
+        log.create(new_run(RUN))
+        assert self.claim(claims) == OTHER
+        assert self.claim(claims, OTHER) == RUN
+        assert self.claim(claims, OTHER, RUN) is None
+
+    def test_runs_of_every_tenant_are_found(self, database: Database, log: RunLog, claims: RunClaims) -> None:
+        with database.write() as connection:
+            known = connection.execute(select(Tenant.id).where(Tenant.id == "another")).scalar()
+            if known is None:
+                connection.execute(insert(Tenant), [{"id": "another", "created_at": START}])
+        log.create(new_run(tenant="another"))
+        assert self.claim(claims) == RUN
+
+    def test_claiming_takes_no_lease(self, log: RunLog, claims: RunClaims) -> None:
+        log.create(new_run())
+        assert self.claim(claims) == RUN
+        assert log.take(RUN, "runner-3", LEASE_SECONDS) == 1
+
+    def test_a_held_run_is_left_alone_until_its_lease_lapses(
+        self, log: RunLog, claims: RunClaims, story: Story, clock: FixedClock
+    ) -> None:
+        begin(log, story)
+        assert self.claim(claims) is None
+        clock.advance(LEASE_SECONDS - 1)
+        assert self.claim(claims) is None
+        clock.advance(1)
+        assert self.claim(claims) == RUN
+
+    def test_a_run_whose_owner_is_gone_is_found_at_once(self, log: RunLog, claims: RunClaims, story: Story) -> None:
+        begin(log, story)
+        assert self.claim(claims, gone=("runner-1",)) == RUN
+        assert self.claim(claims, RUN, gone=("runner-1",)) is None
+
+    def test_a_run_that_its_runner_gave_back_is_found_at_once(
+        self, log: RunLog, claims: RunClaims, story: Story
+    ) -> None:
+        begin(log, story, released=True)
+        assert self.claim(claims) == RUN
+
+    def test_an_owner_finds_what_it_lost_hold_of(self, log: RunLog, claims: RunClaims) -> None:
+        log.create(new_run())
+        log.take(RUN, "runner-2", LEASE_SECONDS)
+        assert self.claim(claims) == RUN
+
+    @pytest.mark.parametrize(("wish", "found"), [(PAUSED, None), (RUNNING, RUN), (CANCELLED, RUN)])
+    def test_a_paused_run_is_found_when_it_shall_not_rest(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story, wish: str, found: str | None
+    ) -> None:
+        pause(log, story, intents)
+        intents.want(RUN, wish, "ada")
+        assert self.claim(claims) == found
+
+    @pytest.mark.parametrize("wish", [PAUSED, CANCELLED])
+    def test_a_queued_run_is_found_whatever_is_wanted_of_it(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, wish: str
+    ) -> None:
+        log.create(new_run())
+        intents.want(RUN, wish, "ada")
+        assert self.claim(claims) == RUN
+
+    def test_an_ended_run_is_found_only_for_what_shall_be_evaluated_again(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        finish(log, story)
+        assert self.claim(claims) is None
+        intents.reassess(RUN, [story.id(0)], "ada", START)
+        assert self.claim(claims) == RUN
+        log.take(RUN, "runner-1", LEASE_SECONDS)
+        assert self.claim(claims) is None
+
+    def test_the_record_is_that_of_the_run(self, log: RunLog, claims: RunClaims, reader: RunReader) -> None:
+        log.create(new_run(labels={"team": "blue"}))
+        assert claims.claim("runner-2", LEASE_SECONDS, []) == reader.run(RUN)
+
+
+def put_beside(database: Database, run_id: str, candidate_id: str) -> None:
+    """Everything that people put beside a run."""
+    made = {"run_id": run_id, "created_at": START}
+    own = {"id": f"{run_id}-1", "tenant": "default"}
+    with database.write() as connection:
+        note = {"candidate_id": candidate_id, "body": "look", "author": "ada", "updated_at": START}
+        connection.execute(insert(NoteRow), [made | note | {"id": own["id"]}])
+        connection.execute(insert(PinRow), [made | {"candidate_id": candidate_id, "author": "ada"}])
+        connection.execute(insert(ViewRow), [made | own | {"name": "mine", "settings": {}}])
+        connection.execute(insert(ShareRow), [made | own | {"hash": run_id, "created_by": "ada"}])
+
+
+def rows(database: Database) -> dict[str, int]:
+    with database.read() as connection:
+        return {
+            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in Base.metadata.tables.items()
+        }
