@@ -5,8 +5,10 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc
@@ -15,7 +17,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.db import schema
 from service.db.faults import UnstorableError, translated
-from service.errors import StorageError, UsageError
+from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0
 _CACHE_KIB = 64 * 1024
@@ -23,6 +25,8 @@ _WRITES = "evolve_writes"
 # ASCII only: escapes carry NUL and lone surrogates through both databases.
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
+# The units under way, by engine and thread: a context is copied into other threads, a connection is of one.
+_UNITS: ContextVar[dict[tuple[Engine, int], Connection] | None] = ContextVar("units", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +41,88 @@ class Database:
     name: str
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that writes: it has the writer's lock from its beginning, and is durable when it ends.
+    def unit(self) -> Iterator[None]:
+        """One transaction for all that this thread reads and writes until the end of the block.
+
+        It has the writer's lock from its beginning and is durable when the outermost unit ends; an error that leaves it
+        takes everything back. A write that fails in it takes back what is its own. Hold no unit across an `await`.
 
         Raises:
             StorageError: the database cannot take it; nothing was committed.
         """
-        with translated(self.name), self.engine.connect() as connection:
-            connection = connection.execution_options(**{_WRITES: True})
-            with connection.begin():
-                yield connection
+        if self._joined() is not None:
+            yield
+            return
+        with translated(self.name), self._begun() as connection:
+            token = _UNITS.set({**(_UNITS.get() or {}), (self.engine, get_ident()): connection})
+            try:
+                yield
+            finally:
+                _UNITS.reset(token)
+            if not connection.in_transaction():
+                raise StorageAwayError(f"{self.name} gave the transaction up: try again")
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes: it has the writer's lock from its beginning, and is durable when it ends.
+
+        In a unit it is a part of the unit's transaction.
+
+        Raises:
+            StorageError: the database cannot take it; nothing was committed.
+        """
+        joined = self._joined()
+        with translated(self.name):
+            if joined is None:
+                with self._begun() as connection:
+                    yield connection
+            else:
+                with joined.begin_nested():
+                    yield joined
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that reads.
+        """A transaction that reads; in a unit it sees what the unit wrote.
 
         Raises:
             StorageError: the database cannot give.
         """
-        with translated(self.name), self.engine.connect() as connection:
-            yield connection
+        joined = self._joined()
+        with translated(self.name):
+            if joined is None:
+                with self.engine.connect() as connection:
+                    yield connection
+            else:
+                with _ending(joined):
+                    yield joined
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITES: True})
+            with connection.begin():
+                yield connection
+
+    def _joined(self) -> Connection | None:
+        connection = (_UNITS.get() or {}).get((self.engine, get_ident()))
+        # A task that was started in a unit and outlives it has the unit in its context still.
+        return None if connection is None or connection.closed else connection
+
+
+@contextmanager
+def _ending(connection: Connection) -> Iterator[None]:
+    """End a unit in which a read failed: PostgreSQL would answer its COMMIT with a silent ROLLBACK."""
+    try:
+        yield
+    except exc.DBAPIError:
+        transaction = connection.get_transaction()
+        if transaction is not None:
+            transaction.rollback()
+        raise
 
 
 def open_database(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
-from service.errors import StorageError
+from service.errors import StorageAwayError, StorageError
 
 _SQLITE = {
     sqlite3.SQLITE_FULL: "{where} cannot grow, the disk is full: free some space and resume",
@@ -19,27 +19,37 @@ _SQLITE = {
     sqlite3.SQLITE_PERM: "{where} may not be opened: check the permissions of the file and its folder",
     sqlite3.SQLITE_IOERR: "{where} cannot be read or written, the disk fails: check it and resume",
 }
+_SQLITE_AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TOO_LARGE = "{where} cannot hold a number that it was given: it is too large"
 _UPGRADE = "{where} lacks tables that this version needs: run 'evolve db upgrade'"
+_SLOW = "{where} ended a transaction that took too long: try again"
+_CROWDED = "{where} has too many connections: close some or raise max_connections"
 # By the first characters of the SQLSTATE, the longest that fits.
 _POSTGRES = {
     "53100": "{where} cannot grow, its disk is full: free some space and resume",
-    "53300": "{where} has too many connections: close some or raise max_connections",
+    "53300": _CROWDED,
     "53": "{where} has run out of resources: look into its log and resume",
     "55P03": "{where} is locked by another process: wait for it to end and resume",
     "40": "{where} could not serve two writers at once: try again",
     "22003": _TOO_LARGE,
+    "25P03": _SLOW,
+    "25P04": _SLOW,
     "25006": "{where} may only be read: name the primary server with --db",
     "42P01": _UPGRADE,
     "42703": _UPGRADE,
     "42501": "{where} denies its user the tables: grant them",
     "28": "{where} refuses its user: check name and password",
     "3D": "{where} does not exist: create it",
+    "57P04": "{where} does not exist: create it",
     "57": "{where} is shutting down or was stopped: start it and resume",
     "08": "{where} does not answer: check that it runs and is reachable",
 }
+# What passes by itself: lost connections, shutting down, no connection free, a lock held, two writers at once.
+_POSTGRES_AWAY = ("08", "25P03", "25P04", "40", "53300", "55P03", "57")
+_LOCKED = "55P03"
 _AWAY = "{where} does not answer: check that it runs and is reachable"
 _AUTHENTICATION = ("password authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
+_FULL_HOUSE = ("too many clients", "too many connections", "connection slots are reserved")
 
 
 class UnstorableError(ValueError):
@@ -51,18 +61,20 @@ def translated(where: str) -> Iterator[None]:
     """Turn what a driver raises into a StorageError about `where`, the name of the database for people.
 
     Raises:
+        StorageAwayError: the database does not answer or is busy: trying again later may help.
         StorageError: the database cannot take or give; a mistake in a statement or its values is raised as it is.
     """
     try:
         yield
     except exc.TimeoutError as error:
-        raise StorageError(f"{where} has no free connection: try again") from error
+        raise StorageAwayError(f"{where} has no free connection: try again") from error
     except exc.DBAPIError as error:
         sentence = _sentence(error)
         if sentence is None:
             raise
         # The driver's own error stays out of the chain: some drivers repeat the address with its password.
-        raise StorageError(sentence.format(where=where)) from None
+        kind = StorageAwayError if _away(error, sentence) else StorageError
+        raise kind(sentence.format(where=where)) from None
     except exc.StatementError as error:
         if not isinstance(error.orig, UnstorableError):
             raise
@@ -71,6 +83,19 @@ def translated(where: str) -> Iterator[None]:
         raise StorageError(f"{where} cannot hold a value that it was given: {error}") from error
     except OverflowError as error:
         raise StorageError(_TOO_LARGE.format(where=where)) from error
+
+
+def locked(error: exc.DBAPIError) -> bool:
+    """Whether a statement waited for another transaction's row until it gave up."""
+    return getattr(error.orig, "sqlstate", None) == _LOCKED
+
+
+def _away(error: exc.DBAPIError, sentence: str) -> bool:
+    original = error.orig
+    if isinstance(original, sqlite3.Error):
+        return getattr(original, "sqlite_errorcode", 0) & 0xFF in _SQLITE_AWAY
+    state = getattr(original, "sqlstate", None)
+    return (state.startswith(_POSTGRES_AWAY) and state != "57P04") if state else sentence in (_AWAY, _CROWDED)
 
 
 def _sentence(error: exc.DBAPIError) -> str | None:
@@ -94,4 +119,6 @@ def _without_state(text: str) -> str:
     """Errors of connecting carry no SQLSTATE."""
     if "does not exist" in text and "database " in text:
         return _POSTGRES["3D"]
+    if any(mark in text for mark in _FULL_HOUSE):
+        return _CROWDED
     return _POSTGRES["28"] if any(mark in text for mark in _AUTHENTICATION) else _AWAY

@@ -60,3 +60,10 @@ def reader(database: Database) -> RunReader:
 @pytest.fixture
 def story() -> Story:
     return Story()
+
+
+@pytest.fixture
+def other_database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(f"sqlite:///{tmp_path}/other.db")
+    yield opened
+    opened.close()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, make_url, text
 
-from service.db.engine import Database, check, open_database, upgrade
+from service.db.engine import Database, check, connect, open_database, upgrade
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
-from service.errors import StorageError, UsageError
+from service.errors import StorageAwayError, StorageError, UsageError
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.services import PostgresServer
 
@@ -53,7 +53,7 @@ def test_a_locked_database_is_said(path: Path) -> None:
     log = SqlRunLog(opened, FixedClock())
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageError, match="locked by another process") as caught:
+        with pytest.raises(StorageAwayError, match="locked by another process") as caught:
             log.create(new_run())
         other.execute("ROLLBACK")
     other.close()
@@ -141,7 +141,7 @@ def test_a_file_with_nul_in_its_name_is_said() -> None:
 
 
 def test_a_server_that_does_not_answer_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="does not answer") as caught:
+    with pytest.raises(StorageAwayError, match="does not answer") as caught:
         open_database(f"postgresql://me:{SECRET}@127.0.0.1:1/evolve")
     assert_sentence(caught.value)
     assert "127.0.0.1:1" in str(caught.value)
@@ -183,7 +183,7 @@ def test_a_server_that_goes_away_in_the_middle_is_said_and_found_again(
     upgrade(postgres_url)
     opened = open_database(postgres_url)
     log = SqlRunLog(opened, FixedClock())
-    with pytest.raises(StorageError, match="was stopped") as caught:
+    with pytest.raises(StorageAwayError, match="was stopped") as caught:
         read_while_the_server_ends_the_session(opened, postgres_server)
     assert_sentence(caught.value)
     log.create(new_run())
@@ -206,7 +206,7 @@ def test_a_locked_row_on_a_server_is_said(postgres_url: str) -> None:
     log.create(new_run())
     with psycopg.connect(postgres_url) as other:
         other.execute("SELECT * FROM runs FOR UPDATE")
-        with pytest.raises(StorageError, match="locked by another process"):
+        with pytest.raises(StorageAwayError, match="locked by another process"):
             log.take(RUN, "runner-1", 60)
     opened.close()
 
@@ -231,3 +231,39 @@ def test_two_processes_may_open_a_new_database_at_once(path: Path) -> None:
 def test_checking_makes_no_file(path: Path) -> None:
     assert check(str(path)).behind
     assert not path.exists()
+
+
+class TestWhatMayPass:
+    """Errors after which trying again may help are StorageAwayError, and no others are."""
+
+    def test_no_free_connection_may_pass(self, path: Path) -> None:
+        opened = connect(str(path))
+        narrow = Database(
+            engine=create_engine(opened.engine.url, pool_size=1, max_overflow=0, pool_timeout=0), name="x"
+        )
+        opened.close()
+        with narrow.read(), pytest.raises(StorageAwayError, match="no free connection"), narrow.read():
+            raise AssertionError("a second connection was given")
+        narrow.close()
+
+    def test_a_server_out_of_connections_may_pass(self, postgres_url: str, postgres_server: PostgresServer) -> None:
+        name = make_url(postgres_url).database
+        with psycopg.connect(postgres_server.url, autocommit=True) as other:
+            other.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT 0')
+            other.execute("DROP ROLE IF EXISTS guest")
+            other.execute("CREATE ROLE guest LOGIN")  # the limit is not the superuser's
+        with pytest.raises(StorageAwayError, match="too many connections") as caught:
+            open_database(postgres_url.replace("postgres@", "guest@"))
+        assert_sentence(caught.value)
+
+    @pytest.mark.parametrize(
+        ("state", "may_pass"),
+        [(state, True) for state in ("08006", "25P03", "40001", "40P01", "53300", "55P03", "57P01", "57P03")]
+        + [(state, False) for state in ("28P01", "3D000", "42501", "42P01", "53100", "53200", "57P04")],
+    )
+    def test_the_server_s_codes_are_told_apart(self, postgres_url: str, state: str, may_pass: bool) -> None:
+        opened = connect(postgres_url)
+        with pytest.raises(StorageError) as caught, opened.read() as connection:
+            connection.execute(text(f"DO $$ BEGIN RAISE SQLSTATE '{state}'; END $$"))
+        opened.close()
+        assert isinstance(caught.value, StorageAwayError) == may_pass
