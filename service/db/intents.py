@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, union_all, update
 
 from service.db import leases, records
 from service.db.columns import Base
@@ -211,9 +211,12 @@ def _due() -> ColumnElement[bool]:
     """Whether there is something to do for a run, by whomever."""
     at_work = RunRow.state.in_(("queued", *_AT_WORK))
     taken_up = and_(RunRow.state == PAUSED, RunRow.desired_state.in_((RUNNING, CANCELLED)))
-    # A run at work has none to be made: they are made when it pauses or ends.
-    again = RunRow.id.in_(select(ReassessmentRow.run_id))
-    return or_(at_work, taken_up, again)
+    # One after the other and not one or the other: PostgreSQL finds each over its index, and reads no ended run.
+    return RunRow.id.in_(
+        union_all(
+            select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReassessmentRow.run_id)
+        ).scalar_subquery()
+    )
 
 
 def _refuse_final(run: Row[Any]) -> None:
