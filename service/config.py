@@ -75,7 +75,29 @@ class QueueSettings(BaseModel):
     )
 
 
-GROUPS: dict[str, type[BaseModel]] = {"database": DatabaseSettings, "sandbox": SandboxSettings, "queue": QueueSettings}
+class ApiSettings(BaseModel):
+    """How the API serves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    secret: SecretStr | None = Field(
+        default=None, description="At least 32 characters that nobody else knows: keys hold as long as it does"
+    )
+    public_url: str = Field(default="", description="Where people reach the service, for links: https://evolve.example")
+    body_limit_mb: int = Field(default=96, ge=1, le=1024, description="Largest body of a request, in megabytes")
+    requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")
+    unaudited: tuple[str, ...] = Field(
+        default=("lease_evaluation", "renew_evaluation", "complete_evaluation"),
+        description="Operations that leave no line in the audit log: those of workers",
+    )
+
+
+GROUPS: dict[str, type[BaseModel]] = {
+    "database": DatabaseSettings,
+    "sandbox": SandboxSettings,
+    "queue": QueueSettings,
+    "api": ApiSettings,
+}
 
 
 class Settings(BaseSettings):
@@ -88,6 +110,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     queue: QueueSettings = Field(default_factory=QueueSettings)
+    api: ApiSettings = Field(default_factory=ApiSettings)
 
     @classmethod
     def settings_customise_sources(

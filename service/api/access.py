@@ -1,0 +1,128 @@
+"""The door: who makes a request, and whether they may."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from http.cookies import SimpleCookie
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+from starlette.concurrency import run_in_threadpool
+
+from service import keys
+from service.api.faults import ApiFault
+from service.api.parts import Parts
+from service.ports import DEFAULT_TENANT, Allowance, Caller, Scope
+from service.schemas.problem_details import Code
+
+SESSION_COOKIE, CSRF_HEADER = "evolve_session", "X-CSRF-Token"
+SHARED = frozenset({Scope.RUNS_READ, Scope.PROGRAMS_READ})
+_UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evolve"'}
+
+bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="key",
+    description="`Authorization: Bearer evo_...`: an API key, or a share's token.",
+)
+
+
+def parts_of(request: Request) -> Parts:
+    """The parts that the application stands on."""
+    parts = request.app.state.parts
+    assert isinstance(parts, Parts)
+    return parts
+
+
+PartsDep = Annotated[Parts, Depends(parts_of)]
+Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+def requires(*scopes: Scope, operator: bool = False) -> Callable[..., Awaitable[Caller]]:
+    """A dependency that lets callers in who have all of some scopes.
+
+    Args:
+        scopes: what is needed.
+        operator: whether only keys of the operator's own tenant may: what is asked for concerns all tenants.
+    """
+
+    async def caller(request: Request, parts: PartsDep, shown: Shown) -> Caller:
+        found = await identify(request, parts, shown)
+        request.state.caller = found
+        await _limit(request, parts, found.actor)
+        missing = [scope for scope in scopes if scope not in found.scopes]
+        if missing:
+            raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {missing[0]}: use one that has it")
+        if operator and found.tenant != DEFAULT_TENANT:
+            raise ApiFault(403, Code.FORBIDDEN, f"only keys of tenant {DEFAULT_TENANT} may do this: use one of them")
+        return found
+
+    return caller
+
+
+async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller:
+    """Who makes a request: the bearer of a key or a share, or somebody with a session of the dashboard."""
+    now = parts.clock.now()
+    if shown is not None:
+        found = await run_in_threadpool(_by_token, parts, shown.credentials, now)
+    else:
+        found = _by_session(request, parts, now)
+    if found is None:
+        await _limit(request, parts, f"address:{request.client.host if request.client else ''}")
+        detail = "show a valid key: Authorization: Bearer evo_..." if shown is None else "the key is unknown or void"
+        raise ApiFault(401, Code.UNAUTHENTICATED, detail, headers=_CHALLENGE)
+    return found
+
+
+def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
+    if not keys.well_formed(text):
+        return None
+    found = keys.digest(parts.seal, text)
+    if text.startswith(f"{keys.SHARE}_"):
+        share = parts.shares.find(found)
+        if share is None or share.revoked_at is not None or (share.expires_at is not None and now >= share.expires_at):
+            return None
+        return Caller(tenant=share.tenant, actor=share.id, scopes=SHARED, run_id=share.run_id)
+    key = parts.keys.find(found)
+    if key is None or not key.valid(now):
+        return None
+    parts.keys.used(key.id, now)
+    return Caller(tenant=key.tenant, actor=key.id, scopes=frozenset(key.scopes))
+
+
+def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
+    cookie = SimpleCookie(request.headers.get("cookie", "")).get(SESSION_COOKIE)
+    value = parts.seal.open("session", cookie.value) if cookie is not None else None
+    if value is None or now.timestamp() >= value["until"]:
+        return None
+    if request.method in _UNSAFE and request.headers.get(CSRF_HEADER) != csrf_token(parts, str(value["id"])):
+        raise ApiFault(403, Code.FORBIDDEN, f"the header {CSRF_HEADER} is missing or another's: reload the page")
+    scopes = frozenset(Scope(scope) for scope in value["scopes"])
+    return Caller(tenant=value["tenant"], actor=value["id"], scopes=scopes)
+
+
+def csrf_token(parts: Parts, session_id: str) -> str:
+    """What unsafe requests of a session must carry, which pages of other sites cannot know."""
+    return parts.seal.digest("csrf", session_id)
+
+
+async def _limit(request: Request, parts: Parts, name: str) -> None:
+    allowance = await parts.limiter.take(name)
+    request.state.allowance = allowance
+    if allowance.retry_after_seconds > 0:
+        seconds = max(1, round(allowance.retry_after_seconds + 0.5))
+        raise ApiFault(
+            429,
+            Code.RATE_LIMITED,
+            f"more than {allowance.limit} requests a minute: wait {seconds} s",
+            headers={"Retry-After": str(seconds), **limit_headers(allowance)},
+        )
+
+
+def limit_headers(allowance: Allowance) -> dict[str, str]:
+    """The RateLimit fields of draft-ietf-httpapi-ratelimit-headers-11."""
+    return {
+        "RateLimit-Policy": f'"key";q={allowance.limit};w=60',
+        "RateLimit": f'"key";r={allowance.remaining};t={max(0, round(allowance.reset_seconds))}',
+    }

@@ -1,0 +1,94 @@
+"""The application: routes, errors, what is around them, and the document that describes it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware.gzip import GZipMiddleware
+
+from evolve import __version__
+from service.api import faults
+from service.api.answers import ERRORS
+from service.api.middleware import Envelope
+from service.api.parts import Parts
+from service.api.routes import runs, system
+from service.api.watch import Standings, Watch
+from service.schemas.problem_details import ProblemDetails
+
+ROUTERS = (runs.router, system.router)
+TAGS = {
+    "runs": "Searches: submit, watch, steer.",
+    "system": "Health, readiness, and what errors mean.",
+}
+DESCRIPTION = (
+    "Evolutionary search over programs, driven by policies that answer with a set. Every error is"
+    " `application/problem+json`; lists have cursors; every POST takes an `Idempotency-Key`."
+)
+
+
+def create_api(parts: Parts) -> FastAPI:
+    """The API over its parts, as an ASGI application."""
+
+    def read(run_ids: list[str]) -> Standings:
+        return parts.readers.of("").sequences(run_ids)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.watch = Watch(read, parts.events_poll_seconds)
+        try:
+            yield
+        finally:
+            await app.state.watch.aclose()
+
+    app = FastAPI(
+        title="Evolve",
+        version=__version__,
+        description=DESCRIPTION,
+        contact={"name": "Evolve", "url": "https://github.com/evolve-search/evolve"},
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        responses=ERRORS,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
+    app.state.parts = parts
+    faults.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(Envelope, parts=parts)
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign] # as FastAPI's guide on extending OpenAPI does
+    return app
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        app.openapi_schema = _complete(
+            get_openapi(
+                title=app.title,
+                version=app.version,
+                openapi_version=app.openapi_version,
+                description=app.description,
+                contact=app.contact,
+                license_info=app.license_info,
+                tags=app.openapi_tags,
+                routes=app.routes,
+            )
+        )
+    return app.openapi_schema
+
+
+def _complete(document: dict[str, Any]) -> dict[str, Any]:
+    """Put in the one schema that routes only point to, and take out what the declared errors replace."""
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    details = ProblemDetails.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    schemas |= details.pop("$defs", {})
+    schemas[ProblemDetails.__name__] = details
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    return document

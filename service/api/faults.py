@@ -1,0 +1,161 @@
+"""The one table from errors to answers: status, code, and one sentence; never a trace of the code."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyRefused, PolicyUnavailable, ProblemError
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    KeyReusedError,
+    NotFoundError,
+    QuotaError,
+    RefusedError,
+    ServiceError,
+    StaleError,
+    StorageAwayError,
+    UnreachableError,
+    UsageError,
+)
+from service.schemas.problem_details import Code, Fault, ProblemDetails
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+AWAY_RETRY_SECONDS = 5
+
+
+class ApiFault(Exception):
+    """Something that only HTTP knows: raised where a route finds it, answered like all other errors."""
+
+    def __init__(
+        self,
+        status: int,
+        code: Code,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[Fault] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail = status, code, detail
+        self.headers, self.errors = dict(headers or {}), list(errors)
+
+
+# The first class that an error belongs to decides.
+STATUSES: tuple[tuple[type[Exception], int, Code], ...] = (
+    (UsageError, 422, Code.INVALID_REQUEST),
+    (ConfigurationError, 422, Code.INVALID_CONFIGURATION),
+    (InvalidProblemError, 422, Code.PROBLEM_INVALID),
+    (ProblemError, 422, Code.PROBLEM_INVALID),
+    (NotFoundError, 404, Code.NOT_FOUND),
+    (KeyReusedError, 422, Code.KEY_REUSED),
+    (StaleError, 412, Code.STALE),
+    (ConflictError, 409, Code.CONFLICT),
+    (QuotaError, 429, Code.QUOTA_EXCEEDED),
+    (RefusedError, 403, Code.REFUSED),
+    (PolicyDenied, 403, Code.REFUSED),
+    (PolicyRefused, 422, Code.INVALID_REQUEST),
+    (PolicyUnavailable, 503, Code.UNAVAILABLE),
+    (UnreachableError, 503, Code.UNAVAILABLE),
+    (StorageAwayError, 503, Code.UNAVAILABLE),
+)
+_HTTP_CODES = {
+    400: Code.INVALID_REQUEST,
+    401: Code.UNAUTHENTICATED,
+    403: Code.FORBIDDEN,
+    404: Code.NOT_FOUND,
+    405: Code.METHOD_NOT_ALLOWED,
+    406: Code.NOT_ACCEPTABLE,
+    413: Code.TOO_LARGE,
+    415: Code.UNSUPPORTED_MEDIA_TYPE,
+    416: Code.RANGE_INVALID,
+    429: Code.RATE_LIMITED,
+}
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of an application by the table."""
+    app.add_exception_handler(ApiFault, _on_fault)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(ServiceError, _on_error)
+    app.add_exception_handler(EvolveError, _on_error)
+    app.add_exception_handler(Exception, _on_error)
+
+
+def answer(request: Request, fault: ApiFault) -> Response:
+    """An error as the response that tells of it."""
+    body = ProblemDetails(
+        type=f"/problems/{fault.code}",
+        title=HTTPStatus(fault.status).phrase,
+        status=fault.status,
+        detail=" ".join(fault.detail.split())[:2000],
+        instance=request.url.path.encode("utf-8", "replace").decode(),
+        code=fault.code,
+        errors=fault.errors,
+        trace_id=getattr(request.state, "request_id", ""),
+    )
+    headers = {"Cache-Control": "no-store", **fault.headers}
+    return Response(body.model_dump_json(), fault.status, headers, MEDIA_TYPE)
+
+
+def as_fault(error: Exception) -> ApiFault:
+    """What an error of the service is to HTTP."""
+    for kind, status, code in STATUSES:
+        if isinstance(error, kind):
+            headers = {"Retry-After": str(AWAY_RETRY_SECONDS)} if status in {429, 503} else {}
+            return ApiFault(status, code, str(error), headers=headers, errors=_complaints(error))
+    return ApiFault(500, Code.INTERNAL, "this is a fault of the service; its log has the trace under the trace_id")
+
+
+def _complaints(error: Exception) -> list[Fault]:
+    if not isinstance(error, InvalidProblemError):
+        return []
+    return [Fault(pointer="/files", code="problem_invalid", detail=text) for text in error.complaints]
+
+
+async def _on_fault(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiFault)
+    return answer(request, error)
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    fault = as_fault(error)
+    if fault.status == 500:
+        log.error("request.failed", exc_info=error, request_id=getattr(request.state, "request_id", ""))
+    return answer(request, fault)
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _HTTP_CODES.get(error.status_code, Code.INVALID_REQUEST if error.status_code < 500 else Code.INTERNAL)
+    sentences = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    detail = sentences.get(error.status_code, str(error.detail))
+    return answer(request, ApiFault(error.status_code, code, detail, headers=dict(error.headers or {})))
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = [
+        Fault(pointer=_pointer(one["loc"]), code=str(one["type"]), detail=_printable(str(one["msg"])))
+        for one in error.errors()[:50]
+    ]
+    detail = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults[:5]) or "the request cannot be read"
+    return answer(request, ApiFault(422, Code.INVALID_REQUEST, detail, errors=faults))
+
+
+def _pointer(location: Sequence[object]) -> str:
+    place, *rest = [str(part).replace("~", "~0").replace("/", "~1") for part in location] or [""]
+    text = "/" + "/".join(rest) if place == "body" else "/".join(rest) or place
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()[:500]

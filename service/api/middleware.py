@@ -1,0 +1,162 @@
+"""Around every request: its id, the size of its body, the headers of its answer, its line in the log, the audit."""
+
+import secrets
+import time
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api.access import limit_headers
+from service.api.faults import ApiFault, answer
+from service.api.parts import Parts
+from service.errors import ServiceError
+from service.identifiers import new_id
+from service.ports import AuditEntry, Caller
+from service.schemas.problem_details import Code
+
+log = structlog.get_logger(__name__)
+
+REQUESTS = Counter("evolve_http_requests_total", "Requests answered.", ["operation", "status"])
+SECONDS = Histogram("evolve_http_request_duration_seconds", "Time to the end of an answer.", ["operation"])
+AUDITED = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+class TooLargeError(Exception):
+    """A body went beyond the limit while it was read."""
+
+
+class Envelope:
+    """What every request and every answer is wrapped in."""
+
+    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+        self._app, self._parts = app, parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.request_id = request_id(request.headers)
+        began, status = time.perf_counter(), 500
+
+        async def wrapped(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _dress(MutableHeaders(scope=message), request)
+            await send(message)
+
+        try:
+            await self._bounded(scope, receive, wrapped)
+        finally:
+            await self._note(request, status, time.perf_counter() - began)
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request whose body stays within the limit."""
+        limit = self._parts.settings.body_limit_mb * 1024 * 1024
+        request = Request(scope)
+        length = request.headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > limit:
+            await answer(request, _too_large(self._parts))(scope, receive, send)
+            return
+        read, begun = 0, False
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > limit:
+                raise TooLargeError
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, counted, noted)
+        except TooLargeError:
+            if not begun:
+                await answer(request, _too_large(self._parts))(scope, receive, send)
+
+    async def _note(self, request: Request, status: int, seconds: float) -> None:
+        route = request.scope.get("route")
+        operation = str(getattr(route, "operation_id", None) or getattr(route, "name", None) or "none")
+        REQUESTS.labels(operation, str(status)).inc()
+        SECONDS.labels(operation).observe(seconds)
+        caller: Caller | None = getattr(request.state, "caller", None)
+        log.info(
+            "request.answered",
+            method=request.method,
+            operation=operation,
+            status=status,
+            seconds=round(seconds, 4),
+            request_id=request.state.request_id,
+            actor=caller.actor if caller else "",
+        )
+        if request.method in AUDITED and caller is not None and operation != "none":
+            await self._audit(request, caller, operation, status)
+
+    async def _audit(self, request: Request, caller: Caller, operation: str, status: int) -> None:
+        if operation in self._parts.settings.unaudited:
+            return
+        now = self._parts.clock.now()
+        entry = AuditEntry(
+            id=new_id("aud", now),
+            tenant=caller.tenant,
+            at=now,
+            actor=caller.actor,
+            action=operation,
+            subject=_subject(request),
+            outcome=str(status),
+            request_id=request.state.request_id,
+            address=request.client.host if request.client else "",
+        )
+        try:
+            await run_in_threadpool(self._parts.audit.write, entry)
+        except ServiceError as error:
+            log.error("audit.failed", reason=str(error), request_id=request.state.request_id)
+
+
+def request_id(headers: Headers) -> str:
+    """The id under which a request is found again: the trace of who called, or a new one."""
+    trace = headers.get("traceparent", "").split("-")
+    if len(trace) == 4 and len(trace[1]) == 32 and set(trace[1]) <= set("0123456789abcdef") and set(trace[1]) != {"0"}:
+        return trace[1]
+    shown = headers.get("x-request-id", "")
+    return shown if 8 <= len(shown) <= 100 and set(shown) <= _ID_CHARACTERS else secrets.token_hex(16)
+
+
+def _dress(headers: MutableHeaders, request: Request) -> None:
+    headers["X-Request-ID"] = request.state.request_id
+    for name, value in SECURITY_HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Cache-Control", "no-store")
+    allowance = getattr(request.state, "allowance", None)
+    if allowance is not None:
+        for name, value in limit_headers(allowance).items():
+            headers[name] = value
+
+
+def _too_large(parts: Parts) -> ApiFault:
+    return ApiFault(413, Code.TOO_LARGE, f"the body is larger than {parts.settings.body_limit_mb} MB: send less")
+
+
+def _subject(request: Request) -> str:
+    """The last id in the address: what the request was about."""
+    values = list(request.scope.get("path_params", {}).values())
+    return str(values[-1])[:100] if values else ""

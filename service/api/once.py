@@ -1,0 +1,72 @@
+"""Requests that have their effect once, however often they are sent."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from service.api.access import PartsDep
+from service.api.faults import ApiFault
+from service.api.parts import Parts
+from service.ports import Caller, StoredResponse
+from service.schemas.problem_details import Code
+
+LONGEST_KEY = 255
+REPLAYED = "Idempotency-Replayed"
+
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=LONGEST_KEY,
+        description="Any text: a repeated request with the same one has no second effect for 24 hours.",
+    ),
+]
+
+
+class Once:
+    """Runs an effect in one transaction, and once for an idempotency key."""
+
+    def __init__(self, parts: Parts, request: Request, key: str, request_hash: str) -> None:
+        self._parts, self._request, self._key, self._hash = parts, request, key, request_hash
+
+    def __call__(self, effect: Callable[[], Response]) -> Response:
+        """Run the effect, or give the answer that it was given before.
+
+        Raises:
+            KeyReusedError: the key came with another request.
+            ApiFault: the first request with it is still at work.
+        """
+        caller: Caller = self._request.state.caller
+        with self._parts.unit():
+            if not self._key:
+                return effect()
+            before = self._parts.requests.begin(caller.actor, self._key, self._hash, self._parts.clock.now())
+            if before is not None:
+                return Response(before.body, before.status, {**before.headers, REPLAYED: "true"})
+            response = effect()
+            kept = {name: value for name, value in response.headers.items() if name != "content-length"}
+            body = bytes(response.body)
+            self._parts.requests.finish(
+                caller.actor, self._key, StoredResponse(status=response.status_code, headers=kept, body=body)
+            )
+            return response
+
+
+async def once(request: Request, parts: PartsDep, idempotency_key: IdempotencyKey = "") -> Once:
+    """The dependency of routes that make something."""
+    if not idempotency_key.isprintable():
+        raise ApiFault(422, Code.INVALID_REQUEST, "the Idempotency-Key holds control characters")
+    said = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+    return Once(parts, request, idempotency_key, hashlib.sha256(said).hexdigest())
+
+
+OnceDep = Annotated[Once, Depends(once)]
+
+
+def made(body: BaseModel, status: int = 201, headers: Mapping[str, str] | None = None) -> Response:
+    """A model as the response that the effect of a request is answered with."""
+    return Response(body.model_dump_json(), status, headers, "application/json")

@@ -1,0 +1,75 @@
+"""What the API is made of: everything that it needs of the rest of the service, as ports."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from service.config import ApiSettings
+from service.ports import (
+    Accounts,
+    Annotations,
+    AuditLog,
+    BatchStore,
+    Clock,
+    EvaluationLeases,
+    KeyStore,
+    ProblemStore,
+    RateLimiter,
+    Readers,
+    Requests,
+    RunIntents,
+    Shares,
+    Submissions,
+    Webhooks,
+    WorkerBeat,
+)
+from service.seal import Seal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluations:
+    """The queue as the API sees it.
+
+    Attributes:
+        leases: the leases of one remote worker on one pool.
+        workers: workers of all pools that live.
+        drain: ask a worker to finish and leave; whether it lives.
+    """
+
+    leases: Callable[[str, str], EvaluationLeases]
+    workers: Callable[[], Awaitable[Sequence[WorkerBeat]]]
+    drain: Callable[[str], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything that the API stands on.
+
+    Attributes:
+        unit: everything written inside it, in one thread, is one transaction.
+        checks: what must answer for the service to be ready, by name; a check raises what is wrong.
+        gauges: brings the gauges of /metrics up to date.
+        events_poll_seconds: how often the log is asked for what is new.
+    """
+
+    settings: ApiSettings
+    clock: Clock
+    seal: Seal
+    unit: Callable[[], AbstractContextManager[object]]
+    readers: Readers
+    intents: Callable[[str], RunIntents]
+    problems: ProblemStore
+    submissions: Submissions
+    batches: BatchStore
+    annotations: Callable[[str], Annotations]
+    shares: Shares
+    keys: KeyStore
+    audit: AuditLog
+    requests: Requests
+    accounts: Accounts
+    webhooks: Webhooks
+    limiter: RateLimiter
+    evaluations: Evaluations | None = None
+    checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
+    gauges: Callable[[], Awaitable[None]] | None = None
+    events_poll_seconds: float = 0.25

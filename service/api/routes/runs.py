@@ -1,0 +1,188 @@
+"""Runs: submit, watch, steer."""
+
+import math
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from service.api.access import PartsDep, parts_of, requires
+from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.faults import ApiFault
+from service.api.once import OnceDep, made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
+from service.api.parts import Parts
+from service.api.runs_shown import shown
+from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
+from service.ports import CANCELLED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
+from service.schemas.problem_details import Code
+from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
+Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
+Steering = Annotated[Caller, Depends(requires(Scope.RUNS_CONTROL))]
+RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a run.")]
+States = Annotated[
+    str,
+    Query(
+        pattern=r"^([a-z]+(,[a-z]+)*)?$",
+        max_length=200,
+        description="Only in these states, separated by commas.",
+    ),
+]
+LabelPairs = Annotated[
+    str, Query(pattern=r"^[^\x00]*$", max_length=1000, description="Only with these labels: `key=value,key=value`.")
+]
+ProblemName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only of this problem, by name.")]
+BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
+Prefer = Annotated[
+    str,
+    Header(
+        max_length=200,
+        description="`wait=30` answers when the run has changed from what `If-None-Match` names, or after 30 s.",
+    ),
+]
+LONGEST_WAIT_SECONDS = 60
+_WAIT = re.compile(r"\bwait=(\d{1,4})\b")
+_MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
+_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
+
+
+def reader_of(parts: Parts, caller: Caller) -> RunReader:
+    """The reader of a caller, to whom nothing else is there."""
+    return parts.readers.of(caller.tenant, caller.run_id)
+
+
+@router.post("", status_code=201, response_model=Run, responses=_MADE, operation_id="create_run")
+def create_run(body: RunCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Submit a run. It is queued, and a runner takes it up; everything that cannot work is refused here."""
+    request = RunRequest(problem=body.problem, config=body.config, policy=body.policy, labels=body.labels)
+    return once(lambda: _located(parts.submissions.submit(caller.tenant, request), 201))
+
+
+@router.get("", response_model=RunPage, operation_id="list_runs")
+def list_runs(
+    caller: Reading,
+    parts: PartsDep,
+    state: States = "",
+    problem: ProblemName = "",
+    batch_id: BatchId = "",
+    labels: LabelPairs = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+    include: Include = "",
+) -> RunPage:
+    """List runs, newest first."""
+    only = RunFilter(
+        states=tuple(filter(None, state.split(","))), problem=problem, batch_id=batch_id, labels=_pairs(labels)
+    )
+    paging = Paging(parts.seal, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only})
+    reader = reader_of(parts, caller)
+    rows, following = paging.cut(reader.runs(paging.limit + 1, paging.after, only), lambda run: run.id)
+    count = reader.count_runs(only) if include else None
+    return RunPage(items=[shown(run) for run in rows], next_cursor=following, count=count)
+
+
+@router.get("/{run_id}", response_model=Run, responses=NOT_MODIFIED, operation_id="get_run")
+async def get_run(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, prefer: Prefer = "") -> Response:
+    """Read a run; with `Prefer: wait=30` once it has changed."""
+    reader = reader_of(parts, caller)
+    run = await run_in_threadpool(reader.run, run_id)
+    wait = _WAIT.search(prefer)
+    if wait is None:
+        return tagged(request, shown(run), run_tag(run))
+    seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
+    if seen(request, run_tag(run)) or not request.headers.get("if-none-match"):
+        await request.app.state.watch.beyond(run.id, run.sequence, seconds)
+        run = await run_in_threadpool(reader.run, run.id)
+    answer = tagged(request, shown(run), run_tag(run))
+    answer.headers["Preference-Applied"] = f"wait={seconds}"
+    return answer
+
+
+@router.patch("/{run_id}", response_model=Run, operation_id="update_run")
+def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
+    """Replace a run's labels."""
+    run = reader_of(parts, caller).run(run_id)
+    run = parts.intents(caller.tenant).label(run.id, body.labels, revision_of(if_match))
+    return made(shown(run), 200, {"ETag": run_tag(run)})
+
+
+@router.delete("/{run_id}", status_code=204, responses=EMPTY, operation_id="delete_run")
+def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
+    """Remove an ended or paused run with everything that is its own."""
+    run = reader_of(parts, caller).run(run_id)
+    wanted = revision_of(if_match)
+    if wanted is not None and wanted != run.revision:
+        raise ApiFault(412, Code.STALE, f"run {run.id} was changed since it was read: read it again")
+    parts.intents(caller.tenant).delete(run.id)
+    return Response(status_code=204)
+
+
+@router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_TAKEN, operation_id="pause_run")
+def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Have a run stop until it is resumed; repeating changes nothing."""
+    return once(lambda: _want(parts, caller, run_id, PAUSED))
+
+
+@router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_TAKEN, operation_id="resume_run")
+def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Have a paused run go on; repeating changes nothing."""
+    return once(lambda: _want(parts, caller, run_id, RUNNING))
+
+
+@router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=_TAKEN, operation_id="cancel_run")
+def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """End a run for good; repeating changes nothing."""
+    return once(lambda: _want(parts, caller, run_id, CANCELLED))
+
+
+@router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_TAKEN, operation_id="extend_run")
+def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Give a run that has not ended another budget."""
+    budget: dict[str, Any] = {key: _whole(value) for key, value in body.budget.items()}
+    run = reader_of(parts, caller).run(run_id)
+    return once(lambda: _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202))
+
+
+@router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_MADE, operation_id="fork_run")
+def fork_run(run_id: RunId, body: RunFork, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Submit a run that begins with a program of this one."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(body.candidate_id)
+    if candidate.run_id != reader.run(run_id).id:
+        raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
+    request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
+    return once(lambda: _located(parts.submissions.submit(caller.tenant, request), 201))
+
+
+def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
+    run = reader_of(parts, caller).run(run_id)
+    return _located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202)
+
+
+def _located(run: RunRecord, status: int) -> Response:
+    return made(shown(run), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
+
+
+def _whole(value: float | None) -> float | int | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ApiFault(422, Code.INVALID_REQUEST, "a limit of the budget is a finite number")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = {}
+    for pair in filter(None, text.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ApiFault(422, Code.INVALID_REQUEST, f"labels: {pair[:60]!r} is no pair: write key=value")
+        pairs[key] = value
+    return pairs
+
+
+__all__ = ["Reading", "RunId", "Steering", "Writing", "parts_of", "reader_of", "router"]

@@ -1,0 +1,89 @@
+"""Runs as the API shows them."""
+
+from service.ports import ENDED, RunRecord
+from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
+
+_TRANSIENT: dict[str, State] = {"cancelled": "cancelling", "paused": "pausing"}
+
+
+def shown_state(run: RunRecord) -> State:
+    """The state of a run, with what is wanted of it and has not happened yet."""
+    state: State = run.state  # type: ignore[assignment] # the states of the log are those of the schema
+    if run.state in ENDED or run.desired_state in {run.state, "running"}:
+        return state
+    return _TRANSIENT.get(run.desired_state, state)
+
+
+def shown(run: RunRecord) -> Run:
+    """A run as it goes over the wire."""
+    counters, at, base = run.counters, run.finished_at, f"/v1/runs/{run.id}"
+    return Run(
+        id=run.id,
+        state=shown_state(run),
+        reason=run.reason if run.state in ENDED else "",
+        waiting=Waiting(**run.waiting) if run.waiting and run.state not in ENDED else None,
+        error=_failure(run),
+        problem=run.problem_name,
+        problem_id=run.problem_id,
+        config=run.config,
+        policies=[_open(policy) for policy in run.policies],
+        seed=run.seed,
+        integrity=run.integrity,
+        isolation=run.isolation,
+        objectives=list(run.objectives),
+        measures=list(run.measures),
+        known_best=run.known_best,
+        best_candidate_id=run.best_candidate_id,
+        best_fitness=run.best_fitness,
+        seed_fitness=run.seed_fitness,
+        progress=Progress(
+            proposed=counters.proposals,
+            evaluated=counters.evaluations,
+            budget=run.config.get("budget", {}).get("evaluations"),
+        ),
+        stats=Stats(
+            answers=counters.answers,
+            valid=counters.valid,
+            failed=counters.failed,
+            duplicates=counters.duplicates,
+            rejected=counters.rejected,
+        ),
+        usage=TokenUsage(
+            tokens_input=counters.tokens_input,
+            tokens_cached=counters.tokens_cached,
+            tokens_output=counters.tokens_output,
+            active_seconds=run.active_seconds,
+        ),
+        labels=dict(run.labels),
+        batch_id=run.batch_id or None,
+        fork_of=run.fork_of or None,
+        wanted_budget=run.wanted_budget,
+        sequence=run.sequence,
+        source=run.source,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        paused_at=run.paused_at,
+        cancelled_at=at if run.state == "cancelled" else None,
+        succeeded_at=at if run.state == "succeeded" else None,
+        failed_at=at if run.state == "failed" else None,
+        urls=RunUrls(
+            self=base,
+            events=f"{base}/events",
+            stream=f"{base}/events",
+            programs=f"{base}/programs",
+            dashboard=f"/runs/{run.id}",
+        ),
+    )
+
+
+def _open(policy: object) -> dict[str, object]:
+    """A policy without where its key lies: that is the operator's."""
+    assert isinstance(policy, dict)
+    return {key: value for key, value in policy.items() if key not in ("api_key_env", "api_key_file")}
+
+
+def _failure(run: RunRecord) -> RunFailure | None:
+    if run.state != "failed":
+        return None
+    detail = (run.waiting or {}).get("detail") or "no seed could be scored: read the feedback of proposal 0"
+    return RunFailure(code=run.reason or "error", detail=str(detail))

@@ -1,0 +1,74 @@
+"""Waiting for what is new: one question a moment to the log for all who wait, and no database session held by them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from service.errors import ServiceError
+
+log = structlog.get_logger(__name__)
+
+Standings = Mapping[str, tuple[int, str]]
+
+
+class Watch:
+    """Tells when a run has events after one that was seen.
+
+    Args:
+        read: the last sequence and the state of runs, by id, in one statement.
+        poll_seconds: how often it is asked, while anybody waits.
+    """
+
+    def __init__(self, read: Callable[[list[str]], Standings], poll_seconds: float) -> None:
+        self._read, self._poll_seconds = read, poll_seconds
+        self._wanted: Counter[str] = Counter()
+        self._known: dict[str, tuple[int, str]] = {}
+        self._round = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+
+    async def beyond(self, run_id: str, sequence: int, timeout_seconds: float) -> bool:
+        """Wait until a run has an event after a sequence, or is gone; False: it had none in time."""
+        self._wanted[run_id] += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+        try:
+            async with asyncio.timeout(timeout_seconds), self._round:
+                await self._round.wait_for(lambda: self._moved(run_id, sequence))
+        except TimeoutError:
+            return False
+        else:
+            return True
+        finally:
+            self._wanted[run_id] -= 1
+            if not self._wanted[run_id]:
+                del self._wanted[run_id]
+                self._known.pop(run_id, None)
+
+    async def aclose(self) -> None:
+        """Stop asking."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _moved(self, run_id: str, sequence: int) -> bool:
+        known = self._known.get(run_id)
+        return known is not None and (known[0] > sequence or not known[1])
+
+    async def _watch(self) -> None:
+        while True:
+            if self._wanted:
+                await self._ask(list(self._wanted))
+            await asyncio.sleep(self._poll_seconds)
+
+    async def _ask(self, run_ids: list[str]) -> None:
+        try:
+            found = await run_in_threadpool(self._read, run_ids)
+        except ServiceError as error:  # the next round asks again
+            log.warning("watch.away", reason=str(error))
+            return
+        async with self._round:
+            self._known |= {run_id: found.get(run_id, (0, "")) for run_id in run_ids if run_id in self._wanted}
+            self._round.notify_all()

@@ -1,0 +1,49 @@
+"""API keys and share tokens as texts: how they are made, what is stored of them, what of them may be shown."""
+
+import secrets
+import string
+import zlib
+from dataclasses import dataclass, field
+
+from service.seal import Seal
+
+KEY, SHARE = "evo", "evs"
+_LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_RANDOM, _CHECK, _SHOWN = 37, 6, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minted:
+    """A new key: `text` is shown once, `shown` may be seen again, `hash` is stored."""
+
+    text: str = field(repr=False)
+    shown: str
+    hash: str
+
+
+def mint(seal: Seal, prefix: str = KEY) -> Minted:
+    """Make a key: its prefix, 37 random characters (220 bits), and a checksum that tells slips from strangers."""
+    body = f"{prefix}_" + "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
+    text = body + _checksum(body)
+    return Minted(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(seal, text))
+
+
+def well_formed(text: str) -> bool:
+    """Whether a text could be a key or a share: nothing need be looked up for one that cannot."""
+    prefix, _, rest = text.partition("_")
+    if prefix not in (KEY, SHARE) or len(rest) != _RANDOM + _CHECK or not rest.isascii() or not rest.isalnum():
+        return False
+    return _checksum(text[:-_CHECK]) == text[-_CHECK:]
+
+
+def digest(seal: Seal, text: str) -> str:
+    """What is stored and looked up of a key."""
+    return seal.digest("api-key", text)
+
+
+def _checksum(body: str) -> str:
+    number, letters = zlib.crc32(body.encode()), ""
+    for _ in range(_CHECK):
+        number, digit = divmod(number, len(_LETTERS))
+        letters = _LETTERS[digit] + letters
+    return letters

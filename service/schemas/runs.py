@@ -1,0 +1,144 @@
+"""Runs on the wire."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service.schemas.types import Count, Identifier, Labels, Moment, Name, Object, Page, Reply, Request
+
+State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
+
+
+class RunCreate(Request):
+    """A new run."""
+
+    problem: Identifier = Field(
+        description="Id of a problem, or its name for the latest version, or `name@version`", examples=["packing@2"]
+    )
+    config: dict[str, Any] = Field(
+        default={}, description="Run configuration, nested; what it does not say the problem says, or the default"
+    )
+    policy: Name | dict[str, Any] | None = Field(
+        default=None, description="Name of one of `/v1/policies`, or a description without a key; null: the problem's"
+    )
+    labels: Labels = Field(default={})
+
+
+class RunFork(Request):
+    """A run that begins with a program of another."""
+
+    candidate_id: Identifier = Field(description="The candidate whose program is the seed")
+    config: dict[str, Any] = Field(default={}, description="What differs from the configuration of the run forked")
+    policy: Name | dict[str, Any] | None = Field(default=None, description="Null: the policy of the run forked")
+    labels: Labels = Field(default={})
+
+
+class RunPatch(Request):
+    """What of a run may be changed."""
+
+    labels: Labels = Field(description="Take the place of all labels")
+
+
+class BudgetExtension(Request):
+    """New limits of a run."""
+
+    budget: dict[
+        Literal["evaluations", "answers", "tokens", "wall_seconds", "target", "patience"], float | int | None
+    ] = Field(min_length=1, description="Keys of the budget with their new values; null: no limit")
+
+
+class Waiting(Reply):
+    """Why a run that is at work cannot go on at present."""
+
+    reason: str
+    since: str | None = None
+    retry_at: str | None = None
+
+
+class RunFailure(Reply):
+    """Why a run failed."""
+
+    code: str
+    detail: str
+
+
+class Progress(Reply):
+    """How far a run is."""
+
+    proposed: Count = Field(description="Proposals asked")
+    evaluated: Count = Field(description="Candidates evaluated")
+    budget: Count | None = Field(description="Candidates to evaluate in all; null: another limit ends the run")
+
+
+class Stats(Reply):
+    """What became of candidates so far."""
+
+    answers: Count
+    valid: Count
+    failed: Count
+    duplicates: Count
+    rejected: Count
+
+
+class TokenUsage(Reply):
+    """What a run has used."""
+
+    tokens_input: Count
+    tokens_cached: Count
+    tokens_output: Count
+    active_seconds: float
+
+
+class RunUrls(Reply):
+    """Where more of a run is."""
+
+    self: str
+    events: str
+    stream: str
+    programs: str
+    dashboard: str
+
+
+class Run(Reply):
+    """A run: the job is the resource."""
+
+    id: str
+    state: State
+    reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, `error`")
+    waiting: Waiting | None
+    error: RunFailure | None
+    problem: str = Field(description="Name of its problem")
+    problem_id: str
+    config: Object
+    policies: list[Object]
+    seed: int
+    integrity: str
+    isolation: str
+    objectives: list[Object]
+    measures: list[Object]
+    known_best: float | None
+    best_candidate_id: str | None
+    best_fitness: float | None
+    seed_fitness: float | None
+    progress: Progress
+    stats: Stats
+    usage: TokenUsage
+    labels: dict[str, str]
+    batch_id: str | None
+    fork_of: str | None
+    wanted_budget: Object
+    sequence: Count = Field(description="Of its last event")
+    source: str
+    created_at: Moment
+    started_at: Moment | None
+    paused_at: Moment | None
+    cancelled_at: Moment | None
+    succeeded_at: Moment | None
+    failed_at: Moment | None
+    urls: RunUrls
+
+
+class RunPage(Page):
+    """Runs, newest first."""
+
+    items: list[Run]

@@ -1,0 +1,75 @@
+"""Types of the wire: as strict as JSON Schema says they are, and no stricter."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+MOST_LABELS = 16
+
+
+class Request(BaseModel):
+    """Base of what is sent to the service: unknown members are errors, and nothing is coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Reply(BaseModel):
+    """Base of what the service answers with; a client of an older version passes over members that it does not know."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def _integral(value: object) -> object:
+    # JSON Schema calls 3.0 an integer; a strict int refuses it.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _only_text(value: object) -> object:
+    # Lax, a number would be taken for seconds since 1970; strict, a text would be refused.
+    if isinstance(value, str | datetime):
+        return value
+    raise ValueError("a time is a text such as 2026-03-01T12:00:00Z")
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not hold NUL characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("must be valid Unicode, without lone surrogates") from error
+    return text
+
+
+def _as_utc(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+# The constraints stand before the validator, else they are checked and not documented.
+Count = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(_integral)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=2**53), BeforeValidator(_integral)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Moment = Annotated[
+    AwareDatetime, Field(strict=False), BeforeValidator(_only_text), PlainSerializer(_as_utc, return_type=str)
+]
+Text = Annotated[str, AfterValidator(_storable)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,100}$")]
+Labels = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")],
+        Annotated[str, Field(max_length=200), AfterValidator(_storable)],
+    ],
+    Field(max_length=MOST_LABELS),
+]
+Object = Mapping[str, Any]
+
+
+class Page(Reply):
+    """Base of lists: a page, and where the next one begins."""
+
+    next_cursor: str | None = Field(default=None, description="Hand it back as `cursor`; null: this was the last page")
+    count: int | None = Field(default=None, description="How many there are in all; only with `include=count`")
