@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from evolve.configuration import RunConfig
@@ -15,9 +14,8 @@ from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.policy.settings import PolicySettings, load_policies, read_policy
 from service.ports import Bundle, NewRun, RunRecord
-from service.problems.bundle import unpack
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
-from service.problems.load import LoadedProblem, load_problem
+from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
 
 ENDED = ("succeeded", "failed", "cancelled")
@@ -83,7 +81,7 @@ def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
         run_id=new_run_id(now),
         problem=loaded.problem,
         bundle=loaded.bundle,
-        source=str(loaded.folder),
+        source=loaded.place,
         config=config,
         policy=_one(_policies(order, loaded)),
         warnings=_warnings(loaded, config),
@@ -109,7 +107,7 @@ def plan_again(run_id: str, storage: Storage, slots: int | None) -> Plan:
         config = replace(config, concurrency=replace(config.concurrency, evaluations=slots))
     return Plan(
         run_id=record.id,
-        problem=replace(_stored_problem(bundle, record), bundle=bundle.hash),
+        problem=replace(load_bundle(bundle, record.problem_name).problem, name=record.problem_name),
         bundle=bundle,
         source=record.source,
         config=config,
@@ -131,6 +129,7 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
         integrity=str(problem.evaluator.integrity),
         isolation=isolation,
         objectives=[{**asdict(objective), "direction": str(objective.direction)} for objective in problem.objectives],
+        measures=[asdict(measure) for measure in problem.measures],
         known_best=problem.known_best,
         source=plan.source,
         created_at=now,
@@ -147,7 +146,7 @@ def new_run_id(now: datetime) -> str:
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
     if order.policy is None and loaded.policy is not None:
         named = {"model": order.model} if order.model else {}
-        return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.folder}")]
+        return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.place}")]
     return load_policies("syntax" if order.policy is None else order.policy, model=order.model)
 
 
@@ -162,11 +161,3 @@ def _one(policies: Sequence[PolicySettings]) -> PolicySettings:
         names = ", ".join(policy.name for policy in policies)
         raise UsageError(f"a run asks one policy, and {len(policies)} are named: leave one of {names}")
     return policies[0]
-
-
-def _stored_problem(bundle: Bundle, record: RunRecord) -> Problem:
-    with TemporaryDirectory(prefix="evolve-problem-") as scratch:
-        # An OpenEvolve project is called after its folder.
-        folder = Path(scratch) / (Path(record.source).name or "problem")
-        unpack(bundle, folder)
-        return load_problem(folder).problem

@@ -113,7 +113,7 @@ async def _evaluating(
     if url is not None:
         if order.require_isolation is not None:
             raise UsageError("the isolation of workers is their own setting: name it where they are started")
-        async with queued(url, plan, note) as evaluator:
+        async with queued(url, plan.problem, plan.bundle, note) as evaluator:
             yield _Scorer(evaluator=evaluator, isolation=WORKERS)
         return
     slots, require = plan.config.concurrency.evaluations, order.require_isolation

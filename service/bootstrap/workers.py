@@ -7,19 +7,16 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
+from evolve.problem import Problem
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.parts import scoring
-from service.bootstrap.plan import Plan
 from service.config import Settings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle, WorkerBeat
-from service.problems.bundle import unpack
-from service.problems.load import load_problem
+from service.problems.load import load_bundle
 
 if TYPE_CHECKING:
     from service.queue.evaluator import QueuedEvaluator
@@ -45,8 +42,10 @@ def queue_url(settings: Settings, override: str | None) -> str | None:
 
 
 @asynccontextmanager
-async def queued(url: str, plan: Plan, note: Callable[[str], None]) -> AsyncIterator["QueuedEvaluator"]:
-    """The evaluator of a run whose programs workers score; those of the pool gpu where the problem needs one.
+async def queued(
+    url: str, problem: Problem, bundle: Bundle, note: Callable[[str], None]
+) -> AsyncIterator["QueuedEvaluator"]:
+    """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
 
     Raises:
         UnreachableError: the queue does not answer.
@@ -56,11 +55,11 @@ async def queued(url: str, plan: Plan, note: Callable[[str], None]) -> AsyncIter
     from service.queue.evaluator import open_queued_evaluator
     from service.queue.redis import RedisEvaluationQueue
 
-    pool = GPU if plan.problem.limits.gpu else CPU
+    pool = GPU if problem.limits.gpu else CPU
     async with (
         connect(url) as client,
         aclosing(RedisEvaluationQueue(client)) as queue,
-        open_queued_evaluator(queue, plan.bundle, pool, note) as evaluator,
+        open_queued_evaluator(queue, bundle, pool, note) as evaluator,
     ):
         yield evaluator
 
@@ -104,9 +103,7 @@ async def open_worker(settings: Settings, override: str | None, pool: str, slots
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
-        with TemporaryDirectory(prefix="evolve-problem-") as scratch:
-            unpack(bundle, folder := Path(scratch) / "problem")
-            problem = load_problem(folder).problem
+        problem = load_bundle(bundle, "problem").problem
         async with scoring(problem, bundle, settings.sandbox, slots=slots) as evaluator:
             yield evaluator
 

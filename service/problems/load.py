@@ -1,7 +1,7 @@
 """Problem folders, native or OpenEvolve's, as one value."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,8 @@ from evolve.problem import Problem
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve
-from service.problems.bundle import pack
+from service.problems.bundle import open_bundle, pack
 from service.problems.folder import Folder, read_folder
-from service.problems.reading import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +22,7 @@ class LoadedProblem:
         search: the lowest layer of the run configuration, as the folder gives it.
         policy: a policy the folder names, with the keys of a policy file (never a key itself), or None.
         warnings: sentences about what the folder says and is not honoured.
-        folder: where it lay, absolute.
+        place: where it lay, for people.
     """
 
     problem: Problem
@@ -31,7 +30,7 @@ class LoadedProblem:
     policy: Mapping[str, Any] | None
     warnings: tuple[str, ...]
     bundle: Bundle
-    folder: Path
+    place: str
 
 
 def load_problem(folder: Path) -> LoadedProblem:
@@ -42,10 +41,40 @@ def load_problem(folder: Path) -> LoadedProblem:
     """
     _check_kind(folder)
     files, complaints = read_folder(folder)
-    if complaints and not (native.FILE in files.files or openevolve.recognises(files.files)):
-        raise InvalidProblemError(complaints)
+    return load_files(files, folder.resolve().name, str(folder.resolve()), complaints)
+
+
+def load_bundle(bundle: Bundle, name: str) -> LoadedProblem:
+    """Read a problem from what is stored of its folder; nothing touches the disk.
+
+    Args:
+        bundle: the folder.
+        name: what a problem is called whose files do not say.
+
+    Raises:
+        StorageError: the bundle is damaged.
+        InvalidProblemError: this version cannot read the problem.
+    """
+    return load_files(open_bundle(bundle), name, "the stored problem")
+
+
+def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] = ()) -> LoadedProblem:
+    """Read a problem from files in memory.
+
+    Args:
+        files: the folder.
+        name: what a problem is called whose files do not say.
+        place: where the folder lay, for people.
+        complaints: what was wrong with the folder itself.
+
+    Raises:
+        InvalidProblemError: with every complaint, those of the folder first.
+    """
+    native_problem = native.FILE in files.files
+    if not (native_problem or openevolve.recognises(files.files)):
+        raise InvalidProblemError(complaints or [_no_problem(files.files, place)])
     try:
-        reading = native.read_native(files) if native.FILE in files.files else _read_project(files, folder)
+        reading = native.read_native(files) if native_problem else openevolve.read_openevolve(files, name)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
     if complaints:
@@ -57,7 +86,7 @@ def load_problem(folder: Path) -> LoadedProblem:
         policy=reading.policy,
         warnings=reading.warnings,
         bundle=bundle,
-        folder=folder.resolve(),
+        place=place,
     )
 
 
@@ -67,22 +96,17 @@ def _check_kind(folder: Path) -> None:
         names = os.listdir(folder)
     except (OSError, ValueError):
         return  # the reader says why
-    if native.FILE in names or openevolve.recognises(names):
-        return
+    if not (native.FILE in names or openevolve.recognises(names)):
+        raise InvalidProblemError([_no_problem(names, str(folder))])
+
+
+def _no_problem(names: Iterable[str], place: str) -> str:
     if openevolve.EVALUATOR in names:
-        raise InvalidProblemError(
-            [
-                f"{folder} holds an {openevolve.EVALUATOR} without what goes with it: a problem needs {native.FILE} too"
-                " (`evolve problem init DIR` makes one to start from), an OpenEvolve project an initial_program.*"
-            ]
+        return (
+            f"{place} holds an {openevolve.EVALUATOR} without what goes with it: a problem needs {native.FILE} too"
+            " (`evolve problem init DIR` makes one to start from), an OpenEvolve project an initial_program.*"
         )
-    raise InvalidProblemError(
-        [
-            f"{folder} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
-            " `evolve problem init DIR` begins a problem"
-        ]
+    return (
+        f"{place} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
+        " `evolve problem init DIR` begins a problem"
     )
-
-
-def _read_project(files: Folder, folder: Path) -> Reading:
-    return openevolve.read_openevolve(files, folder.resolve().name)

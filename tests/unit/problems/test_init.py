@@ -28,7 +28,7 @@ async def test_new_problem_passes_its_check(tmp_path: Path) -> None:
     loaded = load_problem(tmp_path / "new" / "hill")
 
     async def evaluate(program: Program) -> Evaluation:
-        return read_result(run(loaded.folder, program), loaded.problem)
+        return read_result(run(Path(loaded.place), program), loaded.problem)
 
     report = await check_problem(loaded, evaluate)
     assert report.ok, report.complaints

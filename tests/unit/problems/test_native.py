@@ -95,7 +95,7 @@ def test_every_key_reaches_the_problem(tmp_path: Path) -> None:
     assert loaded.policy is None
     assert ["holdout" in warning for warning in loaded.warnings] == [True]
     assert problem.bundle == loaded.bundle.hash
-    assert loaded.folder == tmp_path.resolve()
+    assert loaded.place == str(tmp_path.resolve())
 
 
 def test_defaults_are_those_of_the_values(tmp_path: Path) -> None:
