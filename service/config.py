@@ -1,23 +1,26 @@
 """Settings of this installation: where runs are stored and evaluated, and what the sandbox must hold; passed in."""
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     NestedSecretsSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
 )
 
 from service.errors import UsageError
+from service.net import check_entry
 
 Level = Literal["none", "weak", "medium", "strong"]
 
@@ -92,11 +95,47 @@ class ApiSettings(BaseModel):
     )
 
 
+def _entries(value: Any) -> Any:
+    """A list as a variable of the environment holds it: separated by commas, or as JSON."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip().startswith("["):
+        return [entry for part in value.split(",") if (entry := part.strip())]
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError("must be a list, such as vllm:8000,gpu.example") from error
+
+
+class PoliciesSettings(BaseModel):
+    """Which policies runs submitted over the API may ask."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: Path | None = Field(
+        default=None, description="Policy file of the operator: runs name its policies, and only these have keys"
+    )
+    allow: Annotated[tuple[Annotated[str, AfterValidator(check_entry)], ...], NoDecode, BeforeValidator(_entries)] = (
+        Field(default=(), description="Hosts, HOST:PORT or beginnings of URLs that described policies may have")
+    )
+    private: bool = Field(default=False, description="Whether described policies may have private addresses")
+
+
+class WebhooksSettings(BaseModel):
+    """Where webhooks may lead."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    private: bool = Field(default=False, description="Whether webhooks may have private addresses")
+
+
 GROUPS: dict[str, type[BaseModel]] = {
     "database": DatabaseSettings,
     "sandbox": SandboxSettings,
     "queue": QueueSettings,
     "api": ApiSettings,
+    "policies": PoliciesSettings,
+    "webhooks": WebhooksSettings,
 }
 
 
@@ -111,6 +150,8 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     queue: QueueSettings = Field(default_factory=QueueSettings)
     api: ApiSettings = Field(default_factory=ApiSettings)
+    policies: PoliciesSettings = Field(default_factory=PoliciesSettings)
+    webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
 
     @classmethod
     def settings_customise_sources(
