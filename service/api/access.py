@@ -67,7 +67,7 @@ async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCrede
     if shown is not None:
         found = await run_in_threadpool(_by_token, parts, shown.credentials, now)
     else:
-        found = _by_session(request, parts, now)
+        found = await run_in_threadpool(_by_session, request, parts, now)
     if found is None:
         await _limit(request, parts, f"address:{request.client.host if request.client else ''}")
         detail = "show a valid key: Authorization: Bearer evo_..." if shown is None else "the key is unknown or void"
@@ -96,10 +96,14 @@ def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
     value = parts.seal.open("session", cookie.value) if cookie is not None else None
     if value is None or now.timestamp() >= value["until"]:
         return None
+    key = parts.keys.find(value["hash"]) if value["hash"] else None
+    if value["hash"] and (key is None or not key.valid(now)):
+        return None
     if request.method in _UNSAFE and request.headers.get(CSRF_HEADER) != csrf_token(parts, str(value["id"])):
         raise ApiFault(403, Code.FORBIDDEN, f"the header {CSRF_HEADER} is missing or another's: reload the page")
-    scopes = frozenset(Scope(scope) for scope in value["scopes"])
-    return Caller(tenant=value["tenant"], actor=value["id"], scopes=scopes)
+    if key is None:
+        return Caller(tenant=DEFAULT_TENANT, actor=value["id"], scopes=frozenset(Scope))
+    return Caller(tenant=key.tenant, actor=value["id"], scopes=frozenset(key.scopes))
 
 
 def csrf_token(parts: Parts, session_id: str) -> str:

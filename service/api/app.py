@@ -13,13 +13,14 @@ from service.api import faults
 from service.api.answers import ERRORS
 from service.api.middleware import Envelope
 from service.api.parts import Parts
-from service.api.routes import runs, system
-from service.api.watch import Standings, Watch
+from service.api.routes import runs, sessions, system
+from service.api.watch import Watch
 from service.schemas.problem_details import ProblemDetails
 
-ROUTERS = (runs.router, system.router)
+ROUTERS = (runs.router, sessions.router, system.router)
 TAGS = {
     "runs": "Searches: submit, watch, steer.",
+    "sessions": "People at a browser.",
     "system": "Health, readiness, and what errors mean.",
 }
 DESCRIPTION = (
@@ -31,12 +32,9 @@ DESCRIPTION = (
 def create_api(parts: Parts) -> FastAPI:
     """The API over its parts, as an ASGI application."""
 
-    def read(run_ids: list[str]) -> Standings:
-        return parts.readers.of("").sequences(run_ids)
-
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.watch = Watch(read, parts.events_poll_seconds)
+        app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
         try:
             yield
         finally:

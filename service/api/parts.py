@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from service.config import ApiSettings
 from service.ports import (
@@ -25,6 +26,9 @@ from service.ports import (
 )
 from service.seal import Seal
 
+if TYPE_CHECKING:
+    from service.api.sessions import OneTimeLogin
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluations:
@@ -46,7 +50,9 @@ class Parts:
     """Everything that the API stands on.
 
     Attributes:
+        standings: the last sequence and the state of runs of all tenants, by id, in one statement.
         unit: everything written inside it, in one thread, is one transaction.
+        login: the one-time address of a service on a laptop.
         checks: what must answer for the service to be ready, by name; a check raises what is wrong.
         gauges: brings the gauges of /metrics up to date.
         events_poll_seconds: how often the log is asked for what is new.
@@ -57,6 +63,7 @@ class Parts:
     seal: Seal
     unit: Callable[[], AbstractContextManager[object]]
     readers: Readers
+    standings: Callable[[Sequence[str]], Mapping[str, tuple[int, str]]]
     intents: Callable[[str], RunIntents]
     problems: ProblemStore
     submissions: Submissions
@@ -69,7 +76,8 @@ class Parts:
     accounts: Accounts
     webhooks: Webhooks
     limiter: RateLimiter
-    evaluations: Evaluations | None = None
+    evaluations: Evaluations
+    login: "OneTimeLogin | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
     gauges: Callable[[], Awaitable[None]] | None = None
     events_poll_seconds: float = 0.25

@@ -1,0 +1,56 @@
+"""Sessions of people at a browser."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from service import keys
+from service.api.access import PartsDep
+from service.api.answers import EMPTY
+from service.api.faults import ApiFault
+from service.api.sessions import close_session, open_session
+from service.ports import KeyRecord
+from service.schemas.problem_details import Code
+from service.schemas.sessions import SessionCreate
+
+router = APIRouter(tags=["sessions"])
+
+
+@router.get("/login", status_code=303, response_class=RedirectResponse, operation_id="log_in_once")
+async def log_in_once(
+    request: Request,
+    parts: PartsDep,
+    token: Annotated[str, Query(max_length=200, description="As the terminal of `evolve serve` shows it.")],
+) -> Response:
+    """Open a session by the one-time address that `evolve serve` prints."""
+    if parts.login is None or not parts.login.use(token):
+        raise ApiFault(
+            401, Code.UNAUTHENTICATED, "this address was used, or is of an earlier start: restart shows another"
+        )
+    response = RedirectResponse("/", status_code=303)
+    open_session(request, response, parts, "")
+    return response
+
+
+@router.post("/v1/session", status_code=204, responses=EMPTY, operation_id="create_session")
+async def create_session(request: Request, body: SessionCreate, parts: PartsDep) -> Response:
+    """Open a session with a key; it ends with the key, or after twelve hours."""
+    found: KeyRecord | None = None
+    shown = body.key.get_secret_value()
+    if keys.well_formed(shown):
+        found = await run_in_threadpool(parts.keys.find, keys.digest(parts.seal, shown))
+    if found is None or not found.valid(parts.clock.now()):
+        raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
+    response = Response(status_code=204)
+    open_session(request, response, parts, keys.digest(parts.seal, shown))
+    return response
+
+
+@router.delete("/v1/session", status_code=204, responses=EMPTY, operation_id="delete_session")
+async def delete_session() -> Response:
+    """End the session of this browser."""
+    response = Response(status_code=204)
+    close_session(response)
+    return response

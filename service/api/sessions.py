@@ -1,0 +1,56 @@
+"""Sessions of people at a browser: a signed cookie, and a token that other sites' pages cannot know."""
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from service.api.access import SESSION_COOKIE, csrf_token
+from service.api.parts import Parts
+
+SESSION_HOURS = 12
+CSRF_COOKIE = "evolve_csrf"
+
+
+@dataclass(slots=True)
+class OneTimeLogin:
+    """An address that opens a session once: whoever reads it on the terminal of `evolve serve` may use it."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    used: bool = False
+
+    def use(self, token: str) -> bool:
+        """Whether this token opens a session; it does so once."""
+        right = not self.used and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+        self.used = self.used or right
+        return right
+
+
+def open_session(request: Request, response: Response, parts: Parts, key_hash: str) -> None:
+    """Set the cookies of a session.
+
+    Args:
+        request: asks for it; over https the cookies are for https only.
+        response: gets the cookies.
+        parts: sign them.
+        key_hash: of the key that it stands for, with which it ends; empty: the operator's own, of a one-time login.
+    """
+    until = parts.clock.now() + timedelta(hours=SESSION_HOURS)
+    session_id = f"ses_{secrets.token_hex(12)}"
+    value = parts.seal.sign("session", {"id": session_id, "hash": key_hash, "until": until.timestamp()})
+    _set(request, response, SESSION_COOKIE, value, until, hidden=True)
+    _set(request, response, CSRF_COOKIE, csrf_token(parts, session_id), until, hidden=False)
+
+
+def close_session(response: Response) -> None:
+    """Take the cookies away."""
+    for name in (SESSION_COOKIE, CSRF_COOKIE):
+        response.delete_cookie(name, path="/", samesite="lax")
+
+
+def _set(request: Request, response: Response, name: str, value: str, until: datetime, *, hidden: bool) -> None:
+    secure = request.url.scheme == "https"
+    response.set_cookie(name, value, expires=until, path="/", httponly=hidden, samesite="lax", secure=secure)
