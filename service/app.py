@@ -11,7 +11,7 @@ _WELCOME = f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Evolve</title>
 <h1>Evolve {__version__}</h1>
 <p>This is the API of an Evolve service: <a href="/openapi.json">its document</a>, <a href="/readyz">its health</a>.</p>
-<p>With a key: <code>curl -H "Authorization: Bearer evo_..." /v1/runs</code>, or <code>evolve runs --server URL</code>.</p>
+<p>With a key: <code>curl -H "Authorization: Bearer evo_..." /v1/runs</code>, or <code>evolve --server</code>.</p>
 """
 
 

@@ -11,7 +11,6 @@ from service.api.access import PartsDep
 from service.api.answers import EMPTY
 from service.api.faults import ApiFault
 from service.api.sessions import close_session, open_session
-from service.ports import KeyRecord
 from service.schemas.problem_details import Code
 from service.schemas.sessions import SessionCreate
 
@@ -27,7 +26,7 @@ async def log_in_once(
     """Open a session by the one-time address that `evolve serve` prints."""
     if parts.login is None or not parts.login.use(token):
         raise ApiFault(
-            401, Code.UNAUTHENTICATED, "this address was used, or is of an earlier start: restart shows another"
+            401, Code.UNAUTHENTICATED, "this address was used before: a restart of the service shows another"
         )
     response = RedirectResponse("/", status_code=303)
     open_session(request, response, parts, "")
@@ -37,10 +36,8 @@ async def log_in_once(
 @router.post("/v1/session", status_code=204, responses=EMPTY, operation_id="create_session")
 async def create_session(request: Request, body: SessionCreate, parts: PartsDep) -> Response:
     """Open a session with a key; it ends with the key, or after twelve hours."""
-    found: KeyRecord | None = None
     shown = body.key.get_secret_value()
-    if keys.well_formed(shown):
-        found = await run_in_threadpool(parts.keys.find, keys.digest(parts.seal, shown))
+    found = await run_in_threadpool(parts.keys.find, keys.digest(parts.seal, shown))
     if found is None or not found.valid(parts.clock.now()):
         raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
     response = Response(status_code=204)
