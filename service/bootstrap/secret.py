@@ -1,0 +1,57 @@
+"""The secret of this installation: named by the operator, or made once beside a SQLite database."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.bootstrap.storage import database_url
+from service.errors import RefusedError, UsageError
+from service.seal import Seal
+
+if TYPE_CHECKING:
+    from service.config import Settings
+
+_HOW = "name one with EVOLVE_API__SECRET or the secrets file evolve_api__secret"
+
+
+def open_seal(settings: "Settings", override: str | None = None) -> Seal:
+    """The seal of this installation; beside a SQLite database its secret is made when there is none.
+
+    Raises:
+        UsageError: there is no secret, and no place of one's own to make it in.
+        RefusedError: the file with the secret may be read by others, or cannot be made.
+    """
+    if settings.api.secret is not None:
+        return Seal(settings.api.secret.get_secret_value())
+    scheme, _, path = database_url(settings, override).partition(":///")
+    if scheme != "sqlite":
+        raise UsageError(f"the API needs a secret that all its processes share: {_HOW}")
+    return Seal(_kept(Path(path).expanduser().with_suffix(".secret")))
+
+
+def _kept(path: Path) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _read(path)
+    except OSError as error:
+        raise RefusedError(f"the secret cannot be kept in {path} ({error.strerror}): {_HOW}") from error
+    secret = secrets.token_urlsafe(48)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(secret)
+        file.flush()
+        os.fsync(file.fileno())
+    return secret
+
+
+def _read(path: Path) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(descriptor, encoding="utf-8") as file:
+            if os.fstat(descriptor).st_mode & 0o077:
+                raise RefusedError(f"the secret in {path} may be read by others: chmod 600 it, or {_HOW}")
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RefusedError(f"the secret in {path} cannot be read: mend the file, or {_HOW}") from error
