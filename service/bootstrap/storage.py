@@ -8,20 +8,29 @@ from typing import TYPE_CHECKING
 
 from service.bootstrap.clock import SystemClock
 from service.errors import NotFoundError
-from service.ports import RunLog, RunReader
+from service.ports import Readers, RunLog, RunReader
 
 if TYPE_CHECKING:
     from service.config import Settings
+    from service.db.engine import Database
     from service.db.schema import Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """An open database and its two doors."""
+    """An open database and its doors.
+
+    Attributes:
+        database: for the doors of those that wire more of them.
+        reader: of all tenants.
+        readers: by tenant.
+    """
 
     url: str
+    database: "Database"
     log: RunLog
     reader: RunReader
+    readers: Readers
 
 
 def database_url(settings: "Settings", override: str | None) -> str:
@@ -36,11 +45,18 @@ def open_storage(settings: "Settings", override: str | None = None) -> Iterator[
     from service.db.engine import open_database
     from service.db.log import SqlRunLog
     from service.db.reader import SqlRunReader
+    from service.db.readers import SqlReaders
 
     url = database_url(settings, override)
     database = open_database(url)
     try:
-        yield Storage(url=url, log=SqlRunLog(database, SystemClock()), reader=SqlRunReader(database))
+        yield Storage(
+            url=url,
+            database=database,
+            log=SqlRunLog(database, SystemClock()),
+            reader=SqlRunReader(database),
+            readers=SqlReaders(database),
+        )
     finally:
         database.close()
 

@@ -1,9 +1,9 @@
 """Ids as people give them: whole, or any beginning of at least six characters that names one thing."""
 
 import re
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import Connection, Select
 
 from service.errors import NotFoundError, UsageError
 
@@ -12,8 +12,15 @@ _SHOWN = 5
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
 
-def resolve(connection: Connection, column: InstrumentedAttribute[str], noun: str, beginning: str, hint: str) -> str:
-    """The one id that begins so; `noun` is what it names, `hint` how to find those that exist.
+def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str, hint: str) -> str:
+    """The one id that begins so.
+
+    Args:
+        connection: in a transaction.
+        ids: selects the ids that are there.
+        noun: what they name.
+        beginning: as it was given.
+        hint: how to find those that exist.
 
     Raises:
         NotFoundError: no id begins so.
@@ -21,7 +28,8 @@ def resolve(connection: Connection, column: InstrumentedAttribute[str], noun: st
     """
     if not _WORD.fullmatch(beginning):
         raise NotFoundError(f"there is no {noun} {beginning[:60]!r}: {hint}")
-    query = select(column).where(column >= beginning, column < _after(beginning)).order_by(column).limit(_SHOWN + 1)
+    column = ids.selected_columns[0]
+    query = ids.where(column >= beginning, column < _after(beginning)).order_by(column).limit(_SHOWN + 1)
     found = list(connection.execute(query).scalars())
     if beginning in found:
         return beginning
@@ -33,6 +41,11 @@ def resolve(connection: Connection, column: InstrumentedAttribute[str], noun: st
         more = ", ..." if len(found) > _SHOWN else ""
         raise UsageError(f"{beginning} begins several ids, give more of it: {', '.join(found[:_SHOWN])}{more}")
     return found[0]
+
+
+def wellformed(ids: Sequence[str]) -> list[str]:
+    """Those that could be whole ids, each once, in order; what no database could hold is not asked for."""
+    return [word for word in dict.fromkeys(ids) if _WORD.fullmatch(word)]
 
 
 def _after(beginning: str) -> str:

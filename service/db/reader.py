@@ -1,38 +1,76 @@
 """What the front doors read of runs, candidates and proposals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, Integer, and_, func, literal, or_, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
 
 from evolve.program import Program
-from service.db import rebuild, records
+from service.db import filters, lineage, proposals, rebuild, records, series
+from service.db.columns import UtcDateTime
 from service.db.engine import Database
-from service.db.identifiers import resolve
-from service.db.models import CandidateRow, ParentRow, ProgramRow, RunRow
+from service.db.identifiers import wellformed
+from service.db.models import CandidateRow, ProblemRow, ProgramRow, RunRow
+from service.db.scope import Scope
 from service.errors import NotFoundError
-from service.ports import CandidateRecord, ProposalRecord, RunRecord
+from service.ports import (
+    ALL_CANDIDATES,
+    ALL_RUNS,
+    CandidateFilter,
+    CandidateRecord,
+    EvaluationRecord,
+    LoggedEvent,
+    MembershipRecord,
+    ProposalRecord,
+    RunFilter,
+    RunRecord,
+    Scored,
+)
 
-_RUN_HINT = "'evolve runs' lists them"
-_CANDIDATE_HINT = "'evolve programs RUN' lists those of a run"
+# Named, not "none that ended": an index finds what stands in it.
+LIVE = ("queued", "running", "pausing", "paused", "cancelling")
 
 
 class SqlRunReader:
-    """The port RunReader on SQLite or PostgreSQL."""
+    """The port RunReader on SQLite or PostgreSQL.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        tenant: the runs of others, and all that is under them, are not there; None: everybody's are.
+    """
+
+    def __init__(self, database: Database, tenant: str | None = None) -> None:
         self._database = database
+        self._scope = Scope(tenant=tenant)
 
-    def runs(self, limit: int = 50, before: str | None = None) -> list[RunRecord]:
-        """Runs, newest first."""
+    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
+        """Runs, newest first.
+
+        Raises:
+            NotFoundError: no such run as the one before which they are wanted.
+            UsageError: several ids begin so.
+        """
         with self._database.read() as connection:
-            query = records.RUNS.order_by(RunRow.created_at.desc(), RunRow.id.desc()).limit(limit)
+            query = records.RUNS.where(self._scope.runs(), *filters.of_runs(only))
             if before is not None:
-                last = select(RunRow.created_at, RunRow.id).where(RunRow.id == _run_id(connection, before))
+                last = select(RunRow.created_at, RunRow.id).where(RunRow.id == self._scope.run_id(connection, before))
                 created_at, run_id = connection.execute(last).one()
-                earlier = and_(RunRow.created_at == created_at, RunRow.id < run_id)
-                query = query.where(or_(RunRow.created_at < created_at, earlier))
-            return records.runs(connection, query)
+                seen = tuple_(literal(created_at, UtcDateTime()), literal(run_id, String))
+                query = query.where(tuple_(RunRow.created_at, RunRow.id) < seen)
+            query = query.order_by(RunRow.created_at.desc(), RunRow.id.desc())
+            if only.labels:
+                found = filters.labelled(connection, query, only.labels, limit)
+                query = query.where(RunRow.id.in_(found))
+            return records.runs(connection, query.limit(limit))
+
+    def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
+        """How many there are."""
+        query: rebuild.AnySelect = select(func.count()).join_from(
+            RunRow, ProblemRow, ProblemRow.id == RunRow.problem_id
+        )
+        query = query.where(self._scope.runs(), *filters.of_runs(only))
+        with self._database.read() as connection:
+            if only.labels:
+                return len(filters.labelled(connection, query, only.labels, None))
+            return int(connection.execute(query).scalar_one())
 
     def run(self, run_id: str) -> RunRecord:
         """One run.
@@ -42,7 +80,8 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            return records.runs(connection, records.RUNS.where(RunRow.id == _run_id(connection, run_id)))[0]
+            found = self._scope.run_id(connection, run_id)
+            return records.runs(connection, records.RUNS.where(RunRow.id == found))[0]
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
         """One candidate.
@@ -52,56 +91,108 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            return records.candidates_of(connection, [_candidate_id(connection, candidate_id)])[0]
+            found = self._scope.candidate_id(connection, candidate_id)
+            return records.candidates_of(connection, [found], self._scope)[0]
 
-    def candidates(self, run_id: str, after: tuple[int, int] = (-1, -1), limit: int = 50) -> list[CandidateRecord]:
+    def candidates(
+        self,
+        run_id: str,
+        after: tuple[int, int] = (-1, -1),
+        limit: int = 50,
+        only: CandidateFilter = ALL_CANDIDATES,
+    ) -> list[CandidateRecord]:
         """Candidates of a run in order of (proposal number, position), from the one after `after`."""
         with self._database.read() as connection:
-            place = tuple_(CandidateRow.number, CandidateRow.position)
             query = (
-                _of_run(connection, run_id)
-                .where(place > tuple_(*(literal(part, Integer) for part in after)))
+                self._of_run(connection, run_id, only)
+                .where(_behind(*after))
                 .order_by(CandidateRow.number, CandidateRow.position)
                 .limit(limit)
             )
-            return records.candidates(connection, query)
+            return records.candidates(connection, query, self._scope)
 
-    def best(self, run_id: str, limit: int = 10) -> list[CandidateRecord]:
-        """Evaluated candidates of the highest fitness, best first; ties by age."""
+    def count_candidates(self, run_id: str, only: CandidateFilter = ALL_CANDIDATES) -> int:
+        """How many there are."""
         with self._database.read() as connection:
-            query = (
-                _of_run(connection, run_id)
-                .where(CandidateRow.fitness.is_not(None))
-                .order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
-                .limit(limit)
-            )
-            return records.candidates(connection, query)
+            query = filters.counted(self._scope.run_id(connection, run_id), only)
+            return int(connection.execute(query).scalar_one())
+
+    def best(
+        self,
+        run_id: str,
+        limit: int = 10,
+        after: tuple[float, int, int] | None = None,
+        only: CandidateFilter = ALL_CANDIDATES,
+    ) -> list[CandidateRecord]:
+        """Evaluated candidates of the highest fitness, best first; ties by age.
+
+        Args:
+            run_id: the run.
+            limit: how many at most.
+            after: (fitness, proposal number, position) of the last one seen.
+            only: which.
+        """
+        with self._database.read() as connection:
+            every = self._of_run(connection, run_id, only).where(CandidateRow.fitness.is_not(None))
+            if after is None:
+                portions = [every]
+            else:
+                # Two seeks into the index instead of a walk over all that are as good.
+                fitness = literal(after[0], Double)
+                ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
+                portions = [ties, every.where(CandidateRow.fitness < fitness)]
+            found: list[CandidateRecord] = []
+            for portion in portions:
+                query = portion.order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+                if len(found) < limit:
+                    found += records.candidates(connection, query.limit(limit - len(found)), self._scope)
+            return found
+
+    def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
+        """Candidates by their whole ids, in that order; those that are not there are left out."""
+        with self._database.read() as connection:
+            return records.candidates_of(connection, wellformed(candidate_ids), self._scope)
 
     def front(self, run_id: str) -> list[CandidateRecord]:
         """Evaluated candidates whose reward vectors no other dominates, by fitness; ties by age."""
         with self._database.read() as connection:
             query = (
                 select(CandidateRow.id, CandidateRow.rewards)
-                .where(CandidateRow.run_id == _run_id(connection, run_id), CandidateRow.fitness.is_not(None))
+                .where(CandidateRow.run_id == self._scope.run_id(connection, run_id), CandidateRow.fitness.is_not(None))
                 .order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
             )
             rows = connection.execute(query).all()
-            return records.candidates_of(connection, _undominated([(row[0], row[1] or []) for row in rows]))
+            undominated = _undominated([(row[0], row[1] or []) for row in rows])
+            return records.candidates_of(connection, undominated, self._scope)
 
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""
         with self._database.read() as connection:
-            line = _line(_candidate_id(connection, candidate_id))
-            return records.candidates_of(connection, list(connection.execute(line).scalars()))
+            found = lineage.line(connection, self._scope.candidate_id(connection, candidate_id))
+            return records.candidates_of(connection, found, self._scope)
 
     def children(self, candidate_id: str) -> list[CandidateRecord]:
         """Candidates with this one as parent, in crossover too, in order of age; inspirations are no parents."""
         with self._database.read() as connection:
-            edges = select(ParentRow.candidate_id).where(
-                ParentRow.parent_id == _candidate_id(connection, candidate_id), ParentRow.role != "inspiration"
-            )
-            query = records.CANDIDATES.where(CandidateRow.id.in_(edges))
-            return records.candidates(connection, query.order_by(CandidateRow.number, CandidateRow.position))
+            ids = lineage.children(self._scope.candidate_id(connection, candidate_id))
+            query = records.CANDIDATES.where(CandidateRow.id.in_(ids), self._scope.under(CandidateRow.run_id))
+            ordered = query.order_by(CandidateRow.number, CandidateRow.position)
+            return records.candidates(connection, ordered, self._scope)
+
+    def descendants(self, candidate_id: str, limit: int = 1000) -> list[CandidateRecord]:
+        """Candidates that descend from this one over parents and crossover, itself left out, in order of age."""
+        with self._database.read() as connection:
+            root = self._scope.candidate_id(connection, candidate_id)
+            found = lineage.descendants(connection, root, limit, self._scope)
+            return records.candidates_of(connection, found, self._scope)
+
+    def path(self, ancestor_id: str, candidate_id: str) -> list[CandidateRecord]:
+        """A shortest line over parents and crossover from one candidate down to another; empty: there is none."""
+        with self._database.read() as connection:
+            top = self._scope.candidate_id(connection, ancestor_id)
+            bottom = self._scope.candidate_id(connection, candidate_id)
+            found = lineage.path(connection, top, bottom, self._scope)
+            return records.candidates_of(connection, found, self._scope)
 
     def program(self, candidate_id: str) -> Program:
         """Source of a candidate.
@@ -111,7 +202,7 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            found = _candidate_id(connection, candidate_id)
+            found = self._scope.candidate_id(connection, candidate_id)
             query = (
                 select(ProgramRow.files)
                 .join(CandidateRow, CandidateRow.program_id == ProgramRow.id)
@@ -124,11 +215,15 @@ class SqlRunReader:
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""
-        query = select(CandidateRow.id, ProgramRow.files).join(ProgramRow, CandidateRow.program_id == ProgramRow.id)
+        query = (
+            select(CandidateRow.id, ProgramRow.files)
+            .join(ProgramRow, CandidateRow.program_id == ProgramRow.id)
+            .where(self._scope.under(CandidateRow.run_id))
+        )
         with self._database.read() as connection:
             rows = [
                 row
-                for chunk in rebuild.chunks(candidate_ids)
+                for chunk in rebuild.chunks(wellformed(candidate_ids))
                 for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))
             ]
         return {candidate_id: rebuild.program(files) for candidate_id, files in rows}
@@ -140,41 +235,74 @@ class SqlRunReader:
             NotFoundError: no such proposal.
         """
         with self._database.read() as connection:
-            found = _run_id(connection, run_id)
-            proposal = records.proposal(connection, found, number)
+            found = self._scope.run_id(connection, run_id)
+            proposal = proposals.proposal(connection, found, number)
         if proposal is None:
             raise NotFoundError(f"run {found} has no proposal {number}")
         return proposal
 
+    def proposals(self, run_id: str, after: int = -1, limit: int = 50, state: str = "") -> list[ProposalRecord]:
+        """Proposals of a run in order of their numbers, without prompt and completions."""
+        with self._database.read() as connection:
+            return proposals.proposals(connection, self._scope.run_id(connection, run_id), after, limit, state)
 
-def _run_id(connection: Connection, beginning: str) -> str:
-    return resolve(connection, RunRow.id, "run", beginning, _RUN_HINT)
+    def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
+        """All attempts at scoring a candidate, the first one first."""
+        with self._database.read() as connection:
+            return records.evaluations(connection, self._scope.candidate_id(connection, candidate_id))
+
+    def memberships(self, run_id: str, island: int | None = None) -> list[MembershipRecord]:
+        """Who is in the archives of a run now, by island, the fittest first."""
+        with self._database.read() as connection:
+            return records.memberships(connection, self._scope.run_id(connection, run_id), island)
+
+    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+        """Evaluated candidates in order of their first evaluation, from the one after `after`; read as they are taken.
+
+        Raises:
+            NotFoundError: no such run; at once, not with the first candidate.
+        """
+        with self._database.read() as connection:
+            found = self._scope.run_id(connection, run_id)
+        return series.scored(self._database, found, after)
+
+    def events(
+        self, run_id: str, after: int = 0, limit: int | None = None, kinds: Sequence[str] = ()
+    ) -> Iterator[LoggedEvent]:
+        """Events of a run in order, from the one after `after`; `kinds` empty: of every kind. Read as they are taken.
+
+        Raises:
+            NotFoundError: no such run; at once, not with the first event.
+        """
+        with self._database.read() as connection:
+            found = self._scope.run_id(connection, run_id)
+        return series.events(self._database, found, after, limit, kinds)
+
+    def sequences(self, run_ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """The last sequence and the state of each run, by whole id; deleted runs are missing."""
+        query = select(RunRow.id, RunRow.sequence, RunRow.state).where(self._scope.runs())
+        with self._database.read() as connection:
+            return {
+                row.id: (row.sequence, row.state)
+                for chunk in rebuild.chunks(wellformed(run_ids))
+                for row in connection.execute(query.where(RunRow.id.in_(chunk)))
+            }
+
+    def active(self) -> Mapping[str, int]:
+        """Runs that have not ended, by whole id, with their last sequences."""
+        query = select(RunRow.id, RunRow.sequence).where(RunRow.state.in_(LIVE), self._scope.runs())
+        with self._database.read() as connection:
+            return {row.id: row.sequence for row in connection.execute(query)}
+
+    def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> rebuild.AnySelect:
+        found = self._scope.run_id(connection, run_id)
+        return records.CANDIDATES.where(CandidateRow.run_id == found, *filters.of_candidates(only))
 
 
-def _candidate_id(connection: Connection, beginning: str) -> str:
-    return resolve(connection, CandidateRow.id, "candidate", beginning, _CANDIDATE_HINT)
-
-
-def _of_run(connection: Connection, run_id: str) -> rebuild.AnySelect:
-    return records.CANDIDATES.where(CandidateRow.run_id == _run_id(connection, run_id))
-
-
-def _line(candidate_id: str) -> rebuild.AnySelect:
-    """Ids along the first parents, the candidate's own first."""
-    start = select(CandidateRow.id, literal(0).label("depth")).where(CandidateRow.id == candidate_id)
-    steps = start.cte("line", recursive=True)
-    edge, other = aliased(ParentRow), aliased(ParentRow)
-    first = (
-        select(func.min(other.place))
-        .where(other.candidate_id == steps.c.id, other.role == "parent")
-        .correlate(steps)
-        .scalar_subquery()
+def _behind(number: int, position: int) -> ColumnElement[bool]:
+    return tuple_(CandidateRow.number, CandidateRow.position) > tuple_(
+        literal(number, Integer), literal(position, Integer)
     )
-    above = select(edge.parent_id, steps.c.depth + 1).join(
-        steps, and_(edge.candidate_id == steps.c.id, edge.place == first)
-    )
-    line = steps.union_all(above)
-    return select(line.c.id).order_by(line.c.depth)
 
 
 def _undominated(rows: Sequence[tuple[str, Sequence[float]]]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Records of runs, candidates and proposals, each kind read by a fixed number of statements."""
+"""Records of runs and candidates, each kind read by a fixed number of statements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.orm import aliased
@@ -13,11 +13,18 @@ from service.db.models import (
     ProblemRow,
     ProposalRow,
     RunRow,
-    TextRow,
 )
 from service.db.rebuild import AnySelect, chunks
+from service.db.scope import EVERYBODY, Scope
 from service.db.totals import COUNTERS
-from service.ports import CandidateRecord, Counters, ParentEdge, ProposalRecord, RunRecord
+from service.ports import (
+    CandidateRecord,
+    Counters,
+    EvaluationRecord,
+    MembershipRecord,
+    ParentEdge,
+    RunRecord,
+)
 
 _SEED = aliased(CandidateRow)
 _SEED_FITNESS = (
@@ -74,42 +81,55 @@ def runs(connection: Connection, query: AnySelect) -> list[RunRecord]:
     return [_run(row) for row in connection.execute(query).mappings()]
 
 
-def candidates(connection: Connection, query: AnySelect) -> list[CandidateRecord]:
-    """The candidates that a query made of `CANDIDATES` selects."""
+def candidates(connection: Connection, query: AnySelect, scope: Scope = EVERYBODY) -> list[CandidateRecord]:
+    """The candidates that a query made of `CANDIDATES` selects; the query sees to it that they are in the scope."""
     rows = connection.execute(query).mappings().all()
     ids = [row["id"] for row in rows]
-    parents, islands = _parents(connection, ids), _islands(connection, ids)
+    parents, islands = _parents(connection, ids, scope), _islands(connection, ids)
     return [_candidate(row, parents.get(row["id"], []), islands.get(row["id"], [])) for row in rows]
 
 
-def candidates_of(connection: Connection, ids: Sequence[str]) -> list[CandidateRecord]:
-    """Candidates by their ids, in that order."""
+def candidates_of(connection: Connection, ids: Sequence[str], scope: Scope = EVERYBODY) -> list[CandidateRecord]:
+    """Candidates by their ids, in that order; those that are not in the scope are left out."""
+    there = CANDIDATES.where(scope.under(CandidateRow.run_id))
     found: dict[str, CandidateRecord] = {}
     for chunk in chunks(ids):
-        found |= {record.id: record for record in candidates(connection, CANDIDATES.where(CandidateRow.id.in_(chunk)))}
-    return [found[candidate_id] for candidate_id in ids]
+        for record in candidates(connection, there.where(CandidateRow.id.in_(chunk)), scope):
+            found[record.id] = record
+    return [found[candidate_id] for candidate_id in ids if candidate_id in found]
 
 
-def proposal(connection: Connection, run_id: str, number: int) -> ProposalRecord | None:
-    """A proposal with its texts, None if there is none."""
-    query = select(*ProposalRow.__table__.c).where(ProposalRow.run_id == run_id, ProposalRow.number == number)
-    row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
-    wanted = [part for message in row["prompt"] for part in message["parts"]]
-    texts: dict[str, str] = {}
-    for chunk in chunks(wanted):
-        found = connection.execute(select(TextRow.hash, TextRow.body).where(TextRow.hash.in_(chunk)))
-        texts |= {row.hash: row.body for row in found}
-    return _proposal(row, texts)
+def evaluations(connection: Connection, candidate_id: str) -> list[EvaluationRecord]:
+    """All attempts at scoring a candidate, the first one first."""
+    query = (
+        select(*EvaluationRow.__table__.c)
+        .where(EvaluationRow.candidate_id == candidate_id)
+        .order_by(EvaluationRow.attempt)
+    )
+    return [_evaluation(row) for row in connection.execute(query).mappings()]
 
 
-def _parents(connection: Connection, ids: Sequence[str]) -> dict[str, list[ParentEdge]]:
+def memberships(connection: Connection, run_id: str, island: int | None) -> list[MembershipRecord]:
+    """Who is in the archives of a run now, by island, the fittest first, then the oldest."""
+    query = (
+        select(*MembershipRow.__table__.c, CandidateRow.fitness)
+        .join(CandidateRow, CandidateRow.id == MembershipRow.candidate_id)
+        .where(CandidateRow.run_id == run_id, MembershipRow.until.is_(None))
+        .order_by(
+            MembershipRow.island, CandidateRow.fitness.desc().nulls_last(), CandidateRow.number, CandidateRow.position
+        )
+    )
+    if island is not None:
+        query = query.where(MembershipRow.island == island)
+    return [MembershipRecord(**row) for row in connection.execute(query).mappings()]
+
+
+def _parents(connection: Connection, ids: Sequence[str], scope: Scope) -> dict[str, list[ParentEdge]]:
     edges: dict[str, list[ParentEdge]] = {}
     for chunk in chunks(ids):
         query = (
             select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
-            .where(ParentRow.candidate_id.in_(chunk))
+            .where(ParentRow.candidate_id.in_(chunk), scope.holds(ParentRow.parent_id))
             .order_by(ParentRow.candidate_id, ParentRow.place)
         )
         for candidate_id, parent_id, role in connection.execute(query):
@@ -197,29 +217,19 @@ def _run(row: RowMapping) -> RunRecord:
     )
 
 
-def _proposal(row: RowMapping, texts: Mapping[str, str]) -> ProposalRecord:
-    return ProposalRecord(
-        id=row["id"],
-        run_id=row["run_id"],
-        number=row["number"],
-        island=row["island"],
-        operator=row["operator"],
-        selection=row["selection"],
-        weights=row["weights"],
-        policy=row["policy"],
-        state=row["state"],
+def _evaluation(row: RowMapping) -> EvaluationRecord:
+    return EvaluationRecord(
+        candidate_id=row["candidate_id"],
+        attempt=row["attempt"],
+        outcome=row["outcome"],
         reason=row["reason"],
-        prompt=[
-            {"role": message["role"], "content": "".join(texts[part] for part in message["parts"])}
-            for message in row["prompt"]
-        ],
-        completions=row["completions"],
-        finish_reasons=row["finish_reasons"],
-        dropped=row["dropped"],
-        tokens_input=row["tokens_input"],
-        tokens_cached=row["tokens_cached"],
-        tokens_output=row["tokens_output"],
+        scores=row["scores"],
+        measures={**row["measures"], **row["descriptor"]},
+        cases=row["cases"],
+        spread=row["spread"],
+        feedback=row["feedback"],
         seconds=row["seconds"],
-        created_at=row["created_at"],
-        answered_at=row["answered_at"],
+        worker=row["worker"],
+        isolation=row["isolation"],
+        at=row["at"],
     )

@@ -17,6 +17,7 @@ FOLDED = (
     RunRow.waiting,
     RunRow.started_at,
     RunRow.finished_at,
+    RunRow.paused_at,
     RunRow.active_seconds,
     RunRow.best_candidate_id,
     RunRow.best_fitness,
@@ -56,6 +57,8 @@ def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
     totals["finished_at"] = logged.at if ended else None
     if state == "running" and totals["started_at"] is None:
         totals["started_at"] = logged.at
+    if state == "paused":
+        totals["paused_at"] = logged.at
 
 
 def _wait(totals: _Row, logged: LoggedEvent) -> None:

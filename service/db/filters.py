@@ -1,0 +1,75 @@
+"""Which runs and candidates: the filters of the port as conditions of statements."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select
+
+from service.db.models import CandidateRow, EvaluationRow, ProblemRow, ProposalRow, RunRow
+from service.db.rebuild import AnySelect
+from service.ports import CandidateFilter, RunFilter
+
+SEED = "seed"  # no proposal made it
+
+
+def of_runs(only: RunFilter) -> list[ColumnElement[bool]]:
+    """Conditions on a statement over runs joined with their problems; labels are not among them."""
+    conditions: list[ColumnElement[bool]] = []
+    if only.states:
+        conditions.append(RunRow.state.in_(only.states))
+    if only.problem:
+        conditions.append(ProblemRow.name == only.problem)
+    if only.batch_id:
+        conditions.append(RunRow.batch_id == only.batch_id)
+    return conditions
+
+
+def labelled(connection: Connection, query: AnySelect, labels: Mapping[str, str], limit: int | None) -> list[str]:
+    """Ids of the runs, of those that a query selects, that have all of these labels.
+
+    They are compared here: the two databases disagree about what they look up in JSON, and about what they refuse to.
+    """
+    wanted, found = labels.items(), list[str]()
+    rows = connection.execute(query.with_only_columns(RunRow.id, RunRow.labels, maintain_column_froms=True))
+    for run_id, labels_of_run in rows:
+        if limit is not None and len(found) >= limit:
+            break
+        if wanted <= labels_of_run.items():
+            found.append(run_id)
+    rows.close()
+    return found
+
+
+def of_candidates(only: CandidateFilter) -> list[ColumnElement[bool]]:
+    """Conditions on a statement over candidates joined with their proposals and latest evaluations."""
+    conditions: list[ColumnElement[bool]] = []
+    if only.status:
+        conditions.append(CandidateRow.status == only.status)
+    if only.outcome:
+        conditions.append(EvaluationRow.outcome == only.outcome)
+    if only.island is not None:
+        conditions.append(CandidateRow.island == only.island)
+    if only.operator:
+        operator = ProposalRow.operator
+        conditions.append(
+            or_(operator == SEED, operator.is_(None)) if only.operator == SEED else operator == only.operator
+        )
+    if only.policy:
+        conditions.append(ProposalRow.policy == only.policy)
+    if only.number is not None:
+        conditions.append(CandidateRow.number == only.number)
+    return conditions
+
+
+def counted(run_id: str, only: CandidateFilter) -> AnySelect:
+    """How many candidates of a run; joined only with what the filter asks about."""
+    query = select(func.count()).select_from(CandidateRow)
+    if only.operator or only.policy:
+        query = query.outerjoin(
+            ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number)
+        )
+    if only.outcome:
+        query = query.outerjoin(
+            EvaluationRow,
+            (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
+        )
+    return query.where(CandidateRow.run_id == run_id, *of_candidates(only))

@@ -1,0 +1,101 @@
+"""Lineage on a database: the line to the seed, what descends from a candidate, the way from one to another."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, and_, func, literal, select
+from sqlalchemy.orm import aliased
+
+from service.db.models import CandidateRow, ParentRow
+from service.db.rebuild import AnySelect
+from service.db.scope import Scope
+
+INSPIRATION = "inspiration"  # the one role that is no descent
+
+
+def line(connection: Connection, candidate_id: str) -> list[str]:
+    """Ids along the first parents, the candidate's own first."""
+    start = select(CandidateRow.id, literal(0).label("depth")).where(CandidateRow.id == candidate_id)
+    steps = start.cte("line", recursive=True)
+    edge, other = aliased(ParentRow), aliased(ParentRow)
+    first = (
+        select(func.min(other.place))
+        .where(other.candidate_id == steps.c.id, other.role == "parent")
+        .correlate(steps)
+        .scalar_subquery()
+    )
+    above = select(edge.parent_id, steps.c.depth + 1).join(
+        steps, and_(edge.candidate_id == steps.c.id, edge.place == first)
+    )
+    up = steps.union_all(above)
+    return list(connection.execute(select(up.c.id).order_by(up.c.depth)).scalars())
+
+
+def children(candidate_id: str) -> AnySelect:
+    """Ids of the candidates that have this one as parent, in crossover too."""
+    return select(ParentRow.candidate_id).where(ParentRow.parent_id == candidate_id, ParentRow.role != INSPIRATION)
+
+
+def descendants(connection: Connection, candidate_id: str, limit: int, scope: Scope) -> list[str]:
+    """Ids of what descends from a candidate, itself left out, the oldest first."""
+    edge = aliased(ParentRow)
+    start = children(candidate_id).with_only_columns(ParentRow.candidate_id.label("id"))
+    steps = start.cte("line", recursive=True)
+    # UNION, not UNION ALL: what descends over several ways is followed once, and a circle ends.
+    down = steps.union(
+        select(edge.candidate_id).join(steps, edge.parent_id == steps.c.id).where(edge.role != INSPIRATION)
+    )
+    query = (
+        select(CandidateRow.id)
+        .join(down, down.c.id == CandidateRow.id)
+        .where(CandidateRow.id != candidate_id, scope.under(CandidateRow.run_id))
+        .order_by(CandidateRow.number, CandidateRow.position, CandidateRow.id)
+        .limit(limit)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Scope) -> list[str]:
+    """Ids along a shortest line from a candidate down to another, both included; empty: there is none.
+
+    Among lines of one length the one over earlier parents, seen from below.
+    """
+    parents = _above(connection, candidate_id, scope)
+    below: dict[str, str | None] = {candidate_id: None}
+    waiting = deque([candidate_id])
+    while waiting and ancestor_id not in below:
+        here = waiting.popleft()
+        for parent in parents.get(here, ()):
+            if parent not in below:
+                below[parent] = here
+                waiting.append(parent)
+    return _down(below, ancestor_id) if ancestor_id in below else []
+
+
+def _above(connection: Connection, candidate_id: str, scope: Scope) -> Mapping[str, Sequence[str]]:
+    """Parents in their order, of a candidate and of all that it descends from."""
+    edge = aliased(ParentRow)
+    steps = select(literal(candidate_id).label("id")).cte("line", recursive=True)
+    up = steps.union(
+        select(edge.parent_id)
+        .join(steps, edge.candidate_id == steps.c.id)
+        .where(edge.role != INSPIRATION, scope.holds(edge.parent_id))
+    )
+    query = (
+        select(ParentRow.candidate_id, ParentRow.parent_id)
+        .join(up, up.c.id == ParentRow.candidate_id)
+        .where(ParentRow.role != INSPIRATION)
+        .order_by(ParentRow.candidate_id, ParentRow.place)
+    )
+    parents: dict[str, list[str]] = {}
+    for child, parent in connection.execute(query):
+        parents.setdefault(child, []).append(parent)
+    return parents
+
+
+def _down(below: Mapping[str, str | None], ancestor_id: str) -> list[str]:
+    found, here = [ancestor_id], below[ancestor_id]
+    while here is not None:
+        found.append(here)
+        here = below[here]
+    return found

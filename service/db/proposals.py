@@ -1,0 +1,66 @@
+"""Records of proposals: one whole, or many without what was written."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, RowMapping, select
+
+from service.db.models import ProposalRow, TextRow
+from service.db.rebuild import AnySelect, chunks
+from service.ports import ProposalRecord
+
+_LONG = {"prompt", "completions"}
+_SHORT: AnySelect = select(*(column for column in ProposalRow.__table__.c if column.name not in _LONG))
+
+
+def proposal(connection: Connection, run_id: str, number: int) -> ProposalRecord | None:
+    """A proposal with its prompt and completions, None if there is none."""
+    query = select(*ProposalRow.__table__.c).where(ProposalRow.run_id == run_id, ProposalRow.number == number)
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _proposal(row, _prompt(connection, row), row["completions"])
+
+
+def proposals(connection: Connection, run_id: str, after: int, limit: int, state: str) -> list[ProposalRecord]:
+    """Proposals of a run in order of their numbers, without prompt and completions; `state` empty: in any."""
+    query = (
+        _SHORT.where(ProposalRow.run_id == run_id, ProposalRow.number > after).order_by(ProposalRow.number).limit(limit)
+    )
+    if state:
+        query = query.where(ProposalRow.state == state)
+    return [_proposal(row, [], []) for row in connection.execute(query).mappings()]
+
+
+def _prompt(connection: Connection, row: RowMapping) -> list[dict[str, str]]:
+    wanted = [part for message in row["prompt"] for part in message["parts"]]
+    texts: dict[str, str] = {}
+    for chunk in chunks(wanted):
+        found = connection.execute(select(TextRow.hash, TextRow.body).where(TextRow.hash.in_(chunk)))
+        texts |= {text.hash: text.body for text in found}
+    return [
+        {"role": message["role"], "content": "".join(texts[part] for part in message["parts"])}
+        for message in row["prompt"]
+    ]
+
+
+def _proposal(row: RowMapping, prompt: Sequence[Mapping[str, str]], completions: Sequence[str]) -> ProposalRecord:
+    return ProposalRecord(
+        id=row["id"],
+        run_id=row["run_id"],
+        number=row["number"],
+        island=row["island"],
+        operator=row["operator"],
+        selection=row["selection"],
+        weights=row["weights"],
+        policy=row["policy"],
+        state=row["state"],
+        reason=row["reason"],
+        prompt=prompt,
+        completions=completions,
+        finish_reasons=row["finish_reasons"],
+        dropped=row["dropped"],
+        tokens_input=row["tokens_input"],
+        tokens_cached=row["tokens_cached"],
+        tokens_output=row["tokens_output"],
+        seconds=row["seconds"],
+        created_at=row["created_at"],
+        answered_at=row["answered_at"],
+    )

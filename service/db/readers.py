@@ -1,0 +1,15 @@
+"""Readers by tenant."""
+
+from service.db.engine import Database
+from service.db.reader import SqlRunReader
+
+
+class SqlReaders:
+    """The port Readers on SQLite or PostgreSQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tenant: str) -> SqlRunReader:
+        """A reader to whom the runs of other tenants are not there."""
+        return SqlRunReader(self._database, tenant)

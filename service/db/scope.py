@@ -1,0 +1,62 @@
+"""Whose runs are there for a reader: those of one tenant, or everybody's."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, exists, select, true
+from sqlalchemy.orm import InstrumentedAttribute, aliased
+
+from service.db.identifiers import resolve
+from service.db.models import CandidateRow, RunRow
+
+_RUN_HINT = "'evolve runs' lists them"
+_CANDIDATE_HINT = "'evolve programs RUN' lists those of a run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a reader may see. All statements about runs and candidates pass through here.
+
+    Attributes:
+        tenant: whose runs; None: everybody's.
+    """
+
+    tenant: str | None = None
+
+    def runs(self) -> ColumnElement[bool]:
+        """Whether a run is there."""
+        return true() if self.tenant is None else RunRow.tenant == self.tenant
+
+    def under(self, run_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+        """Whether the run that a column names is there."""
+        if self.tenant is None:
+            return true()
+        return exists().where(RunRow.id == run_id, RunRow.tenant == self.tenant)
+
+    def holds(self, candidate_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+        """Whether the candidate that a column names is there."""
+        if self.tenant is None:
+            return true()
+        owner = aliased(CandidateRow)
+        return exists().where(owner.id == candidate_id, RunRow.id == owner.run_id, RunRow.tenant == self.tenant)
+
+    def run_id(self, connection: Connection, beginning: str) -> str:
+        """The one run whose id begins so.
+
+        Raises:
+            NotFoundError: no such run.
+            UsageError: several ids begin so.
+        """
+        return resolve(connection, select(RunRow.id).where(self.runs()), "run", beginning, _RUN_HINT)
+
+    def candidate_id(self, connection: Connection, beginning: str) -> str:
+        """The one candidate whose id begins so.
+
+        Raises:
+            NotFoundError: no such candidate.
+            UsageError: several ids begin so.
+        """
+        ids = select(CandidateRow.id).where(self.under(CandidateRow.run_id))
+        return resolve(connection, ids, "candidate", beginning, _CANDIDATE_HINT)
+
+
+EVERYBODY = Scope()
