@@ -15,6 +15,7 @@ from evolve.configuration import BudgetConfig, RunConfig
 from evolve.problem import EvaluatorSpec, Limits, Objective, Problem
 from evolve.program import Program
 from service.runner.drive import drive
+from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from service.sandbox.evaluator import open_evaluator
 
@@ -77,7 +78,7 @@ async def measure(seconds: float, evaluations: int, cores: int) -> dict[str, flo
 
         async with open_evaluator(problem, bundle, slots=cores, require=None) as evaluator:
             job = new_job(open_log(folder), problem, config, BurningPolicy(seconds), evaluator)
-            await drive(job, observer=Watch(hear), stop=asyncio.Event())
+            await drive(job, observer=Watch(hear), orders=Orders())
     first = next(mark for mark in marks if mark[1] >= 2 * cores)
     wall, done = marks[-1][0] - first[0], marks[-1][1] - first[1]
     return {

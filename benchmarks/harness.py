@@ -27,6 +27,7 @@ from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
 from service.runner.drive import RunJob, drive
+from service.runner.orders import Orders
 from service.runner.status import RunStatus
 
 LINES = 90
@@ -70,6 +71,7 @@ class InstantEvaluator:
     """Scores at once: a hash of the program, so that every individual differs and most are kept."""
 
     slots: int = 8
+    waiting: str = ""
 
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
         del evaluation_id
@@ -120,7 +122,7 @@ def new_job(log: SqlRunLog, problem: Problem, config: RunConfig, policy: Policy,
 
 def play(job: RunJob, watch: Watch) -> RunStatus:
     gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does
-    return asyncio.run(drive(job, observer=watch, stop=asyncio.Event()))
+    return asyncio.run(drive(job, observer=watch, orders=Orders()))
 
 
 def scratch() -> AbstractContextManager[str]:

@@ -1,8 +1,10 @@
 """Budgets: what a run has used, what it may still ask for, and which limit ended it."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from evolve.configuration import BudgetConfig
+from evolve.errors import ConfigurationError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +25,29 @@ class Account:
 
 
 EXHAUSTED_AFTER = 100
+_FRACTIONAL = frozenset({"wall_seconds", "target"})
+
+
+def extended(budget: BudgetConfig, key: str, value: object) -> BudgetConfig:
+    """A budget in which one key has another value; None: no limit.
+
+    Raises:
+        ConfigurationError: there is no such key, or it cannot have this value.
+    """
+    keys = tuple(BudgetConfig.__dataclass_fields__)
+    if key not in keys:
+        raise ConfigurationError(f"budget.{key[:40]} is unknown: choose one of {', '.join(keys)}")
+    if value is not None and not _fits(key, value):
+        what = "a finite number" if key in _FRACTIONAL else "a whole number"
+        raise ConfigurationError(f"budget.{key} must be {what}, or nothing for no limit")
+    # The check of the type stands above; a mapping cannot tell mypy which key it holds.
+    return replace(budget, **{key: value})  # type: ignore[arg-type]
+
+
+def _fits(key: str, value: object) -> bool:
+    if isinstance(value, float):
+        return key in _FRACTIONAL and math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def ended_by(budget: BudgetConfig, used: Account, best: float | None, elapsed_seconds: float) -> str | None:

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     CANDIDATE_REJECTED = "candidate.rejected"
     CANDIDATE_DUPLICATE = "candidate.duplicate"
     CANDIDATE_EVALUATED = "candidate.evaluated"
+    CANDIDATE_REEVALUATED = "candidate.reevaluated"
     INDIVIDUAL_INSERTED = "individual.inserted"
     BEST_IMPROVED = "best.improved"
     ISLAND_MIGRATED = "island.migrated"

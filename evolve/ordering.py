@@ -75,6 +75,14 @@ class Ordering:
         self._evaluations[candidate] = evaluation
         return self._advance()
 
+    def extend(self, key: str, value: float | None, by: str = "") -> Step:
+        """Give a key of the budget another value, from the next proposal on.
+
+        Raises:
+            ConfigurationError: there is no such key, or it cannot have this value.
+        """
+        return self._search.extend(key, value, by)
+
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""
         return self._search.ended(elapsed_seconds)
@@ -146,7 +154,8 @@ class Ordering:
             for candidate in waiting
             if self._search.ended(self._elapsed_seconds) is None
         ]
-        return True
+        # A run that ends in the midst of them may go on with a larger budget: then the rest are told first.
+        return not self._waiting(number)
 
     def _waiting(self, number: int) -> list[Candidate]:
         return [candidate for candidate in self.state.pending.values() if candidate.number == number]

@@ -42,5 +42,9 @@ class Evaluator(Protocol):
     def slots(self) -> int:
         """Evaluations it runs at once with profit."""
 
+    @property
+    def waiting(self) -> str:
+        """Why evaluations cannot go on at present, one sentence; empty: they can."""
+
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
         """Score one program. Cancelling the call ends the evaluation's processes."""

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from evolve.budget import ended_by, room
+from evolve.appraisal import Appraisal
+from evolve.budget import ended_by, extended, room
 from evolve.configuration import RunConfig
 from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
-from evolve.evaluation import Evaluation, Outcome, fitness, reward_vector
+from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind, Subject
 from evolve.fingerprint import fingerprint
 from evolve.identity import candidate_id, proposal_id
 from evolve.islands import Island, migrants, neighbour
-from evolve.novelty import Reference
 from evolve.payloads import (
     describe_candidate,
     describe_completion,
@@ -87,7 +87,7 @@ class Search:
         self._answers = config.answers or asking.answers
         self._samples = config.samples or asking.samples
         self._strategy = open_strategy(problem, config, self.state.seeds)
-        self._reference = Reference.of(problem.seeds)
+        self._appraisal = Appraisal(problem, config)
 
     def start(self) -> Step:
         """Propose the seeds."""
@@ -174,7 +174,7 @@ class Search:
         waiting = self.state.pending.get(candidate)
         if waiting is None:
             return Step()
-        individual = self._individual(waiting, evaluation)
+        individual = self._appraisal.individual(waiting, evaluation)
         events = _Events(self.state)
         events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         if individual.fitness is not None:
@@ -185,6 +185,20 @@ class Search:
         if evaluation.outcome is not Outcome.CANCELLED and waiting.number:
             self._migrate(self.state.islands[waiting.island], events)
             self._reset(self.state.islands[waiting.island], events)
+        return Step(events=events.taken())
+
+    def extend(self, key: str, value: float | None, by: str = "") -> Step:
+        """Give a key of the budget another value, larger or smaller; None: no limit.
+
+        What is in flight comes home all the same: a limit below what is used and in flight is passed by that much.
+
+        Raises:
+            ConfigurationError: there is no such key, or it cannot have this value.
+        """
+        extended(self.state.budget, key, value)
+        events = _Events(self.state)
+        before = getattr(self.state.budget, key)
+        events.add(Kind.BUDGET_EXTENDED, {"key": key, "from": before, "to": value, "by": by})
         return Step(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
@@ -205,7 +219,7 @@ class Search:
         for waiting in sorted(
             self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position)
         ):
-            individual = self._individual(waiting, cancelled)
+            individual = self._appraisal.individual(waiting, cancelled)
             events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         return Step(events=events.taken())
 
@@ -243,7 +257,7 @@ class Search:
         if self.state.reached:
             return "target"
         best = self.state.best.fitness if self.state.best else None
-        return ended_by(self.config.budget, self.state.account, best, elapsed_seconds)
+        return ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
 
     @property
     def _seeding(self) -> bool:
@@ -253,7 +267,7 @@ class Search:
 
     def _limit(self) -> int:
         state = self.state
-        free = room(self.config.budget, state.account, state.outstanding, len(state.pending))
+        free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
         most = self._answers * self._samples
         return most if free is None else min(most, free)
 
@@ -277,23 +291,6 @@ class Search:
             return (candidate,)
         events.add(Kind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
         return ()
-
-    def _individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:
-        return Individual(
-            candidate_id=candidate.id,
-            program=candidate.program,
-            evaluation=evaluation,
-            fitness=fitness(self.problem, evaluation),
-            rewards=reward_vector(self.problem, evaluation) if evaluation.ok else (),
-            measures={**evaluation.measures, **self._built_in(candidate.program)},
-        )
-
-    def _built_in(self, program: Program) -> dict[str, float]:
-        names = {measure.name for measure in self.problem.measures}
-        if not names and self.config.archive.kind == "grid":
-            names = {"complexity", "novelty"}
-        values = {"complexity": float(program.size)} if "complexity" in names else {}
-        return values | ({"novelty": self._reference.novelty(program)} if "novelty" in names else {})
 
     def _insert(self, individual: Individual, island: int, events: "_Events") -> None:
         insertion = self.state.insert(individual, island)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evolve.archive import Insertion
-from evolve.budget import Account
+from evolve.budget import Account, extended
 from evolve.configuration import RunConfig
-from evolve.errors import ReplayError
+from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
 from evolve.events import Event, Kind
 from evolve.islands import Island
@@ -45,6 +45,7 @@ class State:
     """Everything a search knows of its run.
 
     Attributes:
+        budget: that of the configuration, with what was extended since.
         asked: number of the latest proposal.
         open: proposals by number that await their policy.
         pending: candidates by id that await their evaluation.
@@ -58,6 +59,7 @@ class State:
         self.problem = problem
         self.islands = [Island(number, problem, config) for number in range(island_count(config))]
         self.account = Account()
+        self.budget = config.budget
         self.asked = 0
         self.open: dict[int, Open] = {}
         self.pending: dict[str, Candidate] = {}
@@ -83,6 +85,8 @@ class State:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
             ) from error
+        except ConfigurationError as error:
+            raise ReplayError(f"the event {event.kind} cannot be: {error}") from error
 
     def insert(self, individual: Individual, island: int) -> Insertion:
         """Offer an individual to an island's archive."""
@@ -142,6 +146,9 @@ class State:
         yield from self.seeds
         for island in self.islands:
             yield from island.failures
+
+    def _extended(self, event: Event) -> None:
+        self.budget = extended(self.budget, event.payload["key"], event.payload["to"])
 
     def _proposed(self, event: Event) -> None:
         number = int(event.payload["number"])
@@ -248,7 +255,8 @@ def _edges(payload: Mapping[str, Any]) -> list[str]:
 
 
 _STEPS = {
-    Kind.PROPOSAL_CREATED: State._proposed,  # noqa: SLF001 - the table of this class's own steps
+    Kind.BUDGET_EXTENDED: State._extended,  # noqa: SLF001 - the table of this class's own steps
+    Kind.PROPOSAL_CREATED: State._proposed,  # noqa: SLF001
     Kind.PROPOSAL_ANSWERED: State._answered,  # noqa: SLF001
     Kind.PROPOSAL_FAILED: State._failed,  # noqa: SLF001
     Kind.CANDIDATE_CREATED: State._created,  # noqa: SLF001

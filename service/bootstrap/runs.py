@@ -23,6 +23,7 @@ from service.sandbox.evaluator import SandboxEvaluator
 
 SLOTS = "concurrency.evaluations"
 WORKERS = "workers"
+PATIENCE_SECONDS = 60.0  # somebody watches this run, and will rather hear of a database that stays away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ async def open_run(
             clock=clock,
             owner=this_process(),
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
+            patience_seconds=PATIENCE_SECONDS,
         )
         warnings = (*plan.warnings, *scorer.warnings)
         yield Opened(job=job, isolation=scorer.isolation, warnings=warnings, resumed=plan.record is not None)

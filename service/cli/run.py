@@ -4,9 +4,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, UsageError
 from service.runner.drive import drive
+from service.runner.orders import Orders
 
 if TYPE_CHECKING:
     from service.runner.status import RunObserver
@@ -111,12 +113,13 @@ def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
 
 async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
-    stop = asyncio.Event()
+    orders = Orders()
     async with AsyncExitStack() as parts:
         with terminal.doing("opening policy and sandbox"):
             opened = await parts.enter_async_context(open_run(settings, order, storage, terminal.note))
         for warning in opened.warnings:
             terminal.note(f"warning: {warning}", style="yellow")
+        stop = partial(orders.pause, opened.job.owner)
         observer = _observer(terminal, opened, stop)
         if not terminal.as_json:
             terminal.note(_opening(opened), style="dim")
@@ -126,13 +129,13 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
                 stack.enter_context(observer)
             if isinstance(observer, EventLines) and not opened.resumed:
                 observer.committed(list(storage.log.events(opened.job.run_id, limit=1)))  # run.created came before
-            status = await drive(opened.job, observer=observer, stop=stop)
+            status = await drive(opened.job, observer=observer, orders=orders)
     return opened.job.run_id, status.state not in ("succeeded", "failed")
 
 
-def _observer(terminal: Terminal, opened: Opened, stop: asyncio.Event) -> "RunObserver":
+def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None]) -> "RunObserver":
     if terminal.as_json:
-        return EventLines(terminal, stop.set)
+        return EventLines(terminal, ask_to_stop)
     problem = opened.job.problem
     objective = problem.objectives[0].name if len(problem.objectives) == 1 else ""
     goal = Goal(
@@ -161,8 +164,9 @@ class _Interrupts:
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, terminal: Terminal, run_id: str, stop: asyncio.Event) -> None:
-        self._terminal, self._run_id, self._stop = terminal, run_id, stop
+    def __init__(self, terminal: Terminal, run_id: str, ask_to_stop: Callable[[], None]) -> None:
+        self._terminal, self._run_id, self._ask_to_stop = terminal, run_id, ask_to_stop
+        self._heard = False
         self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> "_Interrupts":
@@ -174,13 +178,14 @@ class _Interrupts:
             signal.signal(number, handler)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a signal's listener
-        if self._stop.is_set():
+        if self._heard:
             if self._terminal.err.is_terminal:
                 os.write(2, SHOW_CURSOR)  # the live line hid it
             again = self._terminal.command(f"run --resume {figures.short(self._run_id)}")
             os.write(2, f"\nevolve: left at once; {again}\n".encode())
             os._exit(INTERRUPTED)
-        self._stop.set()
+        self._heard = True
+        self._ask_to_stop()
         self._loop.call_soon_threadsafe(self._say)
 
     def _say(self) -> None:

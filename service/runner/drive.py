@@ -1,25 +1,33 @@
 """Drive: the loop of a run. It asks the search, sends what is due into the world, tells what came back, and commits."""
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import structlog
+
 from evolve.configuration import RunConfig
+from evolve.errors import ConfigurationError
 from evolve.events import Event, Kind
 from evolve.ordering import Ordering, open_search
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Problem
 from evolve.search import Asking, Step
-from service.ports import Clock, LoggedEvent, RunLog
+from service.ports import ENDED, Clock, LoggedEvent, RunLog
 from service.runner.flight import Flight
 from service.runner.journal import Journal
-from service.runner.owner import is_gone
+from service.runner.lease import Hold, held
+from service.runner.orders import Orders, Wish
+from service.runner.patience import Patience, undisturbed
 from service.runner.status import RunObserver, RunStatus, StatusFold
 
-LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.5
+LEAVING_SECONDS = 5.0
 MOST_UNCOMMITTED = 200
+
+_log = structlog.get_logger("runner")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +37,7 @@ class RunJob:
     Attributes:
         owner: who holds the run's lease.
         elapsed_seconds: time at work in earlier sittings.
+        patience_seconds: how long a database that is away is waited for.
     """
 
     run_id: str
@@ -40,36 +49,37 @@ class RunJob:
     clock: Clock
     owner: str
     elapsed_seconds: float = 0.0
+    patience_seconds: float = math.inf
 
 
-async def drive(job: RunJob, *, observer: RunObserver, stop: asyncio.Event) -> RunStatus:
-    """Drive a run until it ends or `stop` is set; where it stands then, all of it committed.
+async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunStatus:
+    """Drive a run until it ends or something else is wanted of it; where it stands then, all of it committed.
+
+    A run that is left keeps its state, and whoever drives it next goes on from there; one that has ended is left alone.
+    While the database is away, what is under way goes on, and at most a batch and some 200 events wait for it.
 
     Raises:
         ConflictError: another runner holds the run, or took it.
-        StorageError: the database cannot take more; everything shown so far is in it.
+        StorageError: the database cannot take more, or was away for too long; everything shown so far is in it.
         ReplayError: the run's log does not fit its problem and configuration.
     """
-    fence = await asyncio.to_thread(job.log.take, job.run_id, job.owner, LEASE_SECONDS, is_gone)
-    try:
-        return await _Drive(job, observer, stop, fence).run()
-    finally:
-        await asyncio.to_thread(job.log.release, job.run_id, fence)
+    sitting = _Sitting(job, observer, orders)
+    async with held(job.log, job.run_id, job.owner, sitting.patience, sitting.wake) as hold:
+        return await sitting.run(hold)
 
 
-class _Drive:
-    def __init__(self, job: RunJob, observer: RunObserver, stop: asyncio.Event, fence: int) -> None:
+class _Sitting:
+    def __init__(self, job: RunJob, observer: RunObserver, orders: Orders) -> None:
         policy, config = job.policy, job.config
         asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples)
         self._job = job
         self._observer = observer
-        self._stop = stop
-        self._fence = fence
+        self._orders = orders
         self._began = job.clock.monotonic()
-        self._renewed = self._began
+        self._begun = False
         self._search = open_search(job.run_id, job.problem, config, asking)
         self._fold = StatusFold(job.run_id)
-        self._waiting = self._since = ""
+        self._waiting = self._since = self._away = ""
         self._committing: asyncio.Task[None] | None = None
         self._flight = Flight(
             self._search,
@@ -78,45 +88,58 @@ class _Drive:
             calls=config.concurrency.policy or policy.concurrency,
             slots=config.concurrency.evaluations,
         )
+        self.patience = Patience(job.clock, job.patience_seconds, self.wake)
+
+    def wake(self) -> None:
+        """Let the loop look around at once."""
+        self._flight.wake()
+
+    async def run(self, hold: Hold) -> RunStatus:
+        """Sit from the replay to the last commit."""
+        job, self._hold = self._job, hold
+        sequence = await undisturbed(self._replay)
+        if self._fold.status.state in ENDED:
+            return self._status()
+        self._journal = Journal(job.log, job.clock, job.run_id, hold.fence, sequence, self.patience)
+        watcher = asyncio.create_task(self._watch_orders())
+        try:
+            if self._orders.wish is Wish.RUNNING:
+                self._begin()
+                while not await self._turn():
+                    pass
+            await self._end()
+        finally:
+            watcher.cancel()
+            await self._flight.cancel()
+            self.patience.hurry()
+            if self._committing is not None:
+                await asyncio.wait([self._committing])
+        return self._status()
 
     @property
     def _elapsed(self) -> float:
         return self._job.elapsed_seconds + self._job.clock.monotonic() - self._began
 
-    async def run(self) -> RunStatus:
-        sequence = await asyncio.to_thread(self._replay)
-        self._journal = Journal(self._job.log, self._job.clock, self._job.run_id, self._fence, sequence)
-        watcher = asyncio.create_task(self._watch_stop())
-        try:
-            self._begin()
-            while not await self._turn():
-                pass
-        finally:
-            watcher.cancel()
-            await self._flight.cancel()
-            if self._committing is not None:
-                await asyncio.wait([self._committing])
-        return self._status()
+    @property
+    def _full(self) -> bool:
+        """Whether so much waits to be committed that nothing more is told: what is shown must not fall behind."""
+        return len(self._journal) >= MOST_UNCOMMITTED
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
-        self._ask()
+        self._hold.check()
+        self._extend()
+        if not self._full:
+            self._ask()
         self._note_waiting()
         await self._commit_soon()
-        reason = self._search.ended(self._elapsed)
-        if not (reason or self._stop.is_set()):
-            self._take(await self._flight.arrival(TICK_SECONDS))
-            await self._renew()
-            return False
-        await self._flight.cancel()
-        if reason:
-            self._finish(reason)
+        if self._search.ended(self._elapsed) or self._orders.wish is not Wish.RUNNING:
+            return True
+        if self._full:
+            await self._flight.stir(TICK_SECONDS)
         else:
-            self._pause()
-        if self._committing is not None:
-            await self._committing
-        await self._commit()
-        return True
+            self._take(await self._flight.arrival(TICK_SECONDS))
+        return False
 
     def _replay(self) -> int:
         """Fold what an earlier sitting logged; the sequence of its last event."""
@@ -139,9 +162,17 @@ class _Drive:
         return logged
 
     def _begin(self) -> None:
+        self._begun = True
         started = self._fold.status.state != "queued"
         self._journal.note(Kind.RUN_RESUMED if started else Kind.RUN_STARTED, {"by": self._job.owner})
         self._take(self._owed if self._search.state.started else self._search.start())
+
+    def _extend(self) -> None:
+        for key, value in self._orders.take_budget().items():
+            try:
+                self._take(self._search.extend(key, value, self._orders.by))
+            except ConfigurationError as error:
+                _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
 
     def _ask(self) -> None:
         if isinstance(self._search, Ordering):
@@ -157,10 +188,28 @@ class _Drive:
         self._journal.write(step.events)
         self._flight.send(step)
 
-    def _pause(self) -> None:
-        for step in self._flight.landed():
-            self._journal.write(step.events)
-        self._journal.note(Kind.RUN_PAUSED, {"by": self._job.owner})
+    async def _end(self) -> None:
+        """Let go of what is under way, and write what became of the run."""
+        reason = self._search.ended(self._elapsed) if self._begun else None
+        wish = self._orders.wish
+        pauses = not reason and wish is Wish.PAUSED and self._fold.status.state != "paused"
+        if pauses:
+            self._journal.note(Kind.RUN_PAUSING, {"by": self._orders.by})
+            await self._commit_soon()
+        await self._flight.cancel()
+        if reason:
+            self._finish(reason)
+        else:
+            for step in self._flight.landed():
+                self._journal.write(step.events)
+        if not reason and wish is Wish.CANCELLED:
+            self._journal.write(self._search.close().events)
+            self._journal.note(Kind.RUN_CANCELLED, {"by": self._orders.by})
+        if pauses:
+            self._journal.note(Kind.RUN_PAUSED, {"by": self._orders.by})
+        if self._committing is not None:
+            await self._committing
+        await self._commit()
 
     def _finish(self, reason: str) -> None:
         self._journal.write(self._search.close().events)
@@ -173,54 +222,56 @@ class _Drive:
         self._journal.note(Kind.RUN_FINISHED, payload)
 
     async def _commit_soon(self) -> None:
-        """Commit what was written, unless a commit is under way: then the next one takes it, and more with it.
-
-        A loop that writes faster than commits are made waits for one: what is shown must not fall behind.
-        """
-        if self._committing is not None and (self._committing.done() or len(self._journal) >= MOST_UNCOMMITTED):
+        """Commit what was written, unless a commit is under way: then the next one takes it, and more with it."""
+        if self._committing is not None and self._committing.done():
             await self._committing
             self._committing = None
         if self._committing is None and len(self._journal):
             self._committing = asyncio.create_task(self._commit())
-            self._committing.add_done_callback(lambda _: self._flight.wake())
+            self._committing.add_done_callback(lambda _: self.wake())
 
     async def _commit(self) -> None:
         committed = await self._journal.commit()
         if committed:
+            for entry in committed:
+                self._fold.apply(entry.event)
             self._show(committed)
 
     def _show(self, committed: Sequence[LoggedEvent]) -> None:
-        for entry in committed:
-            self._fold.apply(entry.event)
         self._observer.committed(committed, self._status())
 
     def _status(self) -> RunStatus:
+        status = self._fold.status
         return replace(
-            self._fold.status,
+            status,
+            waiting=self._away or status.waiting,
             evaluating=self._flight.evaluating,
             proposing=self._flight.proposing,
             elapsed_seconds=self._elapsed,
         )
 
     def _note_waiting(self) -> None:
-        waiting, before = self._flight.waiting, self._waiting
+        absence = self.patience.absence
+        if self._away != (away := absence.reason if absence else ""):
+            self._away = away
+            self._show(())  # of what cannot be committed now, this alone is shown
+        waiting, before = away or self._flight.waiting, self._waiting
         if waiting == before:
             return
         self._waiting = waiting
-        if waiting:
-            now = self._job.clock.now()
-            self._since = self._since if before else now.isoformat()
-            retry_at = (now + timedelta(seconds=self._flight.retry_seconds)).isoformat()
-            self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
-        else:
+        if not waiting:
             self._journal.note(Kind.RUN_GOING_ON, {"reason": ""})
+            return
+        now = self._job.clock.now()
+        if not before:
+            self._since = (absence.since if absence else now).isoformat()
+        again = now + timedelta(seconds=self._flight.retry_seconds) if waiting == self._flight.denied else None
+        retry_at = again.isoformat() if again else None
+        self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
 
-    async def _renew(self) -> None:
-        now = self._job.clock.monotonic()
-        if now - self._renewed > LEASE_SECONDS / 3:
-            self._renewed = now
-            await asyncio.to_thread(self._job.log.renew, self._job.run_id, self._fence, LEASE_SECONDS)
-
-    async def _watch_stop(self) -> None:
-        await self._stop.wait()
-        self._flight.wake()
+    async def _watch_orders(self) -> None:
+        while True:
+            await self._orders.changed()
+            if self._orders.wish is Wish.LEFT:
+                self.patience.hurry(LEAVING_SECONDS)
+            self.wake()

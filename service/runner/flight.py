@@ -24,12 +24,12 @@ class Flight:
     With 0 slots it has as many evaluations going on as the evaluator has slots then: workers come and go.
 
     Attributes:
-        waiting: why policy calls cannot go on at present; empty: they can.
-        retry_seconds: when the next try is made, from when `waiting` was set.
+        denied: why policy calls cannot go on at present; empty: they can.
+        retry_seconds: when the next of them is tried, from when `denied` was set.
     """
 
     def __init__(self, search: Search | Ordering, policy: Policy, evaluator: Evaluator, calls: int, slots: int) -> None:
-        self.waiting = ""
+        self.denied = ""
         self.retry_seconds = 0.0
         self._search = search
         self._policy = policy
@@ -59,6 +59,11 @@ class Flight:
         return len(self._evaluating) + len(self._candidates)
 
     @property
+    def waiting(self) -> str:
+        """Why what is under way cannot go on at present, at the policy or at the evaluator; empty: it can."""
+        return self.denied or (self._evaluator.waiting if self.evaluating else "")
+
+    @property
     def has_room(self) -> bool:
         """Whether another proposal would be put at once, and what it brings told and evaluated soon.
 
@@ -82,13 +87,19 @@ class Flight:
         """
         await asyncio.sleep(0)
         if not self._inbox:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_seconds):
-                    await self._arrived.wait()
+            await self.stir(timeout_seconds)
         # Only here: a call that ends before the wait began has made room, and must not be waited out.
         self._arrived.clear()
         self._raise_failure()
         return self._inbox.popleft()() if self._inbox else Step()
+
+    async def stir(self, timeout_seconds: float) -> None:
+        """Wait for anything that arrives or ends since the last wait, or for the timeout, and leave it where it is."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                await self._arrived.wait()
+        self._arrived.clear()
+        self._raise_failure()
 
     def landed(self) -> list[Step]:
         """Everything that arrived, the earliest first, told to the search."""
@@ -146,7 +157,7 @@ class Flight:
             try:
                 await self._converse(proposal)
             except PolicyRefused as error:
-                self.waiting = ""
+                self.denied = ""
                 self._post(partial(self._search.fail, number, str(error)))
             except PolicyDenied as error:
                 await self._wait(str(error), DENIED_RETRY_SECONDS)
@@ -160,7 +171,7 @@ class Flight:
         number, ended = proposal.number, False
         async with contextlib.aclosing(self._policy.propose(proposal)) as replies:
             async for reply in replies:
-                self.waiting = ""
+                self.denied = ""
                 if isinstance(reply, Answer):
                     self._post(partial(self._search.answer, number, reply))
                 else:
@@ -170,7 +181,7 @@ class Flight:
             self._post(partial(self._search.fail, number, NO_LAST_WORD))
 
     async def _wait(self, reason: str, seconds: float) -> None:
-        self.waiting, self.retry_seconds = reason, seconds
+        self.denied, self.retry_seconds = reason, seconds
         self._arrived.set()
         await asyncio.sleep(seconds)
 

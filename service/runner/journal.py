@@ -1,18 +1,31 @@
 """Journal: gives events their sequence and time, and commits them in batches off the event loop."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from evolve.events import Event, Kind
 from service.ports import Clock, LoggedEvent, RunLog
+from service.runner.patience import Patience
 
 
 class Journal:
-    """The outbox of a run: what is written here is durable, and may be shown, after the next `commit`."""
+    """The outbox of a run: what is written here is durable, and may be shown, after the next `commit`.
 
-    def __init__(self, log: RunLog, clock: Clock, run_id: str, fence: int, sequence: int) -> None:
+    Args:
+        log: where to.
+        clock: gives events their times.
+        run_id: the run.
+        fence: the fencing token of its lease.
+        sequence: of its last event.
+        patience: with which a database that is away is waited for.
+    """
+
+    def __init__(
+        self, log: RunLog, clock: Clock, run_id: str, fence: int, sequence: int, patience: Patience | None = None
+    ) -> None:
         self._log = log
+        self._patience = patience or Patience(clock)
         self._clock = clock
         self._run_id = run_id
         self._fence = fence
@@ -39,10 +52,9 @@ class Journal:
 
         Raises:
             LeaseLostError: another runner took the run.
-            StorageError: nothing was committed.
+            StorageError: the database cannot take it, or was away for longer than patience lasts.
         """
         batch, self._outbox = self._outbox, []
         if batch:
-            # Not to be torn by a cancellation: the thread would commit what the journal believes lost.
-            await asyncio.shield(asyncio.to_thread(self._log.append, self._run_id, self._fence, batch))
+            await self._patience.call(partial(self._log.append, self._run_id, self._fence, batch))
         return batch

@@ -53,6 +53,11 @@ class SandboxEvaluator:
         return self._slots
 
     @property
+    def waiting(self) -> str:
+        """Nothing: it has its own processes."""
+        return ""
+
+    @property
     def folder(self) -> Path:
         """Where its files lie while it is open."""
         return self._places.base

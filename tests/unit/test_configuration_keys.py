@@ -24,6 +24,7 @@ from service.problems.bundle import pack
 from service.problems.configuration import read_config
 from service.problems.folder import read_folder
 from service.runner.drive import RunJob, drive
+from service.runner.orders import Orders
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import World, answers, new_search, program, score, toy_problem
 
@@ -162,6 +163,7 @@ class Counted:
     answers, samples = 3, 1
     concurrency = 3
     slots = 4
+    waiting = ""
     level = "none"
 
     def __init__(self) -> None:
@@ -222,7 +224,7 @@ def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted
             clock=clock,
             owner="t",
         )
-        status = asyncio.run(drive(job, observer=Deaf(), stop=asyncio.Event()))
+        status = asyncio.run(drive(job, observer=Deaf(), orders=Orders()))
         assert status.state == "succeeded"
         return world, list(log.events(RUN))
     finally:

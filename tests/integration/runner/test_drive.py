@@ -28,6 +28,7 @@ from service.errors import LeaseLostError, StorageError
 from service.policy.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.drive import RunJob, drive
+from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, new_run
 from tests.fakes.openai_server import Reply as Scripted
@@ -128,6 +129,7 @@ class SpeechlessPolicy(ToyPolicy):
 class ToyEvaluator:
     problem: Problem
     slots: int = 2
+    waiting: str = ""
     scored: list[str] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
 
@@ -167,10 +169,10 @@ def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **c
     )
 
 
-def play(work: RunJob, notes: Notes, stop: asyncio.Event | None = None) -> RunStatus:
+def play(work: RunJob, notes: Notes, orders: Orders | None = None) -> RunStatus:
     async def scene() -> RunStatus:
         async with asyncio.timeout(8):
-            return await drive(work, observer=notes, stop=stop or asyncio.Event())
+            return await drive(work, observer=notes, orders=orders or Orders())
 
     return asyncio.run(scene())
 
@@ -182,7 +184,7 @@ def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> Run
     async def scene() -> RunStatus:
         policy = serve(settings, toy_problem(), PromptConfig(), {})
         try:
-            return await drive(job(log, policy, evaluations=evaluations), observer=notes, stop=asyncio.Event())
+            return await drive(job(log, policy, evaluations=evaluations), observer=notes, orders=Orders())
         finally:
             await policy.close()
 
@@ -264,13 +266,13 @@ def test_a_policy_without_a_last_word_fails_its_proposal_alone(log: SqlRunLog) -
 
 
 def test_proposals_that_are_owed_are_put_although_fewer_go_out_at_once(log: SqlRunLog) -> None:
-    stop = asyncio.Event()
+    orders = Orders()
 
     def react(events: Sequence[LoggedEvent]) -> None:
         if any(entry.event.payload.get("number") == 4 for entry in events):
-            stop.set()
+            orders.pause("tester")
 
-    assert play(job(log, SilentPolicy(concurrency=4)), Notes(react=react), stop).counters.proposals == 4
+    assert play(job(log, SilentPolicy(concurrency=4)), Notes(react=react), orders).counters.proposals == 4
     policy = LingeringPolicy(concurrency=1)
     notes = Notes(react=policy.hear)
     status = play(job(log, policy), notes)
@@ -296,14 +298,14 @@ def test_a_proposal_that_is_refused_fails_alone(log: SqlRunLog) -> None:
 
 def test_a_denied_run_waits_with_the_reason_until_it_is_stopped(log: SqlRunLog) -> None:
     async def scene() -> RunStatus:
-        stop = asyncio.Event()
+        orders = Orders()
 
         def react(events: Sequence[LoggedEvent]) -> None:
             if any(entry.event.kind is Kind.RUN_WAITING for entry in events):
-                stop.set()
+                orders.pause("tester")
 
         policy = ToyPolicy(troubles=[PolicyDenied("the key is refused")] * 9)
-        return await drive(job(log, policy), observer=Notes(react=react), stop=stop)
+        return await drive(job(log, policy), observer=Notes(react=react), orders=orders)
 
     status = asyncio.run(scene())
     assert status.state == "paused"
@@ -313,11 +315,11 @@ def test_a_denied_run_waits_with_the_reason_until_it_is_stopped(log: SqlRunLog) 
 
 def test_a_stopped_run_keeps_what_came_home_and_is_resumed(log: SqlRunLog) -> None:
     async def scene() -> RunStatus:
-        work, stop = job(log), asyncio.Event()
+        work, orders = job(log), Orders()
         assert isinstance(work.evaluator, ToyEvaluator)
         scored = work.evaluator.scored
-        work.evaluator.before = lambda: stop.set() if len(scored) > 10 else None
-        return await drive(work, observer=Notes(), stop=stop)
+        work.evaluator.before = lambda: orders.pause("tester") if len(scored) > 10 else None
+        return await drive(work, observer=Notes(), orders=orders)
 
     first = asyncio.run(scene())
     assert first.state == "paused"
@@ -411,7 +413,7 @@ def test_a_run_that_is_over_waits_for_nothing(log: SqlRunLog, database: Database
         policy.left = asyncio.Event()
         work = job(log, policy)
         work = replace(work, config=replace(work.config, budget=BudgetConfig(target=-8.0)))
-        return await drive(work, observer=Notes(), stop=asyncio.Event())
+        return await drive(work, observer=Notes(), orders=Orders())
 
     status = asyncio.run(scene())
     assert (status.state, status.reason, status.waiting) == ("succeeded", "target", "")

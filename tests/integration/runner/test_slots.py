@@ -17,6 +17,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.slots = 1
+        self.waiting = ""
         self.under_way: dict[str, asyncio.Event] = {}
 
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:

@@ -64,7 +64,7 @@ async def test_the_first_signal_asks_and_the_second_leaves(monkeypatch: pytest.M
     monkeypatch.setattr("os._exit", left.append)
     stop = asyncio.Event()
     before = signal.getsignal(signal.SIGTERM)
-    with _Interrupts(Terminal(verbosity=-1), RUN, stop):
+    with _Interrupts(Terminal(verbosity=-1), RUN, stop.set):
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.wait_for(stop.wait(), 10)
         assert left == []

@@ -1,0 +1,34 @@
+"""Appraisal: what an evaluation makes of a candidate, in the terms that a search decides by."""
+
+from evolve.configuration import RunConfig
+from evolve.evaluation import Evaluation, fitness, reward_vector
+from evolve.novelty import Reference
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Candidate, Individual
+
+
+class Appraisal:
+    """Gives candidates of one run their fitness, reward vectors and measures; the same evaluation always the same."""
+
+    def __init__(self, problem: Problem, config: RunConfig) -> None:
+        self._problem = problem
+        self._reference = Reference.of(problem.seeds)
+        self._built_in = {measure.name for measure in problem.measures}
+        if not self._built_in and config.archive.kind == "grid":
+            self._built_in = {"complexity", "novelty"}
+
+    def individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:
+        """A candidate with its evaluation."""
+        return Individual(
+            candidate_id=candidate.id,
+            program=candidate.program,
+            evaluation=evaluation,
+            fitness=fitness(self._problem, evaluation),
+            rewards=reward_vector(self._problem, evaluation) if evaluation.ok else (),
+            measures={**evaluation.measures, **self._measured(candidate.program)},
+        )
+
+    def _measured(self, program: Program) -> dict[str, float]:
+        values = {"complexity": float(program.size)} if "complexity" in self._built_in else {}
+        return values | ({"novelty": self._reference.novelty(program)} if "novelty" in self._built_in else {})
