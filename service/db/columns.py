@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import JSON, DateTime, Double, Integer, LargeBinary, MetaData, String, Text
+from sqlalchemy import JSON, ColumnElement, DateTime, Double, Integer, LargeBinary, MetaData, String, Text, literal
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 # A text that begins with this noncharacter is stored as JSON, since no database takes it as it is.
@@ -66,6 +66,11 @@ _Identifier = String().with_variant(String(collation="C"), "postgresql")
 
 Id = Annotated[str, mapped_column(_Identifier)]
 Key = Annotated[str, mapped_column(_Identifier, primary_key=True)]
+
+
+def is_id(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
+    """Whether an id is what somebody gave as one; a text that no database takes is no id."""
+    return column == literal(text, ExactText())
 
 
 class Base(DeclarativeBase):

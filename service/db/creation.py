@@ -1,14 +1,14 @@
 """Storing a new run with its problem."""
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert
 
 from evolve.events import Kind
-from evolve.identity import digest
-from service.db.models import BundleRow, EventRow, ProblemRow, RunRow, Tenant
+from service.db.models import EventRow, RunRow
+from service.db.problems import store
 from service.db.statements import add
 from service.db.totals import COUNTERS
-from service.errors import ConflictError, NotFoundError
-from service.ports import NewRun
+from service.errors import ConflictError
+from service.ports import NewProblem, NewRun
 
 
 def create(connection: Connection, run: NewRun) -> None:
@@ -18,42 +18,17 @@ def create(connection: Connection, run: NewRun) -> None:
         ConflictError: a run of this id exists.
         NotFoundError: no such tenant.
     """
-    # The tenant's row is the lock under which its problems are numbered.
-    tenant = select(Tenant.id).where(Tenant.id == run.tenant).with_for_update()
-    if connection.execute(tenant).scalar() is None:
-        raise NotFoundError(f"there is no tenant {run.tenant}")
-    add(connection, BundleRow, [{"hash": run.bundle.hash, "content": run.bundle.content}])
-    if not add(connection, RunRow, [_row(run, _problem(connection, run))]):
+    problem = NewProblem(
+        tenant=run.tenant,
+        name=run.problem_name,
+        bundle=run.bundle,
+        document=run.document,
+        created_at=run.created_at,
+    )
+    if not add(connection, RunRow, [_row(run, store(connection, problem))]):
         raise ConflictError(f"a run {run.id} exists already")
     event = {"run_id": run.id, "sequence": 1, "kind": str(Kind.RUN_CREATED), "at": run.created_at}
     connection.execute(insert(EventRow), [event | {"payload": {"by": run.tenant}}])
-
-
-def _problem(connection: Connection, run: NewRun) -> str:
-    """The id of the problem's version with this content, which is made unless it is there."""
-    known = connection.execute(
-        select(ProblemRow.id).where(
-            ProblemRow.tenant == run.tenant,
-            ProblemRow.name == run.problem_name,
-            ProblemRow.bundle_hash == run.bundle.hash,
-        )
-    ).scalar()
-    if known is not None:
-        return known
-    latest = connection.execute(
-        select(func.max(ProblemRow.version)).where(ProblemRow.tenant == run.tenant, ProblemRow.name == run.problem_name)
-    ).scalar()
-    problem_id = "prb_" + digest(f"{run.tenant}/{run.problem_name}/{run.bundle.hash}")
-    row = {
-        "id": problem_id,
-        "tenant": run.tenant,
-        "name": run.problem_name,
-        "version": (latest or 0) + 1,
-        "bundle_hash": run.bundle.hash,
-        "created_at": run.created_at,
-    }
-    connection.execute(insert(ProblemRow), [row])
-    return problem_id
 
 
 def _row(run: NewRun, problem_id: str) -> dict[str, object]:

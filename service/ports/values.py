@@ -24,6 +24,7 @@ class NewRun:
 
     Attributes:
         config: the run configuration as JSON, complete.
+        document: what the problem's files say, for a version of the problem that is not stored yet.
         fork_of: candidate of another run whose program is the seed.
         policies: name, kind, address and model of each policy; never a key.
         source: where the problem's folder lay, for people.
@@ -46,6 +47,7 @@ class NewRun:
     labels: Mapping[str, str] = field(default_factory=dict)
     batch_id: str = ""
     fork_of: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

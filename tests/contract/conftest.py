@@ -31,7 +31,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/evolve.db"
     url: str = request.getfixturevalue("postgres_with_schema")
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("truncate runs, problems, bundles, programs, texts cascade")
+        connection.execute(
+            "truncate runs, problems, bundles, programs, texts, batches, views, webhooks, api_keys, idempotency_keys,"
+            " audit cascade"
+        )
+        connection.execute("delete from tenants where id <> 'default'")
+        connection.execute("update tenants set quotas = '{}'")
     return url
 
 
