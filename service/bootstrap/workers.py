@@ -9,17 +9,20 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evolve import __version__
 from evolve.ports import Evaluator
 from evolve.problem import Problem
+from service.bootstrap.clock import SystemClock
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.parts import scoring
 from service.config import Settings
 from service.errors import RefusedError, UsageError
-from service.ports import Bundle, WorkerBeat
+from service.ports import Bundle, EvaluationLeases, WorkerBeat
 from service.problems.load import load_bundle
 
 if TYPE_CHECKING:
     from service.queue.evaluator import QueuedEvaluator
+    from service.queue.memory import MemoryBroker
     from service.worker.worker import Worker
 
 CPU, GPU = "cpu", "gpu"
@@ -81,23 +84,59 @@ async def open_worker(settings: Settings, override: str | None, pool: str, slots
     """
     from service.queue.connection import connect
     from service.queue.redis import RedisEvaluationLeases
-    from service.worker.worker import Worker
 
     url = queue_url(settings, override)
     if url is None:
         raise UsageError("name the queue to take tasks from: --queue redis://HOST:6379/0, or the setting queue.url")
     if not _POOL.fullmatch(pool):
         raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
+    beat = await _first_beat(settings, pool, slots)
+    async with connect(url) as client:
+        yield await _opening(settings, RedisEvaluationLeases(client, pool, beat.worker_id), beat)
+
+
+@asynccontextmanager
+async def open_local_worker(
+    settings: Settings, broker: "MemoryBroker", slots: int | None = None, pool: str = CPU
+) -> AsyncIterator[Opening]:
+    """A worker beside the runs that it works for, in the same process and event loop.
+
+    Args:
+        settings: what the operator allows and requires.
+        broker: what submitters and workers share.
+        slots: evaluations at once; None: as many as this process has cores.
+        pool: whose tasks it takes.
+
+    Raises:
+        RefusedError: this machine offers less isolation than is required.
+    """
+    from service.queue.memory import MemoryEvaluationLeases
+
+    beat = await _first_beat(settings, pool, slots)
+    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, beat.worker_id), beat)
+
+
+async def _first_beat(settings: Settings, pool: str, slots: int | None) -> WorkerBeat:
     report = await examine_sandbox(settings.sandbox)
     if not report.enough:
         reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
         raise RefusedError(f"{reason}: evolve doctor says why")
-    slots = slots or len(os.sched_getaffinity(0))
-    beat = WorkerBeat(worker_id=_name(), pool=pool, slots=slots, busy=0, isolation=report.level)
-    async with connect(url) as client:
-        leases = RedisEvaluationLeases(client, pool, beat.worker_id)
-        await leases.beat(beat)
-        yield Opening(worker=Worker(leases, _opener(settings, slots), beat), beat=beat)
+    return WorkerBeat(
+        worker_id=_name(),
+        pool=pool,
+        slots=slots or len(os.sched_getaffinity(0)),
+        busy=0,
+        isolation=report.level,
+        version=__version__,
+        started_at=SystemClock().now(),
+    )
+
+
+async def _opening(settings: Settings, leases: EvaluationLeases, beat: WorkerBeat) -> Opening:
+    from service.worker.worker import Worker
+
+    await leases.beat(beat)
+    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat), beat=beat)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:

@@ -36,6 +36,8 @@ from service.ports.evaluations import (
     Lease,
     Standing,
     WorkerBeat,
+    Workers,
+    WorkerState,
 )
 from service.ports.intents import (
     CANCELLED,
@@ -164,5 +166,7 @@ __all__ = [
     "Webhook",
     "Webhooks",
     "WorkerBeat",
+    "WorkerState",
+    "Workers",
     "nobody",
 ]

@@ -1,7 +1,8 @@
 """Evaluations on their way to workers and back."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -30,11 +31,18 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A task in a worker's hands: `id` names this submission of it, `delivery` counts how often it was handed out."""
+    """A task in a worker's hands.
+
+    Attributes:
+        id: names this submission of the task.
+        delivery: how often it was handed out.
+        waited_seconds: from its submission until now, by the queue's own clock.
+    """
 
     id: str
     task: EvaluationTask
     delivery: int
+    waited_seconds: float = 0.0
 
 
 class Standing(StrEnum):
@@ -45,15 +53,34 @@ class Standing(StrEnum):
     LOST = "lost"
 
 
+class WorkerState(StrEnum):
+    """Whether a worker takes tasks; one that drains finishes what it has, and ends."""
+
+    ACTIVE = "active"
+    DRAINING = "draining"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBeat:
-    """What a worker publishes of itself. `isolation` is the level that its self-test found."""
+    """What a worker publishes of itself.
+
+    Attributes:
+        isolation: level that its self-test found.
+        version: of the program that it is.
+        evaluations: how many it has done.
+        seen_at: when it was heard, by the queue's own clock; None where it speaks of itself.
+    """
 
     worker_id: str
     pool: str
     slots: int
     busy: int
     isolation: str
+    version: str
+    started_at: datetime
+    state: WorkerState = WorkerState.ACTIVE
+    evaluations: int = 0
+    seen_at: datetime | None = None
 
 
 class EvaluationQueue(Protocol):
@@ -68,12 +95,39 @@ class EvaluationQueue(Protocol):
     async def cancel(self, evaluation_id: str) -> None:
         """Take a task back: waiting, nobody gets it; under way, its lease says so; its result never comes."""
 
-    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
-        """Workers of a pool that live.
+    async def share(self, pool: str, wants: int) -> int:
+        """Say how many evaluations this submitter has to be done at once, and learn how many slots are fairly its own.
+
+        The slots of the active workers are shared max-min fairly among all submitters that have work: who wants less
+        than an equal part leaves the rest to the others. What this one wants bounds the others' parts, not its own; it
+        is to be said again within `Terms.claim_seconds`, and 0 gives everything to the others.
+
+        Returns:
+            At least 1; 0 where no worker takes tasks of the pool.
 
         Raises:
             UnreachableError: the queue does not answer.
         """
+
+    async def aclose(self) -> None:
+        """Take back what has no result yet, and give up the share."""
+
+
+class Workers(Protocol):
+    """The workers of all pools, for those who watch over them. Every method raises UnreachableError."""
+
+    async def workers(self) -> Sequence[WorkerBeat]:
+        """Workers that live, by pool and id."""
+
+    async def drain(self, worker_id: str) -> None:
+        """Have a worker finish what it has and end; it hears of it with its next beat, repeating changes nothing.
+
+        Raises:
+            NotFoundError: no such worker lives.
+        """
+
+    async def depths(self) -> Mapping[str, int]:
+        """How many tasks wait for a worker, by pool."""
 
 
 class EvaluationLeases(Protocol):
@@ -95,8 +149,8 @@ class EvaluationLeases(Protocol):
             NotFoundError: the queue does not have it.
         """
 
-    async def beat(self, beat: WorkerBeat) -> None:
-        """Publish that this worker lives; it is taken for dead when it falls silent."""
+    async def beat(self, beat: WorkerBeat) -> bool:
+        """Publish that this worker lives; whether it was told to drain. Who falls silent is taken for dead."""
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""

@@ -19,6 +19,11 @@ _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 
 
+def pools() -> str:
+    """Set of the pools that anyone ever used."""
+    return f"{PREFIX}:pools"
+
+
 def tasks(pool: str) -> str:
     """Stream of the tasks of a pool."""
     return f"{PREFIX}:tasks:{pool}"
@@ -52,6 +57,21 @@ def workers(pool: str) -> str:
 def worker(pool: str, worker_id: str) -> str:
     """Key of a worker's last word; it is gone when the worker is."""
     return f"{PREFIX}:worker:{pool}:{worker_id}"
+
+
+def drain(worker_id: str) -> str:
+    """Key that is there when a worker was told to drain."""
+    return f"{PREFIX}:drain:{worker_id}"
+
+
+def claims(pool: str) -> str:
+    """Sorted set of the submitters with work for a pool, by the time of their last word."""
+    return f"{PREFIX}:claims:{pool}"
+
+
+def wants(pool: str) -> str:
+    """Hash of how many evaluations each submitter wants to be done at once."""
+    return f"{PREFIX}:wants:{pool}"
 
 
 @asynccontextmanager

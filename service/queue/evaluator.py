@@ -1,4 +1,4 @@
-"""An evaluator whose programs are scored by the workers of a queue."""
+"""An evaluator whose programs are scored by the workers of a queue, on its fair share of their slots."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,26 +10,36 @@ from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
 
 WATCH_SECONDS = 1.0
+LOOKAHEAD = 8
+WITHOUT_LIMIT = 1 << 20
 
 
 class QueuedEvaluator:
-    """Scores the programs of one problem by way of a queue; has as many slots as the living workers of its pool."""
+    """Scores the programs of one problem by way of a queue, on its fair share of the slots of the pool's workers."""
 
     def __init__(self, queue: EvaluationQueue, bundle: Bundle, pool: str, note: Callable[[str], None]) -> None:
         self._queue, self._bundle, self._pool, self._note = queue, bundle, pool, note
-        self._slots = 0
+        self._share = 0
         self._waiting = ""
+        self._noted = False
+        self._most = self._most_before = 0
         self._awaited: dict[str, asyncio.Future[Evaluation]] = {}
 
     @property
     def slots(self) -> int:
-        """Slots of the workers that live, at least one."""
-        return max(1, self._slots)
+        """Its share of the workers' slots, and one in eight beyond: who is done finds the next task there."""
+        return self._share + max(1, self._share // LOOKAHEAD)
+
+    @property
+    def waiting(self) -> str:
+        """Why evaluations cannot go on at present; empty: they can, or there are none."""
+        return self._waiting if self._awaited else ""
 
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
         """Have a worker score one program; cancelling the call cancels the evaluation there."""
         answer: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
         self._awaited[evaluation_id] = answer
+        self._most = max(self._most, len(self._awaited))
         task = EvaluationTask(
             evaluation_id=evaluation_id, bundle_hash=self._bundle.hash, program=program, pool=self._pool
         )
@@ -42,13 +52,15 @@ class QueuedEvaluator:
         finally:
             del self._awaited[evaluation_id]
 
-    async def count(self) -> None:
-        """Count the slots of the workers that live.
+    async def claim(self) -> None:
+        """Claim what it had use for lately, and learn its share; where it used up its share, it wants without limit.
 
         Raises:
             UnreachableError: the queue does not answer.
         """
-        self._slots = sum(beat.slots for beat in await self._queue.workers(self._pool))
+        wants = max(self._most, self._most_before)
+        self._most_before, self._most = self._most, len(self._awaited)
+        self._share = await self._queue.share(self._pool, WITHOUT_LIMIT if wants >= self.slots else wants)
 
     async def collect(self) -> None:
         """Hand results to who awaits them, without end."""
@@ -61,13 +73,13 @@ class QueuedEvaluator:
         """Follow the workers as they come and go, without end, and say why evaluations wait."""
         while True:
             try:
-                await self.count()
-                waiting = "" if self._slots else f"no worker takes evaluations of pool {self._pool}"
+                await self.claim()
+                self._waiting = "" if self._share else f"no worker takes evaluations of pool {self._pool}"
             except UnreachableError as error:
-                waiting = str(error)
-            if bool(waiting) != bool(self._waiting) and (self._awaited or self._waiting):
-                self._note(f"waiting: {waiting}" if waiting else "going on: workers take evaluations")
-                self._waiting = waiting
+                self._waiting = str(error)
+            if bool(self._waiting) != self._noted and (self._awaited or self._noted):
+                self._note(f"waiting: {self._waiting}" if self._waiting else "going on: workers take evaluations")
+                self._noted = bool(self._waiting)
             await asyncio.sleep(WATCH_SECONDS)
 
 
@@ -87,7 +99,7 @@ async def open_queued_evaluator(
         UnreachableError: the queue does not answer now; later, it is waited for.
     """
     evaluator = QueuedEvaluator(queue, bundle, pool, note)
-    await evaluator.count()
+    await evaluator.claim()
     tasks = [asyncio.create_task(evaluator.collect()), asyncio.create_task(evaluator.watch())]
     try:
         yield evaluator

@@ -3,14 +3,27 @@
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from evolve.evaluation import Evaluation
 from service.errors import NotFoundError
-from service.ports import Bundle, Clock, EvaluationResult, EvaluationTask, Lease, Standing, WorkerBeat
+from service.ports import (
+    Bundle,
+    Clock,
+    EvaluationResult,
+    EvaluationTask,
+    Lease,
+    Standing,
+    WorkerBeat,
+    WorkerState,
+)
 from service.queue import wire
+from service.queue.fairness import fair_share
 from service.queue.terms import Terms
+
+MOST_BUNDLES = 64
+MOST_DEAD = 1000
 
 Inbox = asyncio.Queue[EvaluationResult]
 
@@ -22,6 +35,7 @@ class _Entry:
     id: str
     task: EvaluationTask
     inbox: Inbox
+    submitted_at: float
     worker: str = ""
     delivery: int = 0
     renewed_at: float = 0.0
@@ -38,16 +52,41 @@ class MemoryBroker:
 
     clock: Clock
     terms: Terms = field(default_factory=Terms)
-    dead: list[EvaluationTask] = field(default_factory=list)
+    dead: deque[EvaluationTask] = field(default_factory=lambda: deque(maxlen=MOST_DEAD))
     waiting: dict[str, deque[_Entry]] = field(default_factory=dict)
     pending: dict[str, _Entry] = field(default_factory=dict)
     bundles: dict[str, Bundle] = field(default_factory=dict)
     beats: dict[str, tuple[float, WorkerBeat]] = field(default_factory=dict)
+    drains: set[str] = field(default_factory=set)
+    claims: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def pool(self, name: str) -> deque[_Entry]:
         """What waits in a pool, the oldest first."""
         return self.waiting.setdefault(name, deque())
+
+    def keep(self, bundle: Bundle) -> None:
+        """Keep a problem's folder; of those without tasks the longest unused goes when there are many."""
+        self.bundles.pop(bundle.hash, None)
+        self.bundles[bundle.hash] = bundle
+        if len(self.bundles) > MOST_BUNDLES:
+            entries = (*self.pending.values(), *(entry for pool in self.waiting.values() for entry in pool))
+            needed = {bundle.hash, *(entry.task.bundle_hash for entry in entries)}
+            unused = [bundle_hash for bundle_hash in self.bundles if bundle_hash not in needed]
+            for bundle_hash in unused[: len(self.bundles) - MOST_BUNDLES]:
+                del self.bundles[bundle_hash]
+
+    def living(self) -> list[WorkerBeat]:
+        """Workers whose last word is not too old, by pool and id."""
+        oldest = self.clock.monotonic() - self.terms.beat_seconds
+        self.beats = {id_: said for id_, said in self.beats.items() if said[0] > oldest}
+        return sorted((beat for _, beat in self.beats.values()), key=lambda beat: (beat.pool, beat.worker_id))
+
+    def wanted(self, pool: str) -> dict[str, int]:
+        """What each submitter wants of a pool whose last word is not too old."""
+        oldest = self.clock.monotonic() - self.terms.claim_seconds
+        self.claims = {claim: said for claim, said in self.claims.items() if said[0] > oldest}
+        return {name: wants for (claimed, name), (_, wants) in self.claims.items() if claimed == pool}
 
 
 class MemoryEvaluationQueue:
@@ -55,15 +94,17 @@ class MemoryEvaluationQueue:
 
     def __init__(self, broker: MemoryBroker) -> None:
         self._broker = broker
+        self._submitter = secrets.token_hex(8)
         self._inbox: Inbox = asyncio.Queue()
         self._outstanding: dict[str, _Entry] = {}
 
     async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
         """Hand over a task with its problem's folder."""
         task = wire.task_from_json(wire.task_to_json(task))
-        entry = _Entry(id=secrets.token_hex(8), task=task, inbox=self._inbox)
+        now = self._broker.clock.monotonic()
+        entry = _Entry(id=secrets.token_hex(8), task=task, inbox=self._inbox, submitted_at=now)
         self._outstanding[task.evaluation_id] = entry
-        self._broker.bundles[bundle.hash] = bundle
+        self._broker.keep(bundle)
         self._broker.pool(task.pool).append(entry)
         async with self._broker.arrived:
             self._broker.arrived.notify_all()
@@ -85,11 +126,46 @@ class MemoryEvaluationQueue:
         if entry in waiting:
             waiting.remove(entry)
 
-    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
-        """Workers of a pool that live."""
-        oldest = self._broker.clock.monotonic() - self._broker.terms.beat_seconds
-        beats = sorted(self._broker.beats.items())
-        return [beat for _, (at, beat) in beats if beat.pool == pool and at > oldest]
+    async def share(self, pool: str, wants: int) -> int:
+        """Say how many evaluations are wanted at once, and learn how many slots are fairly this submitter's own."""
+        self._broker.claims.pop((pool, self._submitter), None)
+        if wants:
+            self._broker.claims[pool, self._submitter] = self._broker.clock.monotonic(), wants
+        active = (beat for beat in self._broker.living() if beat.pool == pool and beat.state is WorkerState.ACTIVE)
+        return fair_share(sum(beat.slots for beat in active), self._broker.wanted(pool), self._submitter)
+
+    async def aclose(self) -> None:
+        """Take back what has no result yet, and give up the share."""
+        for evaluation_id in list(self._outstanding):
+            await self.cancel(evaluation_id)
+        claims = self._broker.claims
+        self._broker.claims = {claim: said for claim, said in claims.items() if claim[1] != self._submitter}
+
+
+class MemoryWorkers:
+    """The workers of all pools."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+
+    async def workers(self) -> Sequence[WorkerBeat]:
+        """Workers that live, by pool and id."""
+        return self._broker.living()
+
+    async def drain(self, worker_id: str) -> None:
+        """Have a worker finish what it has and end.
+
+        Raises:
+            NotFoundError: no such worker lives.
+        """
+        if worker_id not in {beat.worker_id for beat in self._broker.living()}:
+            raise NotFoundError(f"no worker {worker_id[:80]} lives")
+        self._broker.drains.add(worker_id)
+
+    async def depths(self) -> Mapping[str, int]:
+        """How many tasks wait for a worker, by pool."""
+        pools = {*self._broker.waiting, *(beat.pool for beat in self._broker.living())}
+        return {pool: len(self._broker.pool(pool)) for pool in sorted(pools)}
 
 
 class MemoryEvaluationLeases:
@@ -107,9 +183,10 @@ class MemoryEvaluationLeases:
         except TimeoutError:
             return None
         entry.worker, entry.delivery = self._worker_id, entry.delivery + 1
-        entry.renewed_at = self._broker.clock.monotonic()
+        now = entry.renewed_at = self._broker.clock.monotonic()
         self._broker.pending[entry.id] = entry
-        return Lease(id=entry.id, task=entry.task, delivery=entry.delivery)
+        waited_seconds = now - entry.submitted_at
+        return Lease(id=entry.id, task=entry.task, delivery=entry.delivery, waited_seconds=waited_seconds)
 
     async def renew(self, lease: Lease) -> Standing:
         """Say that the task is being worked at."""
@@ -137,13 +214,16 @@ class MemoryEvaluationLeases:
         except KeyError:
             raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}") from None
 
-    async def beat(self, beat: WorkerBeat) -> None:
-        """Publish that this worker lives."""
-        self._broker.beats[self._worker_id] = (self._broker.clock.monotonic(), beat)
+    async def beat(self, beat: WorkerBeat) -> bool:
+        """Publish that this worker lives; whether it was told to drain."""
+        clock = self._broker.clock
+        self._broker.beats[self._worker_id] = (clock.monotonic(), replace(beat, seen_at=clock.now()))
+        return self._worker_id in self._broker.drains
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""
         self._broker.beats.pop(self._worker_id, None)
+        self._broker.drains.discard(self._worker_id)
 
     def _held(self, lease: Lease) -> _Entry | None:
         entry = self._broker.pending.get(lease.id)

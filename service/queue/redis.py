@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +13,12 @@ from redis.exceptions import ResponseError
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import NotFoundError, UnreachableError, UsageError
-from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, Standing, WorkerBeat
+from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, Standing, WorkerBeat, WorkerState
 from service.queue import connection, scripts, wire
 from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
+from service.queue.fairness import fair_share
 from service.queue.terms import Terms
+from service.queue.workers import living
 
 RECHECK_SECONDS = 2.0
 FIRST_WAIT_SECONDS = 0.2
@@ -40,7 +42,10 @@ class RedisEvaluationQueue:
 
     def __init__(self, client: Redis, terms: Terms | None = None, recheck_seconds: float = RECHECK_SECONDS) -> None:
         self._redis, self._terms, self._recheck_seconds = client, terms or Terms(), recheck_seconds
-        self._results = connection.results(secrets.token_hex(8))
+        self._submitter = secrets.token_hex(8)
+        self._results = connection.results(self._submitter)
+        self._share = client.register_script(scripts.SHARE)
+        self._pools: set[str] = set()
         self._outstanding: dict[str, _Sent] = {}
         self._sending = asyncio.Lock()
 
@@ -80,15 +85,17 @@ class RedisEvaluationQueue:
         if sent is not None and sent.entry:
             await self._take_back(sent)
 
-    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
-        """Workers of a pool that live."""
+    async def share(self, pool: str, wants: int) -> int:
+        """Say how many evaluations are wanted at once, and learn how many slots are fairly this submitter's own."""
+        stays = _milliseconds(self._terms.claim_seconds)
+        self._pools.add(pool)
         async with reaching():
-            members: Any = await self._redis.smembers(connection.workers(pool))
-            ids = sorted(entry.decode() for entry in members)
-            said = await self._redis.mget([connection.worker(pool, id_) for id_ in ids]) if ids else []
-            if silent := [id_ for id_, word in zip(ids, said, strict=True) if word is None]:
-                await self._redis.srem(connection.workers(pool), *silent)
-        return [beat for word in said if word is not None and (beat := wire.beat_from_json(word)) is not None]
+            keys = [connection.claims(pool), connection.wants(pool)]
+            flat: Any = await self._share(keys=keys, args=[self._submitter, wants, stays])
+            beats = await living(self._redis, pool, self._terms)
+        slots = sum(beat.slots for beat in beats if beat.state is WorkerState.ACTIVE)
+        wanted = {name.decode(): int(count) for name, count in zip(flat[::2], flat[1::2], strict=True)}
+        return fair_share(slots, wanted, self._submitter)
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and remove what is kept for this submitter."""
@@ -97,6 +104,8 @@ class RedisEvaluationQueue:
         with suppress(UnreachableError):
             async with reaching():
                 await self._redis.delete(self._results)
+            for pool in self._pools:
+                await self.share(pool, 0)
 
     async def _send_first(self, sent: _Sent) -> None:
         async with self._sending:
@@ -112,7 +121,11 @@ class RedisEvaluationQueue:
             "evaluation_id": task.evaluation_id,
         }
         async with reaching():
-            if not await self._redis.pexpire(key, stays):
+            async with self._redis.pipeline(transaction=False) as steps:
+                steps.pexpire(key, stays)
+                steps.sadd(connection.pools(), task.pool)
+                there, _ = await steps.execute()
+            if not there:
                 await self._redis.set(key, sent.bundle.content, px=stays)
             entry: Any = await self._redis.xadd(connection.tasks(task.pool), fields)
         sent.entry = entry.decode()
@@ -176,6 +189,8 @@ class RedisEvaluationLeases:
         self._complete = client.register_script(scripts.COMPLETE)
         self._bury = client.register_script(scripts.BURY)
         self._leave = client.register_script(scripts.LEAVE)
+        self._sweep = client.register_script(scripts.SWEEP)
+        self._sweep_at = 0.0
 
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
@@ -184,12 +199,14 @@ class RedisEvaluationLeases:
             if taken is None:
                 return None
             entry, fields, delivery = taken
+            seconds, microseconds = await self._redis.time()
             try:
                 task = wire.task_from_json(fields.get(b"task", b""))
             except UsageError as error:
                 await self._put_away(entry, str(error))
                 return None
-        return Lease(id=entry, task=task, delivery=delivery)
+        waited_seconds = max(0.0, seconds + microseconds / 1e6 - int(entry.partition("-")[0]) / 1e3)
+        return Lease(id=entry, task=task, delivery=delivery, waited_seconds=waited_seconds)
 
     async def renew(self, lease: Lease) -> Standing:
         """Say that the task is being worked at."""
@@ -214,20 +231,34 @@ class RedisEvaluationLeases:
             raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}")
         return Bundle(hash=bundle_hash, content=content)
 
-    async def beat(self, beat: WorkerBeat) -> None:
-        """Publish that this worker lives."""
+    async def beat(self, beat: WorkerBeat) -> bool:
+        """Publish that this worker lives; whether it was told to drain."""
         stays = _milliseconds(self._terms.beat_seconds)
         async with reaching(), self._redis.pipeline(transaction=True) as steps:
+            steps.sadd(connection.pools(), self._pool)
             steps.sadd(connection.workers(self._pool), self._worker_id)
             steps.set(connection.worker(self._pool, self._worker_id), wire.beat_to_json(beat), px=stays)
-            await steps.execute()
+            steps.exists(connection.drain(self._worker_id))
+            told: list[Any] = await steps.execute()
+            await self._forget_the_dead()
+        return bool(told[-1])
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""
         async with reaching():
-            await self._redis.delete(connection.worker(self._pool, self._worker_id))
+            own = connection.worker(self._pool, self._worker_id)
+            await self._redis.delete(own, connection.drain(self._worker_id))
             await self._redis.srem(connection.workers(self._pool), self._worker_id)
             await self._leave(keys=[self._stream], args=[GROUP, self._worker_id])
+
+    async def _forget_the_dead(self) -> None:
+        """Now and then, take consumers out of the group that are nobody's any more."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._sweep_at:
+            self._sweep_at = now + self._terms.forget_seconds
+            milliseconds, keys = _milliseconds(self._terms.forget_seconds), connection.worker(self._pool, "")
+            args: list[str | int] = [GROUP, milliseconds, keys]
+            await self._sweep(keys=[self._stream], args=args)
 
     async def _taken_over(self) -> tuple[str, Mapping[bytes, bytes], int] | None:
         terms = self._terms

@@ -83,6 +83,41 @@ remove(KEYS[1], ARGV[1], ARGV[2])
 """
 )
 
+# KEYS claims, wants; ARGV submitter, wanted, milliseconds: what each submitter wants whose word is not too old
+SHARE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, silent in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])) do
+  redis.call('ZREM', KEYS[1], silent)
+  redis.call('HDEL', KEYS[2], silent)
+end
+if tonumber(ARGV[2]) > 0 then
+  redis.call('ZADD', KEYS[1], now, ARGV[1])
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+else
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  redis.call('HDEL', KEYS[2], ARGV[1])
+end
+return redis.call('HGETALL', KEYS[2])
+"""
+
+# KEYS stream; ARGV group, milliseconds, beginning of the keys of workers: forget who died and left nothing
+SWEEP = """
+local found = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
+if found.err then return 0 end
+local swept = 0
+for _, flat in ipairs(found) do
+  local consumer = {}
+  for at = 1, #flat, 2 do consumer[flat[at]] = flat[at + 1] end
+  local silent = consumer.idle >= tonumber(ARGV[2]) and redis.call('EXISTS', ARGV[3] .. consumer.name) == 0
+  if silent and consumer.pending == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
+    swept = swept + 1
+  end
+end
+return swept
+"""
+
 # KEYS stream; ARGV group, consumer: forget a worker, unless something is left with it that another must take over
 LEAVE = """
 local found = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])

@@ -15,6 +15,8 @@ class Terms:
         beat_seconds: how long a worker that says nothing counts as living.
         result_seconds: how long results wait for a submitter that does not ask.
         bundle_seconds: how long a problem's folder stays after its last use.
+        claim_seconds: how long a submitter that says nothing keeps its share of the slots.
+        forget_seconds: how long a consumer without tasks stays in the group that nobody has heard of.
     """
 
     lease_seconds: float = 6.0
@@ -22,6 +24,8 @@ class Terms:
     beat_seconds: float = 8.0
     result_seconds: float = 3600.0
     bundle_seconds: float = 86400.0
+    claim_seconds: float = 5.0
+    forget_seconds: float = 60.0
 
     @property
     def given_up(self) -> Evaluation:

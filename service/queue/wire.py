@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from evolve.errors import EvolveError
@@ -11,7 +12,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import LARGEST
 from evolve.program import Program
 from service.errors import UsageError
-from service.ports import EvaluationTask, WorkerBeat
+from service.ports import EvaluationTask, WorkerBeat, WorkerState
 
 SCHEMA = 1
 _NUMBERS = ("scores", "measures", "cases", "spread")
@@ -67,15 +68,18 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
 
 def beat_to_json(beat: WorkerBeat) -> str:
     """What a worker says of itself, as JSON."""
-    return json.dumps({"schema": SCHEMA, **asdict(beat)})
+    said = {**asdict(beat), "started_at": beat.started_at.isoformat()}
+    return json.dumps({"schema": SCHEMA, **{name: value for name, value in said.items() if name != "seen_at"}})
 
 
-def beat_from_json(text: str | bytes) -> WorkerBeat | None:
-    """What a worker says of itself; None where it says nothing that can be read."""
+def beat_from_json(text: str | bytes, seen_at: datetime | None = None) -> WorkerBeat | None:
+    """What a worker said of itself; None where it said nothing that can be read."""
     try:
         raw = _object(text)
-        values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation")}
-        return WorkerBeat(slots=int(_number(raw["slots"])), busy=int(_number(raw["busy"])), **values)
+        values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation", "version")}
+        values |= {name: int(_number(raw[name])) for name in ("slots", "busy", "evaluations")}
+        started_at = datetime.fromisoformat(_text(raw, "started_at"))
+        return WorkerBeat(state=WorkerState(_text(raw, "state")), started_at=started_at, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
         return None
 

@@ -6,11 +6,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
+from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, WorkerBeat
+from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, WorkerBeat, WorkerState
 from service.worker.evaluators import Evaluators, Open
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+EVALUATIONS = Counter("evolve_evaluations", "Evaluations that a worker ended, by outcome", ["outcome"])
+DURATION = Histogram("evolve_evaluation_duration_seconds", "From taking a task to its end", buckets=_SECONDS)
+WAIT = Histogram("evolve_queue_wait_seconds", "From submitting a task to its first lease", buckets=_SECONDS)
+REDELIVERIES = Counter("evolve_queue_redeliveries", "Leases of tasks that another worker had before")
+HEARTBEAT = Gauge("evolve_worker_last_heartbeat_timestamp_seconds", "When the queue last heard of this worker")
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +36,7 @@ class Pace:
     """
 
     ask: float = 0.5
-    renew: float = 0.5
+    renew: float = 0.25
     beat: float = 2.0
     wait: float = 1.0
     problems: int = 4
@@ -46,12 +54,14 @@ class Worker:
         self._leases, self._beat, self._pace = leases, beat, pace or Pace()
         self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
         self._serving: set[asyncio.Task[None]] = set()
+        self._evaluations = 0
         self._free = asyncio.Semaphore(beat.slots)
 
     @property
     def beat(self) -> WorkerBeat:
         """What it says of itself."""
-        return replace(self._beat, busy=len(self._serving))
+        state = WorkerState.DRAINING if self.drain.is_set() else WorkerState.ACTIVE
+        return replace(self._beat, busy=len(self._serving), state=state, evaluations=self._evaluations)
 
     async def run(self) -> None:
         """Work until told to drain, then until all is done; cancelling ends every evaluation."""
@@ -82,6 +92,10 @@ class Worker:
             if lease is None:
                 self._free.release()
         if lease is not None:
+            if lease.delivery == 1:
+                WAIT.observe(lease.waited_seconds)
+            else:
+                REDELIVERIES.inc()
             task = asyncio.create_task(self._serve(lease))
             self._serving.add(task)
             task.add_done_callback(self._served)
@@ -108,6 +122,9 @@ class Worker:
         cancelled = standing is Standing.CANCELLED
         evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
         taken = await self._complete(lease, replace(evaluation, worker=self._beat.worker_id))
+        self._evaluations += 1
+        EVALUATIONS.labels(str(evaluation.outcome)).inc()
+        DURATION.observe(time.monotonic() - began)
         log.info(
             "evaluation.done",
             evaluation_id=lease.task.evaluation_id,
@@ -147,10 +164,13 @@ class Worker:
                 await asyncio.sleep(self._pace.wait)
 
     async def _live(self) -> None:
-        """Give signs of life, without end."""
+        """Give signs of life, without end, and hear whether to drain."""
         while True:
             try:
-                await self._leases.beat(self.beat)
+                if await self._leases.beat(self.beat) and not self.drain.is_set():
+                    log.info("worker.drained", reason="the queue says so")
+                    self.drain.set()
+                HEARTBEAT.set_to_current_time()
             except UnreachableError as error:
                 log.info("queue.away", reason=str(error))
             await asyncio.sleep(self._pace.beat)

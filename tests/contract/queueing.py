@@ -2,21 +2,23 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from redis.asyncio import Redis
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
-from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask
+from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask, WorkerBeat, Workers
 from service.queue import connection
-from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryEvaluationQueue
+from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryEvaluationQueue, MemoryWorkers
 from service.queue.redis import RedisEvaluationLeases, RedisEvaluationQueue
 from service.queue.terms import Terms
+from service.queue.workers import RedisWorkers
 
 POOL = "cpu"
-TERMS = Terms(lease_seconds=60.0, deliveries=2, beat_seconds=60.0)
+TERMS = Terms(lease_seconds=60.0, deliveries=2, beat_seconds=60.0, claim_seconds=60.0)
+STARTED_AT = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 BUNDLE = Bundle(hash="ab" * 32, content=b"\x00\xffnot text")
 GOOD = Evaluation(
     outcome=Outcome.OK,
@@ -36,6 +38,12 @@ def task(number: int = 1, pool: str = POOL) -> EvaluationTask:
     return EvaluationTask(evaluation_id=f"evl_{number:032x}", bundle_hash=BUNDLE.hash, program=program, pool=pool)
 
 
+def beat(name: str = "a", slots: int = 2, pool: str = POOL) -> WorkerBeat:
+    return WorkerBeat(
+        worker_id=name, pool=pool, slots=slots, busy=1, isolation="strong", version="1.2", started_at=STARTED_AT
+    )
+
+
 class Bench(Protocol):
     """One queue: doors to it, and hands on what no door reaches."""
 
@@ -43,11 +51,19 @@ class Bench(Protocol):
 
     def worker(self, name: str, pool: str = POOL) -> EvaluationLeases: ...
 
+    def workers(self) -> Workers: ...
+
+    async def now(self) -> datetime:
+        """The time of the queue's own clock."""
+
     async def lapse(self) -> None:
         """Let every lease go unrenewed for longer than it lasts."""
 
     async def silence(self, name: str) -> None:
         """Let a worker's last word be too long ago."""
+
+    async def hush(self) -> None:
+        """Let every submitter's last word be too long ago."""
 
     async def dead(self) -> int: ...
 
@@ -74,11 +90,20 @@ class MemoryBench:
     def worker(self, name: str, pool: str = POOL) -> EvaluationLeases:
         return MemoryEvaluationLeases(self.broker, pool, name)
 
+    def workers(self) -> Workers:
+        return MemoryWorkers(self.broker)
+
+    async def now(self) -> datetime:
+        return self.clock.now()
+
     async def lapse(self) -> None:
         self.clock.seconds += TERMS.lease_seconds
 
     async def silence(self, name: str) -> None:
         self.clock.seconds += TERMS.beat_seconds
+
+    async def hush(self) -> None:
+        self.broker.claims = {claim: (at - TERMS.claim_seconds, n) for claim, (at, n) in self.broker.claims.items()}
 
     async def dead(self) -> int:
         return len(self.broker.dead)
@@ -94,6 +119,13 @@ class RedisBench:
     def worker(self, name: str, pool: str = POOL) -> EvaluationLeases:
         return RedisEvaluationLeases(self.client, pool, name, TERMS)
 
+    def workers(self) -> Workers:
+        return RedisWorkers(self.client, TERMS)
+
+    async def now(self) -> datetime:
+        seconds, microseconds = await self.client.time()
+        return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
+
     async def lapse(self) -> None:
         """As if each had been given out long ago: the server's own count of idle time is set, nothing waits."""
         stream, group = connection.tasks(POOL), connection.GROUP
@@ -105,6 +137,11 @@ class RedisBench:
 
     async def silence(self, name: str) -> None:
         await self.client.pexpire(connection.worker(POOL, name), 0)
+
+    async def hush(self) -> None:
+        claims: Any = await self.client.zrange(connection.claims(POOL), 0, -1)
+        for claim in claims:
+            await self.client.zincrby(connection.claims(POOL), -1000 * TERMS.claim_seconds, claim)
 
     async def dead(self) -> int:
         return int(await self.client.xlen(connection.dead_letters(POOL)))

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import NotFoundError
-from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, WorkerBeat
-from tests.contract.queueing import BUNDLE, GOOD, POOL, TERMS, Bench, MemoryBench, redis_bench, results, task
+from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, WorkerState
+from tests.contract.queueing import BUNDLE, GOOD, POOL, TERMS, Bench, MemoryBench, beat, redis_bench, results, task
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -230,24 +232,130 @@ class TestCancellation:
         assert (await leased(bench.worker("a"))).task == task(1)
 
 
+class TestShares:
+    async def living(self, bench: Bench, slots: int) -> None:
+        await bench.worker("a").beat(beat("a", slots=slots - 1))
+        await bench.worker("b").beat(beat("b", slots=1))
+
+    async def test_without_workers_there_is_nothing_to_share(self, queue: EvaluationQueue) -> None:
+        assert await queue.share(POOL, 100) == 0
+
+    async def test_who_is_alone_has_all_slots_of_the_pool(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await self.living(bench, 9)
+        await bench.worker("g", "gpu").beat(beat("g", slots=5, pool="gpu"))
+        assert await queue.share(POOL, 100) == 9
+        assert await bench.submitter().share("gpu", 100) == 5
+
+    async def test_two_that_want_all_have_equal_shares(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        first, second = bench.submitter(), bench.submitter()
+        await first.share(POOL, 100)
+        assert [await second.share(POOL, 100), await first.share(POOL, 100)] == [4, 4]
+
+    async def test_every_slot_is_somebodys(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        submitters = [bench.submitter() for _ in range(3)]
+        for one in submitters:
+            await one.share(POOL, 100)
+        assert sorted([await one.share(POOL, 100) for one in submitters]) == [2, 3, 3]
+
+    async def test_who_wants_little_leaves_the_rest_to_the_others_and_may_grow(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        modest, greedy = bench.submitter(), bench.submitter()
+        await greedy.share(POOL, 100)
+        assert await modest.share(POOL, 1) == 4
+        assert await greedy.share(POOL, 100) == 7
+
+    async def test_who_wants_nothing_yields_its_share(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        idle, busy = bench.submitter(), bench.submitter()
+        await idle.share(POOL, 100)
+        assert await busy.share(POOL, 100) == 4
+        await idle.share(POOL, 0)
+        assert await busy.share(POOL, 100) == 8
+
+    async def test_who_says_nothing_any_more_yields_its_share(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        silent, busy = bench.submitter(), bench.submitter()
+        await silent.share(POOL, 100)
+        await bench.hush()
+        assert await busy.share(POOL, 100) == 8
+
+    async def test_who_ends_yields_its_share(self, bench: Bench) -> None:
+        await self.living(bench, 8)
+        ended, busy = bench.submitter(), bench.submitter()
+        await ended.share(POOL, 100)
+        await ended.aclose()
+        assert await busy.share(POOL, 100) == 8
+
+    async def test_with_more_submitters_than_slots_each_has_one(self, bench: Bench) -> None:
+        await self.living(bench, 2)
+        submitters = [bench.submitter() for _ in range(3)]
+        for one in submitters:
+            await one.share(POOL, 100)
+        assert [await one.share(POOL, 100) for one in submitters] == [1, 1, 1]
+
+    async def test_slots_of_who_drains_are_not_shared(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await self.living(bench, 8)
+        await bench.worker("b").beat(replace(beat("b", slots=1), state=WorkerState.DRAINING))
+        assert await queue.share(POOL, 100) == 7
+
+
 class TestWorkers:
-    async def test_workers_are_known_by_their_last_word_while_they_live(
-        self, bench: Bench, queue: EvaluationQueue
-    ) -> None:
-        beats = [
-            WorkerBeat(worker_id=name, pool=POOL, slots=slots, busy=1, isolation="strong")
-            for name, slots in (("a", 2), ("b", 3), ("c", 4))
+    async def test_workers_are_known_by_their_last_word_while_they_live(self, bench: Bench) -> None:
+        watch = bench.workers()
+        beats = [beat("a", 2), replace(beat("b", 3), state=WorkerState.DRAINING, evaluations=7), beat("c", 4, "gpu")]
+        assert list(await watch.workers()) == []
+        for one in beats:
+            assert not await bench.worker(one.worker_id, one.pool).beat(one)
+        assert [replace(found, seen_at=None) for found in await watch.workers()] == beats
+        await bench.worker("b").leave()
+        assert [found.worker_id for found in await watch.workers()] == ["a", "c"]
+        await bench.silence("a")
+        await bench.worker("c", "gpu").beat(beats[2])
+        assert [found.worker_id for found in await watch.workers()] == ["c"]
+
+    async def test_a_worker_was_seen_when_it_spoke_by_the_clock_of_the_queue(self, bench: Bench) -> None:
+        before = await bench.now()
+        await bench.worker("a").beat(beat())
+        [found] = await bench.workers().workers()
+        assert found.seen_at is not None
+        assert before - timedelta(milliseconds=5) <= found.seen_at <= await bench.now() + timedelta(milliseconds=5)
+
+    async def test_a_worker_told_to_drain_hears_of_it_with_its_next_beat_and_no_other_does(self, bench: Bench) -> None:
+        watch, told, other = bench.workers(), bench.worker("a"), bench.worker("b")
+        await told.beat(beat("a"))
+        await other.beat(beat("b"))
+        await watch.drain("a")
+        await watch.drain("a")
+        assert [await told.beat(beat("a")), await told.beat(beat("a")), await other.beat(beat("b"))] == [
+            True,
+            True,
+            False,
         ]
-        assert list(await queue.workers(POOL)) == []
-        for beat in beats:
-            await bench.worker(beat.worker_id).beat(beat)
-        assert list(await queue.workers(POOL)) == beats
-        assert list(await queue.workers("gpu")) == []
-        await bench.worker("a").leave()
-        assert list(await queue.workers(POOL)) == beats[1:]
-        await bench.silence("b")
-        await bench.worker("c").beat(beats[2])
-        assert list(await queue.workers(POOL)) == beats[2:]
+        await told.leave()
+        assert not await bench.worker("a").beat(beat("a"))
+
+    async def test_a_worker_that_does_not_live_cannot_be_drained(self, bench: Bench) -> None:
+        with pytest.raises(NotFoundError):
+            await bench.workers().drain("nobody")
+
+    async def test_what_waits_is_counted_by_pool(self, bench: Bench, queue: EvaluationQueue) -> None:
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        await queue.submit(task(9, pool="gpu"), BUNDLE)
+        assert await bench.workers().depths() == {POOL: 3, "gpu": 1}
+        worker = bench.worker("a")
+        lease = await leased(worker)
+        assert await bench.workers().depths() == {POOL: 2, "gpu": 1}
+        await worker.complete(lease, GOOD)
+        assert await bench.workers().depths() == {POOL: 2, "gpu": 1}
+
+    async def test_a_lease_tells_how_long_its_task_waited(self, bench: Bench, queue: EvaluationQueue) -> None:
+        began = await bench.now()
+        await queue.submit(task(), BUNDLE)
+        lease = await leased(bench.worker("a"))
+        assert 0 <= lease.waited_seconds <= (await bench.now() - began).total_seconds() + 0.005
 
     async def test_a_worker_that_leaves_with_a_task_loses_nothing_of_it(
         self, bench: Bench, queue: EvaluationQueue

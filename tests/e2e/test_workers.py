@@ -1,16 +1,20 @@
 """A run whose candidates are evaluated by workers, each a process of its own, through a real Redis."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.queue.connection import connect
+from service.queue.workers import RedisWorkers
 from tests.e2e.evolving import SEED, Evolve, descendants_of, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole, wait_until_gone
 from tests.integration.queue.server import running
@@ -140,6 +144,67 @@ def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolv
         assert started[0].end(signal.SIGTERM) == 0
     assert "Traceback" not in err
     check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+
+
+def at(event: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(event["at"])
+
+
+def evaluated(events: list[dict[str, Any]]) -> list[datetime]:
+    return [at(event) for event in events if event["kind"] == "candidate.evaluated"]
+
+
+def test_a_short_run_has_its_half_of_the_slots_beside_a_long_one(evolve: Evolve, tmp_path: Path) -> None:
+    slow = SEED.replace("    return", "    time.sleep(0.3)\n    return")
+    long = make_problem(tmp_path / "long", evaluations=1000)
+    short = make_problem(tmp_path / "short", evaluations=24)
+    for problem in (long, short):
+        (problem / "program.py").write_text("import time\n" + slow)
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve, slots=4))
+        first = start_run(evolve, long)
+        before = read_until(first, "candidate.evaluated", 4)
+        second = start_run(evolve, short)
+        events = read_until(second, "candidate.evaluated", 24)
+        during = read_until(first, "candidate.evaluated", 4)
+        while at(during[-1]) < at(events[-1]):
+            during += read_until(first, "candidate.evaluated", 1)
+        assert second.wait(timeout=30) == 0
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+        second.communicate()
+        assert started[0].end(signal.SIGTERM) == 0
+    # The first ones may have to wait until the long run has heard that it is not alone.
+    mine = evaluated(events)[8:]
+    theirs = [time for time in evaluated(before + during) if mine[0] <= time <= mine[-1]]
+    assert len(mine) / len(theirs) == pytest.approx(1.0, rel=0.5)
+
+
+def test_a_worker_that_is_told_to_drain_ends_well(evolve: Evolve, tmp_path: Path, redis_url: str) -> None:
+    problem = problem_of(tmp_path / "toy", SLOW_SEED)
+
+    async def drain() -> str:
+        async with connect(redis_url) as client:
+            watch = RedisWorkers(client)
+            [beat] = await watch.workers()
+            await watch.drain(beat.worker_id)
+            return beat.worker_id
+
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve))
+        run = start_run(evolve, problem)
+        read_until(run, "candidate.evaluated", 2)
+        worker_id = asyncio.run(drain())
+        started[0].look()
+        started[0].process.communicate(timeout=30)
+        assert started[0].process.returncode == 0
+        started.append(WorkerProcess(evolve))
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+        assert started[1].end(signal.SIGTERM) == 0
+    candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+    assert {one["outcome"] for one in candidates if one["status"] == "evaluated"} <= {"ok", "error", "invalid"}
+    assert worker_id
 
 
 def test_a_run_without_workers_waits_and_says_so(evolve: Evolve, tmp_path: Path) -> None:

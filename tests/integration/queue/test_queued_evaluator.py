@@ -1,26 +1,22 @@
 """An evaluator over a queue: results to who awaits them, cancellation, slots, and words on why it waits."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from service.errors import UnreachableError
-from service.ports import EvaluationLeases, WorkerBeat
+from service.ports import EvaluationLeases
 from service.queue import evaluator as module
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MemoryBroker, MemoryEvaluationQueue
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, task
 
 
 @pytest.fixture(autouse=True)
 def watching_closely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WATCH_SECONDS", 0.005)
-
-
-def beat(name: str, slots: int) -> WorkerBeat:
-    return WorkerBeat(worker_id=name, pool=POOL, slots=slots, busy=0, isolation="strong")
 
 
 async def serve(worker: EvaluationLeases, count: int) -> None:
@@ -60,6 +56,73 @@ async def test_cancelling_a_call_takes_its_task_back() -> None:
         assert await worker.lease(0.01) is None
 
 
+class Claims(MemoryEvaluationQueue):
+    """A queue whose claims a test can follow; `next` waits for one made from now on."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__(broker)
+        self._claims: asyncio.Queue[int] = asyncio.Queue(1)
+
+    async def share(self, pool: str, wants: int) -> int:
+        with suppress(asyncio.QueueFull):
+            self._claims.put_nowait(wants)
+        return await super().share(pool, wants)
+
+    async def next(self) -> int:
+        for _ in range(self._claims.qsize()):
+            self._claims.get_nowait()
+        async with asyncio.timeout(10):
+            return await self._claims.get()
+
+    async def until(self, wants: int) -> None:
+        while await self.next() != wants:
+            pass
+
+
+async def test_a_run_claims_what_it_had_use_for_lately_and_all_once_that_is_its_share() -> None:
+    bench = MemoryBench()
+    await bench.worker("a").beat(beat("a", 16))
+    queue = Claims(bench.broker)
+    calls: list[asyncio.Task[Any]] = []
+    async with open_queued_evaluator(queue, BUNDLE, POOL, print) as evaluator:
+        assert (evaluator.slots, await queue.next()) == (16 + 2, 0)
+        for count, wants in ((3, 3), (17, 17), (18, module.WITHOUT_LIMIT)):
+            for number in range(len(calls), count):
+                call = evaluator.evaluate(task(number).program, task(number).evaluation_id)
+                calls.append(asyncio.create_task(call))
+            await queue.until(wants)
+        await serve(bench.worker("a"), len(calls))
+        assert await asyncio.gather(*calls) == [GOOD] * len(calls)
+        await queue.until(0)
+
+
+async def test_two_runs_have_half_the_slots_each_until_one_has_nothing_to_do() -> None:
+    bench = MemoryBench()
+    await bench.worker("a").beat(beat("a", 16))
+    queues = [Claims(bench.broker), Claims(bench.broker)]
+    async with (
+        open_queued_evaluator(queues[0], BUNDLE, POOL, print) as first,
+        open_queued_evaluator(queues[1], BUNDLE, POOL, print) as second,
+    ):
+        calls = [
+            asyncio.create_task(evaluator.evaluate(task(number).program, f"evl_{number}_{id(evaluator)}"))
+            for evaluator in (first, second)
+            for number in range(20)
+        ]
+        for queue in (*queues, *queues):
+            await queue.until(module.WITHOUT_LIMIT)
+        assert (first.slots, second.slots) == (8 + 1, 8 + 1)
+        for call in calls[:20]:
+            call.cancel()
+        await queues[0].until(0)
+        await queues[1].next()
+        await queues[1].next()
+        assert second.slots == 16 + 2
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+
 class Notes:
     """What was said; `until` waits for a number of them."""
 
@@ -87,10 +150,11 @@ async def test_a_run_without_workers_says_so_once_and_goes_on_when_one_comes() -
         assert evaluator.slots == 1
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
         assert await notes.until(1) == ["waiting: no worker takes evaluations of pool cpu"]
+        assert evaluator.waiting == "no worker takes evaluations of pool cpu"
         await bench.worker("a").beat(beat("a", 3))
         await bench.worker("b").beat(beat("b", 4))
         assert await notes.until(2) == [*notes.said[:1], "going on: workers take evaluations"]
-        assert evaluator.slots == 7
+        assert (evaluator.slots, evaluator.waiting) == (8, "")
         await serve(bench.worker("a"), 1)
         assert await call == GOOD
 
@@ -104,12 +168,12 @@ class Away(MemoryEvaluationQueue):
         super().__init__(broker)
         self.asked: asyncio.Queue[None] = asyncio.Queue(1)
 
-    async def workers(self, pool: str) -> Sequence[WorkerBeat]:
+    async def share(self, pool: str, wants: int) -> int:
         with suppress(asyncio.QueueFull):
             self.asked.put_nowait(None)
         if self.away:
             raise UnreachableError("the queue does not answer: it is gone")
-        return await super().workers(pool)
+        return await super().share(pool, wants)
 
 
 async def test_a_queue_that_goes_away_is_told_of_once() -> None:
@@ -120,6 +184,7 @@ async def test_a_queue_that_goes_away_is_told_of_once() -> None:
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
         queue.away = True
         assert await notes.until(1) == ["waiting: the queue does not answer: it is gone"]
+        assert evaluator.waiting == "the queue does not answer: it is gone"
         for _ in range(3):
             await queue.asked.get()
         assert notes.unheard == 0

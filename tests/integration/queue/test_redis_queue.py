@@ -13,7 +13,9 @@ from service.errors import UnreachableError, UsageError
 from service.ports import EvaluationLeases, EvaluationResult, Lease
 from service.queue import connection
 from service.queue.evaluator import open_queued_evaluator
-from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, redis_bench, results, task
+from service.queue.redis import RedisEvaluationLeases
+from service.queue.terms import Terms
+from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, beat, redis_bench, results, task
 from tests.integration.queue.server import running
 
 
@@ -86,19 +88,20 @@ async def test_a_submitter_leaves_nothing_behind(bench: RedisBench) -> None:
     queue, worker = bench.submitter(), bench.worker("a")
     await queue.submit(task(1), BUNDLE)
     await queue.submit(task(2), BUNDLE)
+    await queue.share(POOL, 2)
     lease = await leased(worker)
     assert await worker.complete(lease, GOOD)
     await queue.aclose()
     await worker.leave()
     assert await bench.client.xlen(connection.tasks(POOL)) == 0
-    assert not await bench.client.exists(queue._results)
+    assert not await bench.client.exists(queue._results, connection.claims(POOL), connection.wants(POOL))
     assert await bench.client.xinfo_consumers(connection.tasks(POOL), connection.GROUP) == []
 
 
 async def test_a_queue_that_is_away_says_so(tmp_path: Path) -> None:
     async with redis_bench(f"unix://{tmp_path}/nobody.sock") as bench:
         with pytest.raises(UnreachableError, match="does not answer"):
-            await bench.submitter().workers(POOL)
+            await bench.submitter().share(POOL, 1)
         with pytest.raises(UnreachableError):
             await bench.worker("a").lease(0.01)
 
@@ -131,8 +134,34 @@ async def test_a_worker_is_counted_no_longer_than_its_word_holds(redis_url: str)
         client = bench.client
         await client.set(connection.worker(POOL, "odd"), b'{"schema": 1}')
         await client.sadd(connection.workers(POOL), "odd", "gone")
-        assert list(await bench.submitter().workers(POOL)) == []
+        assert await bench.submitter().share(POOL, 1) == 0
         assert await client.smembers(connection.workers(POOL)) == {b"odd"}
+
+
+async def test_a_consumer_that_nobody_hears_of_is_forgotten_once_its_tasks_are_taken_over(bench: RedisBench) -> None:
+    async def consumers() -> set[bytes]:
+        found: Any = await bench.client.xinfo_consumers(connection.tasks(POOL), connection.GROUP)
+        return {consumer["name"] for consumer in found}
+
+    terms = Terms(lease_seconds=60.0, forget_seconds=0.0)
+    died, idle, lives = (RedisEvaluationLeases(bench.client, POOL, name, terms) for name in ("died", "idle", "lives"))
+    queue = bench.submitter()
+    for number in range(3):
+        await queue.submit(task(number), BUNDLE)
+    await died.beat(beat("died"))
+    await leased(died)
+    for name, worker in (("idle", idle), ("lives", lives)):
+        await worker.beat(beat(name))
+        assert await worker.complete(await leased(worker), GOOD)
+    assert await consumers() == {b"died", b"idle", b"lives"}
+    await bench.silence("died")
+    await bench.silence("idle")
+    await lives.beat(beat("lives"))
+    assert await consumers() == {b"died", b"lives"}
+    await bench.lapse()
+    assert await lives.complete(await leased(lives), GOOD)
+    await lives.beat(beat("lives"))
+    assert await consumers() == {b"lives"}
 
 
 async def test_a_submitter_that_ends_right_after_a_result_ends(bench: RedisBench) -> None:

@@ -11,13 +11,13 @@ import pytest
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from service.errors import InvalidProblemError, UnreachableError
-from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, WorkerBeat
+from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, WorkerBeat, WorkerState
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import Pace, Worker
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, results, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
 
 PACE = Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
-BEAT = WorkerBeat(worker_id="a", pool=POOL, slots=2, busy=0, isolation="strong")
+BEAT = beat("a", slots=2)
 
 
 class Lab:
@@ -33,6 +33,7 @@ class Lab:
         self.changed = asyncio.Condition()
         self.complaint: Exception | None = None
         self.slots = 2
+        self.waiting = ""
 
     @asynccontextmanager
     async def open(self, bundle: Bundle) -> AsyncIterator["Lab"]:
@@ -120,7 +121,27 @@ async def test_draining_finishes_what_is_under_way_and_takes_no_more(
     assert len(await results(queue, 2)) == 2
     assert len(bench.broker.pool(POOL)) == 2
     assert lab.closed == lab.opened == [BUNDLE.hash]
-    assert list(await queue.workers(POOL)) == []
+    assert list(await bench.workers().workers()) == []
+
+
+async def test_a_worker_told_to_drain_finishes_what_it_has_and_ends(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    lab.gate.clear()
+    async with working(bench.worker("a"), lab) as (worker, run):
+        for number in range(4):
+            await queue.submit(task(number), BUNDLE)
+        await lab.until(lambda: len(lab.begun) == 2)
+        assert worker.beat.state is WorkerState.ACTIVE
+        await bench.workers().drain("a")
+        async with asyncio.timeout(10):
+            await worker.drain.wait()
+            assert (worker.beat.state, worker.beat.busy) == (WorkerState.DRAINING, 2)
+            lab.gate.set()
+            await run
+    assert worker.beat.evaluations == 2
+    assert len(await results(queue, 2)) == 2
+    assert len(bench.broker.pool(POOL)) == 2
 
 
 async def test_a_cancelled_evaluation_ends_and_its_slot_is_free(
@@ -216,9 +237,9 @@ class Shaky(MemoryEvaluationLeases):
         self._fail("complete")
         return await super().complete(lease, evaluation)
 
-    async def beat(self, beat: WorkerBeat) -> None:
+    async def beat(self, beat: WorkerBeat) -> bool:
         self._fail("beat")
-        await super().beat(beat)
+        return await super().beat(beat)
 
     def _fail(self, what: str) -> None:
         self._calls[what] += 1

@@ -1,0 +1,78 @@
+"""The workers of a queue on Redis, as those see them who watch over them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from service.errors import NotFoundError
+from service.ports import WorkerBeat
+from service.queue import connection, wire
+from service.queue.connection import GROUP, reaching
+from service.queue.terms import Terms
+
+DRAIN_SECONDS = 86400
+
+
+async def living(client: Redis, pool: str, terms: Terms) -> Sequence[WorkerBeat]:
+    """Workers of a pool whose last word holds yet, by id; who is silent is taken from the list."""
+    members: Any = await client.smembers(connection.workers(pool))
+    ids = sorted(entry.decode() for entry in members)
+    if not ids:
+        return []
+    keys = [connection.worker(pool, id_) for id_ in ids]
+    async with client.pipeline(transaction=False) as steps:
+        steps.time()
+        steps.mget(keys)
+        for key in keys:
+            steps.pttl(key)
+        (seconds, microseconds), said, *left = await steps.execute()
+    if silent := [id_ for id_, word in zip(ids, said, strict=True) if word is None]:
+        await client.srem(connection.workers(pool), *silent)
+    now = datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
+    seen = [now - timedelta(seconds=terms.beat_seconds, milliseconds=-milliseconds) for milliseconds in left]
+    read = (wire.beat_from_json(word, at) for word, at in zip(said, seen, strict=True) if word is not None)
+    return [beat for beat in read if beat is not None]
+
+
+class RedisWorkers:
+    """The workers of all pools."""
+
+    def __init__(self, client: Redis, terms: Terms | None = None) -> None:
+        self._redis, self._terms = client, terms or Terms()
+
+    async def workers(self) -> Sequence[WorkerBeat]:
+        """Workers that live, by pool and id."""
+        async with reaching():
+            return [beat for pool in await self._pools() for beat in await living(self._redis, pool, self._terms)]
+
+    async def drain(self, worker_id: str) -> None:
+        """Have a worker finish what it has and end.
+
+        Raises:
+            NotFoundError: no such worker lives.
+        """
+        if worker_id not in {beat.worker_id for beat in await self.workers()}:
+            raise NotFoundError(f"no worker {worker_id[:80]} lives")
+        async with reaching():
+            await self._redis.set(connection.drain(worker_id), 1, ex=DRAIN_SECONDS)
+
+    async def depths(self) -> Mapping[str, int]:
+        """How many tasks wait for a worker, by pool."""
+        async with reaching():
+            return {pool: await self._depth(pool) for pool in await self._pools()}
+
+    async def _pools(self) -> list[str]:
+        members: Any = await self._redis.smembers(connection.pools())
+        return sorted(entry.decode() for entry in members)
+
+    async def _depth(self, pool: str) -> int:
+        """What is in the stream and with no worker; who was taken back under way is pending, and in no stream."""
+        stream = connection.tasks(pool)
+        try:
+            pending: Any = await self._redis.xpending(stream, GROUP)
+        except ResponseError:  # before the first worker came, or since Redis was emptied, there is no group
+            pending = {"pending": 0}
+        return max(0, await self._redis.xlen(stream) - int(pending["pending"]))
