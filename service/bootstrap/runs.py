@@ -1,6 +1,6 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +42,8 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_run(
-    settings: Settings, order: RunOrder, storage: Storage, note: Callable[[str], None]
-) -> AsyncIterator[Opened]:
-    """Make everything a run is driven with, and store the run itself when it is new; `note` hears why it waits.
+async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[Opened]:
+    """Make everything a run is driven with, and store the run itself when it is new.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
 
@@ -59,7 +57,7 @@ async def open_run(
     """
     clock = SystemClock()
     plan = _plan(order, storage, clock)
-    async with answering(plan) as policy, _evaluating(plan, settings, order, note) as scorer:
+    async with answering(plan, settings.policies) as policy, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
             storage.log.create(new_run(plan, scorer.isolation, clock.now()))
         job = RunJob(
@@ -107,15 +105,13 @@ class _Scorer:
 
 
 @asynccontextmanager
-async def _evaluating(
-    plan: Plan, settings: Settings, order: RunOrder, note: Callable[[str], None]
-) -> AsyncIterator[_Scorer]:
+async def _evaluating(plan: Plan, settings: Settings, order: RunOrder) -> AsyncIterator[_Scorer]:
     """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
     url = queue_url(settings, order.queue)
     if url is not None:
         if order.require_isolation is not None:
             raise UsageError("the isolation of workers is their own setting: name it where they are started")
-        async with queued(url, plan.problem, plan.bundle, note) as evaluator:
+        async with queued(url, plan.problem, plan.bundle) as evaluator:
             yield _Scorer(evaluator=evaluator, isolation=WORKERS)
         return
     slots, require = plan.config.concurrency.evaluations, order.require_isolation

@@ -45,9 +45,7 @@ def queue_url(settings: Settings, override: str | None) -> str | None:
 
 
 @asynccontextmanager
-async def queued(
-    url: str, problem: Problem, bundle: Bundle, note: Callable[[str], None]
-) -> AsyncIterator["QueuedEvaluator"]:
+async def queued(url: str, problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
     """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
 
     Raises:
@@ -58,11 +56,23 @@ async def queued(
     from service.queue.evaluator import open_queued_evaluator
     from service.queue.redis import RedisEvaluationQueue
 
-    pool = GPU if problem.limits.gpu else CPU
     async with (
         connect(url) as client,
         aclosing(RedisEvaluationQueue(client)) as queue,
-        open_queued_evaluator(queue, bundle, pool, note) as evaluator,
+        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
+    ):
+        yield evaluator
+
+
+@asynccontextmanager
+async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
+    """The same, where the workers are in this process and event loop, or come to it over HTTP."""
+    from service.queue.evaluator import open_queued_evaluator
+    from service.queue.memory import MemoryEvaluationQueue
+
+    async with (
+        aclosing(MemoryEvaluationQueue(broker)) as queue,
+        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
     ):
         yield evaluator
 
@@ -147,6 +157,10 @@ def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncC
             yield evaluator
 
     return opened
+
+
+def _pool(problem: Problem) -> str:
+    return GPU if problem.limits.gpu else CPU
 
 
 def _name() -> str:

@@ -116,7 +116,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
     orders = Orders()
     async with AsyncExitStack() as parts:
         with terminal.doing("opening policy and sandbox"):
-            opened = await parts.enter_async_context(open_run(settings, order, storage, terminal.note))
+            opened = await parts.enter_async_context(open_run(settings, order, storage))
         for warning in opened.warnings:
             terminal.note(f"warning: {warning}", style="yellow")
         stop = partial(orders.pause, opened.job.owner)

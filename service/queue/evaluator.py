@@ -1,7 +1,7 @@
 """An evaluator whose programs are scored by the workers of a queue, on its fair share of their slots."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from evolve.evaluation import Evaluation
@@ -17,11 +17,10 @@ WITHOUT_LIMIT = 1 << 20
 class QueuedEvaluator:
     """Scores the programs of one problem by way of a queue, on its fair share of the slots of the pool's workers."""
 
-    def __init__(self, queue: EvaluationQueue, bundle: Bundle, pool: str, note: Callable[[str], None]) -> None:
-        self._queue, self._bundle, self._pool, self._note = queue, bundle, pool, note
+    def __init__(self, queue: EvaluationQueue, bundle: Bundle, pool: str) -> None:
+        self._queue, self._bundle, self._pool = queue, bundle, pool
         self._share = 0
         self._waiting = ""
-        self._noted = False
         self._most = self._most_before = 0
         self._awaited: dict[str, asyncio.Future[Evaluation]] = {}
 
@@ -70,35 +69,29 @@ class QueuedEvaluator:
                 answer.set_result(result.evaluation)
 
     async def watch(self) -> None:
-        """Follow the workers as they come and go, without end, and say why evaluations wait."""
+        """Follow its share as workers and other runs come and go, without end."""
         while True:
             try:
                 await self.claim()
                 self._waiting = "" if self._share else f"no worker takes evaluations of pool {self._pool}"
             except UnreachableError as error:
                 self._waiting = str(error)
-            if bool(self._waiting) != self._noted and (self._awaited or self._noted):
-                self._note(f"waiting: {self._waiting}" if self._waiting else "going on: workers take evaluations")
-                self._noted = bool(self._waiting)
             await asyncio.sleep(WATCH_SECONDS)
 
 
 @asynccontextmanager
-async def open_queued_evaluator(
-    queue: EvaluationQueue, bundle: Bundle, pool: str, note: Callable[[str], None]
-) -> AsyncIterator[QueuedEvaluator]:
+async def open_queued_evaluator(queue: EvaluationQueue, bundle: Bundle, pool: str) -> AsyncIterator[QueuedEvaluator]:
     """An evaluator over a queue.
 
     Args:
         queue: where workers take tasks from; this submitter's own.
         bundle: the problem's folder.
         pool: whose workers shall score.
-        note: is told, once, why evaluations wait, and when they go on.
 
     Raises:
         UnreachableError: the queue does not answer now; later, it is waited for.
     """
-    evaluator = QueuedEvaluator(queue, bundle, pool, note)
+    evaluator = QueuedEvaluator(queue, bundle, pool)
     await evaluator.claim()
     tasks = [asyncio.create_task(evaluator.collect()), asyncio.create_task(evaluator.watch())]
     try:

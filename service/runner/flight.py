@@ -21,7 +21,8 @@ NO_LAST_WORD = "the policy ended without a last word"
 class Flight:
     """Starts policy calls and evaluations up to their limits, and gathers what they bring for the loop to take.
 
-    With 0 slots it has as many evaluations going on as the evaluator has slots then: workers come and go.
+    It has as many evaluations going on as the evaluator has slots then, for workers come and go, and with `slots` no
+    more than those.
 
     Attributes:
         denied: why policy calls cannot go on at present; empty: they can.
@@ -46,7 +47,8 @@ class Flight:
 
     @property
     def _slots(self) -> int:
-        return self._most or self._evaluator.slots
+        slots = self._evaluator.slots
+        return min(self._most or slots, slots)
 
     @property
     def proposing(self) -> int:

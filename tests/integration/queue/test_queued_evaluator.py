@@ -28,7 +28,7 @@ async def serve(worker: EvaluationLeases, count: int) -> None:
 
 async def test_evaluations_at_once_each_get_their_own_result() -> None:
     bench = MemoryBench()
-    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, print) as evaluator:
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
         calls = [
             asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
             for number in range(5)
@@ -39,7 +39,7 @@ async def test_evaluations_at_once_each_get_their_own_result() -> None:
 
 async def test_cancelling_a_call_takes_its_task_back() -> None:
     bench = MemoryBench()
-    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, print) as evaluator:
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
         calls = [
             asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
             for number in range(2)
@@ -84,7 +84,7 @@ async def test_a_run_claims_what_it_had_use_for_lately_and_all_once_that_is_its_
     await bench.worker("a").beat(beat("a", 16))
     queue = Claims(bench.broker)
     calls: list[asyncio.Task[Any]] = []
-    async with open_queued_evaluator(queue, BUNDLE, POOL, print) as evaluator:
+    async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
         assert (evaluator.slots, await queue.next()) == (16 + 2, 0)
         for count, wants in ((3, 3), (17, 17), (18, module.WITHOUT_LIMIT)):
             for number in range(len(calls), count):
@@ -101,8 +101,8 @@ async def test_two_runs_have_half_the_slots_each_until_one_has_nothing_to_do() -
     await bench.worker("a").beat(beat("a", 16))
     queues = [Claims(bench.broker), Claims(bench.broker)]
     async with (
-        open_queued_evaluator(queues[0], BUNDLE, POOL, print) as first,
-        open_queued_evaluator(queues[1], BUNDLE, POOL, print) as second,
+        open_queued_evaluator(queues[0], BUNDLE, POOL) as first,
+        open_queued_evaluator(queues[1], BUNDLE, POOL) as second,
     ):
         calls = [
             asyncio.create_task(evaluator.evaluate(task(number).program, f"evl_{number}_{id(evaluator)}"))
@@ -123,73 +123,49 @@ async def test_two_runs_have_half_the_slots_each_until_one_has_nothing_to_do() -
         await asyncio.gather(*calls, return_exceptions=True)
 
 
-class Notes:
-    """What was said; `until` waits for a number of them."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self._queue: asyncio.Queue[str] = asyncio.Queue()
-
-    def __call__(self, text: str) -> None:
-        self._queue.put_nowait(text)
-
-    async def until(self, count: int) -> list[str]:
-        async with asyncio.timeout(10):
-            while len(self.said) < count:
-                self.said.append(await self._queue.get())
-        return self.said
-
-    @property
-    def unheard(self) -> int:
-        return self._queue.qsize()
-
-
-async def test_a_run_without_workers_says_so_once_and_goes_on_when_one_comes() -> None:
-    bench, notes = MemoryBench(), Notes()
-    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL, notes) as evaluator:
-        assert evaluator.slots == 1
+async def test_a_run_without_workers_waits_and_says_why_until_one_comes() -> None:
+    bench = MemoryBench()
+    queue = Claims(bench.broker)
+    async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
+        assert (evaluator.slots, evaluator.waiting) == (1, "")
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
-        assert await notes.until(1) == ["waiting: no worker takes evaluations of pool cpu"]
+        await queue.until(module.WITHOUT_LIMIT)
         assert evaluator.waiting == "no worker takes evaluations of pool cpu"
         await bench.worker("a").beat(beat("a", 3))
         await bench.worker("b").beat(beat("b", 4))
-        assert await notes.until(2) == [*notes.said[:1], "going on: workers take evaluations"]
+        await queue.until(1)
+        await queue.next()
         assert (evaluator.slots, evaluator.waiting) == (8, "")
         await serve(bench.worker("a"), 1)
         assert await call == GOOD
 
 
-class Away(MemoryEvaluationQueue):
-    """A queue that can be away. It lets a test follow how often it is asked."""
+class Away(Claims):
+    """A queue that can be away."""
 
     away = False
 
-    def __init__(self, broker: MemoryBroker) -> None:
-        super().__init__(broker)
-        self.asked: asyncio.Queue[None] = asyncio.Queue(1)
-
     async def share(self, pool: str, wants: int) -> int:
-        with suppress(asyncio.QueueFull):
-            self.asked.put_nowait(None)
+        share = await super().share(pool, wants)
         if self.away:
             raise UnreachableError("the queue does not answer: it is gone")
-        return await super().share(pool, wants)
+        return share
 
 
-async def test_a_queue_that_goes_away_is_told_of_once() -> None:
-    bench, notes = MemoryBench(), Notes()
+async def test_a_queue_that_goes_away_is_waited_for_with_the_reason() -> None:
+    bench = MemoryBench()
     queue = Away(bench.broker)
     await bench.worker("a").beat(beat("a", 3))
-    async with open_queued_evaluator(queue, BUNDLE, POOL, notes) as evaluator:
+    async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
         queue.away = True
-        assert await notes.until(1) == ["waiting: the queue does not answer: it is gone"]
-        assert evaluator.waiting == "the queue does not answer: it is gone"
-        for _ in range(3):
-            await queue.asked.get()
-        assert notes.unheard == 0
+        for _ in range(2):
+            await queue.next()
+        assert (evaluator.slots, evaluator.waiting) == (4, "the queue does not answer: it is gone")
         queue.away = False
-        await notes.until(2)
+        for _ in range(2):
+            await queue.next()
+        assert evaluator.waiting == ""
         await serve(bench.worker("a"), 1)
         assert await call == GOOD
 
@@ -198,5 +174,5 @@ async def test_a_queue_that_is_away_at_the_start_ends_it() -> None:
     queue = Away(MemoryBench().broker)
     queue.away = True
     with pytest.raises(UnreachableError):
-        async with open_queued_evaluator(queue, BUNDLE, POOL, print):
+        async with open_queued_evaluator(queue, BUNDLE, POOL):
             pass

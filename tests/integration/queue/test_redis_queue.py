@@ -170,7 +170,7 @@ async def test_a_submitter_that_ends_right_after_a_result_ends(bench: RedisBench
     async with asyncio.timeout(20):
         for number in range(100):
             queue = bench.submitter()
-            async with open_queued_evaluator(queue, BUNDLE, POOL, print) as evaluator:
+            async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
                 call = asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
                 assert await worker.complete(await leased(worker), GOOD)
                 assert await call == GOOD

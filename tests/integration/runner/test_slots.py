@@ -50,8 +50,8 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [2, 2, 2])])
-async def test_evaluations_at_once_follow_the_slots_unless_a_number_is_set(most: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [1, 2, 2])])
+async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(most: int, expected: list[int]) -> None:
     gate, search, policy = Gate(), Listener(), object()
     parts: tuple[Any, Any, Any] = (search, policy, gate)
     flight = Flight(*parts, calls=1, slots=most)
