@@ -26,7 +26,7 @@ from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunR
 
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
-         RunRow.wanted_budget)  # fmt: skip
+         RunRow.wanted_budget, RunRow.wanted_by)  # fmt: skip
 # In an order that the foreign keys allow.
 _OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
 _OF_A_RUN: tuple[type[Base], ...] = (
@@ -62,7 +62,7 @@ class SqlRunIntents:
         """
         with self._database.write() as connection:
             run = self._locked(connection, run_id)
-            if desired_state != (run.state if run.state in ENDED else run.desired_state):
+            if desired_state != _aim(run):
                 _refuse_final(run)
                 _write(connection, run, desired_state=desired_state, wanted_by=by)
             return _record(connection, run_id)
@@ -210,13 +210,22 @@ class SqlRunClaims:
 def _due() -> ColumnElement[bool]:
     """Whether there is something to do for a run, by whomever."""
     at_work = RunRow.state.in_(("queued", *_AT_WORK))
-    taken_up = and_(RunRow.state == PAUSED, RunRow.desired_state.in_((RUNNING, CANCELLED)))
+    # One that its own process paused, and of which nobody ever wanted anything, is that process's to go on with.
+    wanted = and_(RunRow.desired_state.in_((RUNNING, CANCELLED)), RunRow.wanted_by.is_not(None))
+    taken_up = and_(RunRow.state == PAUSED, wanted)
     # One after the other and not one or the other: PostgreSQL finds each over its index, and reads no ended run.
     return RunRow.id.in_(
         union_all(
             select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReassessmentRow.run_id)
         ).scalar_subquery()
     )
+
+
+def _aim(run: Row[Any]) -> str:
+    """Where a run is going if nobody wants anything else."""
+    if run.state in ENDED or (run.state == PAUSED and run.wanted_by is None):
+        return str(run.state)
+    return str(run.desired_state)
 
 
 def _refuse_final(run: Row[Any]) -> None:

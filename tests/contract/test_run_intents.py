@@ -113,6 +113,16 @@ class TestWanting:
         assert intents.extend(RUN, {"evaluations": 400}, "bob").wanted_budget == {"evaluations": 400, "tokens": 10}
         assert claims.wanted([RUN])[RUN] == Intent(budget={"evaluations": 400, "tokens": 10}, by="bob")
 
+    def test_a_budget_that_was_taken_up_is_wanted_no_more(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        intents.extend(RUN, {"evaluations": 300, "tokens": 10}, "ada")
+        change: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300}
+        log.append(RUN, fence, [story.tell(Kind.BUDGET_EXTENDED, **change)])
+        run = reader.run(RUN)
+        assert (run.config["budget"]["evaluations"], run.wanted_budget) == (300, {"tokens": 10})
+
     def test_wanting_the_same_budget_again_changes_nothing(self, log: RunLog, intents: RunIntents) -> None:
         log.create(new_run())
         first = intents.extend(RUN, {"evaluations": 300}, "ada")
@@ -319,6 +329,14 @@ class TestClaiming:
         pause(log, story, intents)
         intents.want(RUN, wish, "ada")
         assert self.claim(claims) == found
+
+    def test_a_run_that_its_own_process_paused_rests_until_somebody_wants_it(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        settle(log, story, Kind.RUN_PAUSED, by="host:1")
+        assert self.claim(claims) is None
+        intents.want(RUN, RUNNING, "ada")
+        assert self.claim(claims) == RUN
 
     @pytest.mark.parametrize("wish", [PAUSED, CANCELLED])
     def test_a_queued_run_is_found_whatever_is_wanted_of_it(
