@@ -1,5 +1,6 @@
 """What a run is driven with: the policy that answers and the sandbox that scores."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +14,8 @@ from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
 from service.bootstrap.plan import Plan
-from service.config import SandboxSettings
+from service.bootstrap.policies import Way, submitted, way_to
+from service.config import PoliciesSettings, SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import open_bundle, unpack
@@ -42,7 +44,7 @@ async def scoring(
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
         InvalidProblemError: the evaluator cannot be used.
     """
-    _refuse_unpermitted(problem, settings)
+    refuse_unpermitted(problem, settings)
     level = _level(require or settings.require)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
@@ -58,13 +60,18 @@ async def scoring(
 
 
 @asynccontextmanager
-async def answering(plan: Plan) -> AsyncIterator[Policy]:
+async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Policy]:
     """The policy of a run, asked who it is before anything is asked of it.
+
+    Args:
+        plan: the run.
+        policies: where policies of runs that were submitted over the API may be.
 
     Raises:
         PolicyUnavailable: it cannot be reached.
         PolicyDenied: it refuses the key, or does not offer the model.
         UsageError: the key that is named is not there, or the user's templates cannot be read.
+        RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
         ConfigurationError: a template of the user's is off.
     """
     templates = read_templates(plan)
@@ -73,7 +80,8 @@ async def answering(plan: Plan) -> AsyncIterator[Policy]:
 
         yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
         return
-    policy = serve(plan.policy, plan.problem, plan.config.prompt, templates)
+    way = await asyncio.to_thread(way_to, plan.policy, plan.source, policies)
+    policy = serve(way.policy, plan.problem, plan.config.prompt, templates, way=way)
     try:
         await policy.check()
         yield policy
@@ -94,7 +102,10 @@ def read_templates(plan: Plan) -> dict[str, str]:
         return {}
     folder = Path(plan.source) / Path(plan.config.prompt.template_dir).expanduser()
     try:
-        files = _stored_files(plan) or {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        files = _stored_files(plan)
+        if submitted(plan.source) and not files:
+            raise UsageError(f"prompt.template_dir: the problem has no folder {plan.config.prompt.template_dir!r}")
+        files = files or {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         templates = {PurePath(name).stem: content.decode() for name, content in files.items()}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
@@ -111,9 +122,22 @@ def _stored_files(plan: Plan) -> dict[str, bytes]:
 
 
 def serve(
-    settings: "PolicySettings", problem: Problem, config: PromptConfig, templates: Mapping[str, str]
+    settings: "PolicySettings",
+    problem: Problem,
+    config: PromptConfig,
+    templates: Mapping[str, str],
+    *,
+    way: Way | None = None,
 ) -> "OpenAIPolicy":
-    """The policy behind a server, with the prompts of a problem; nothing is asked of the server yet."""
+    """The policy behind a server, with the prompts of a problem; nothing is asked of the server yet.
+
+    Args:
+        settings: of the policy.
+        problem: whose programs it changes.
+        config: what a prompt says.
+        templates: texts in place of the built-in ones.
+        way: with which key and over which connection it is asked; None: as the settings say.
+    """
     import numpy as np
 
     from service.policy.openai import OpenAIPolicy
@@ -131,10 +155,17 @@ def serve(
         )
         return build_prompt(request, count)
 
-    return OpenAIPolicy(settings, build_prompt=build, key=settings.read_key(), rng=np.random.default_rng())
+    key = settings.read_key() if way is None else way.key
+    transport = None if way is None else way.transport
+    return OpenAIPolicy(settings, build_prompt=build, key=key, rng=np.random.default_rng(), transport=transport)
 
 
-def _refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:
+def refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:
+    """Refuse a problem that wants what the operator does not allow.
+
+    Raises:
+        RefusedError: it does.
+    """
     for name, permitted in (("network", settings.network), ("gpu", settings.gpu)):
         if getattr(problem.limits, name) and not permitted:
             raise RefusedError(

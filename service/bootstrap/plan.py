@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.policy.settings import PolicySettings, load_policies, read_policy
-from service.ports import Bundle, NewRun, RunRecord
+from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
+from service.problems.description import measures_as_json, objectives_as_json
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
 
@@ -101,16 +102,26 @@ def plan_again(run_id: str, storage: Storage, slots: int | None) -> Plan:
     record = storage.reader.run(run_id)
     if record.state in ENDED:
         raise ConflictError(f"{record.id} has ended ({record.reason or record.state}): start another with evolve run")
-    bundle = storage.log.bundle(record.id)
-    config = config_from_json(record.config)
-    if slots is not None:
-        config = replace(config, concurrency=replace(config.concurrency, evaluations=slots))
+    plan = plan_stored(record, storage.log)
+    if slots is None:
+        return plan
+    return replace(plan, config=replace(plan.config, concurrency=replace(plan.config.concurrency, evaluations=slots)))
+
+
+def plan_stored(record: RunRecord, log: RunLog) -> Plan:
+    """What is stored of a run, as a plan, whether or not it has ended.
+
+    Raises:
+        NotFoundError: the run is not there.
+        InvalidProblemError, ConfigurationError, UsageError: this version cannot read it.
+    """
+    bundle = log.bundle(record.id)
     return Plan(
         run_id=record.id,
         problem=replace(load_bundle(bundle, record.problem_name).problem, name=record.problem_name),
         bundle=bundle,
         source=record.source,
-        config=config,
+        config=config_from_json(record.config),
         policy=_one([read_policy(policy, f"the policy of {record.id}") for policy in record.policies]),
         record=record,
     )
@@ -128,8 +139,8 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
         seed=plan.config.seed,
         integrity=str(problem.evaluator.integrity),
         isolation=isolation,
-        objectives=[{**asdict(objective), "direction": str(objective.direction)} for objective in problem.objectives],
-        measures=[asdict(measure) for measure in problem.measures],
+        objectives=objectives_as_json(problem),
+        measures=measures_as_json(problem),
         known_best=problem.known_best,
         source=plan.source,
         created_at=now,

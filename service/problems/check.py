@@ -8,6 +8,7 @@ from evolve.evaluation import Evaluation, fitness
 from evolve.problem import Measure, Objective, Problem
 from evolve.program import Program
 from evolve.regions import check_markers
+from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
 from service.problems.requirements import check_requirements
 
@@ -43,15 +44,20 @@ class CheckReport:
         return not self.complaints
 
 
-async def check_problem(loaded: LoadedProblem, evaluate: Evaluate) -> CheckReport:
+async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
     """Check a problem's declarations, its interpreter and its seeds, each run once by `evaluate`.
 
     Seeds are not run when the interpreter lacks what the problem requires: they could only fail for that.
+
+    Args:
+        loaded: the problem.
+        evaluate: scores a seed.
+        look_up: whether the interpreter is that of this machine, and may be started outside of a sandbox.
     """
     problem = loaded.problem
     complaints = [*_declarations(problem), *_markers(problem)]
     spec = problem.evaluator
-    lacking = await check_requirements(spec.python, spec.requirements, spec.preload)
+    lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if look_up else []
     seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
     for seed in seeds:
         complaints += _results(problem, seed)
@@ -60,8 +66,9 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate) -> CheckRepor
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
     evaluation = await evaluate(program)
-    name = program.files[0][0] if program.single else f"of {len(program.files)} files"
-    return SeedReport(name=name, program=program, evaluation=evaluation, fitness=fitness(problem, evaluation))
+    return SeedReport(
+        name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
+    )
 
 
 def _markers(problem: Problem) -> Iterator[str]:

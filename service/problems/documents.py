@@ -36,7 +36,7 @@ def read_document(name: str, content: bytes) -> dict[str, Any]:
     value = _parse(name, reader, text)
     if value is None:
         return {}
-    _check_size(name, value)
+    check_size(name, value)
     if not isinstance(value, Mapping):
         raise DocumentError(f"{name} holds a {type(value).__name__} where keys and values are expected")
     return {str(key): _text_keys(item) for key, item in value.items()}
@@ -120,7 +120,12 @@ def _check_aliases(top: yaml.Node) -> None:
             waiting += [(item, depth + 1) for pair in node.value for item in pair]
 
 
-def _check_size(name: str, top: Any) -> None:
+def check_size(name: str, top: Any) -> None:
+    """Refuse a value that is too deep or too much for a configuration, or holds text that cannot be stored.
+
+    Raises:
+        DocumentError: it does; the text begins with the name.
+    """
     seen = 0
     waiting = [(top, 0)]
     while waiting:

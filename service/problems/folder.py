@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
-_MOST_DEPTH = 32
+MOST_DEPTH = 32
 _MOST_COMPLAINTS = 20
 _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
@@ -114,19 +114,18 @@ def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
         if depth and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         for entry in entries:
-            if _left_out(entry.name):
+            if left_out(entry.name):
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield entry
-            elif depth < _MOST_DEPTH:
+            elif depth < MOST_DEPTH:
                 waiting.append((entry.path, depth + 1))
             else:
-                complaints.append(
-                    f"{_shown(entry.name)} lies more than {_MOST_DEPTH} folders deep: flatten the problem"
-                )
+                complaints.append(f"{_shown(entry.name)} lies more than {MOST_DEPTH} folders deep: flatten the problem")
 
 
-def _left_out(name: str) -> bool:
+def left_out(name: str) -> bool:
+    """Whether a file or folder of this name is no part of a problem."""
     return name.startswith(".") or name in _LEFT_OUT or name.endswith(_LEFT_OUT_ENDINGS)
 
 
@@ -151,7 +150,7 @@ def _complain_of_link(link: Path, name: str, top: Path) -> str:
         return f"{_shown(name)} is a link out of the problem's folder: copy in what it points to"
     if target.is_dir():
         return f"{_shown(name)} is a link to a folder: put the folder itself in its place"
-    if any(_left_out(part) for part in target.relative_to(top).parts):
+    if any(left_out(part) for part in target.relative_to(top).parts):
         return f"{_shown(name)} is a link to a file that is left out of the problem: copy the file in its place"
     return "" if target.is_file() else _odd(name)
 

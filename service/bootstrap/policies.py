@@ -1,0 +1,155 @@
+"""Which policy a run submitted over the API asks: one of the operator's, or one that somebody described.
+
+Only the operator's have keys: what others describe could send a key, or the content of any variable, anywhere. For the
+same reason a described policy is reached at checked addresses alone, and the record of such a run names no key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from service.config import PoliciesSettings
+from service.errors import NotFoundError, RefusedError, UsageError
+from service.net import Resolve, check_address
+from service.policy.settings import PolicySettings, load_policies, read_policy
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic import SecretStr
+
+SYNTAX = "syntax"
+SOURCE = "api:"
+_KEYS = ("api_key_env", "api_key_file")
+
+Operators = Mapping[str, PolicySettings]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a policy is reached: with a key or without, over the network as it is or to checked addresses only."""
+
+    policy: PolicySettings
+    key: "SecretStr | None"
+    transport: "httpx.AsyncBaseTransport | None" = None
+
+
+def submitted(source: str) -> bool:
+    """Whether a run with this source was submitted over the API."""
+    return source.startswith(SOURCE)
+
+
+def operator_policies(settings: PoliciesSettings) -> Operators:
+    """The operator's policies by name, the syntax mutator always among them.
+
+    Raises:
+        UsageError: the file that the settings name cannot be read, or a policy in it is off.
+    """
+    found = {SYNTAX: read_policy({"name": SYNTAX, "kind": "syntax"}, SYNTAX)}
+    if settings.file is None:
+        return found
+    try:
+        listed = load_policies(str(settings.file.expanduser().absolute()))
+    except NotFoundError as error:
+        raise UsageError(f"the setting policies.file names {settings.file}, which is no file") from error
+    return found | {policy.name: policy for policy in listed}
+
+
+def shown(policy: PolicySettings) -> dict[str, Any]:
+    """A policy without where its key lies, which is the operator's business."""
+    return {key: value for key, value in policy.describe().items() if key not in _KEYS}
+
+
+class PolicyChoice:
+    """Chooses among the operator's policies and what requests and problems describe.
+
+    Args:
+        settings: which addresses described policies may have.
+        operators: the operator's policies.
+        resolve: as `check_address` takes it.
+    """
+
+    def __init__(self, settings: PoliciesSettings, operators: Operators, resolve: Resolve | None = None) -> None:
+        self._settings, self._operators, self._resolve = settings, operators, resolve
+
+    def asked(self, words: str | Mapping[str, Any]) -> PolicySettings:
+        """The policy of a request: a name, or a description.
+
+        Raises:
+            NotFoundError: the operator has no policy of the name.
+            UsageError: the description is off, or names a key.
+            RefusedError, UnreachableError: its address may not be reached, or does not resolve.
+        """
+        if isinstance(words, str):
+            found = self._operators.get(words)
+            if found is None:
+                names = ", ".join(sorted(self._operators))
+                raise NotFoundError(f"there is no policy {words[:64]!r}: name one of {names}, or describe one")
+            return found
+        if any(words.get(key) for key in _KEYS):
+            raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
+        return self._described(words, "the policy")
+
+    def named(self, words: Mapping[str, Any] | None) -> PolicySettings:
+        """The policy that a problem names, if the operator allows it, else the syntax mutator.
+
+        Raises:
+            UsageError: the description is off.
+            UnreachableError: its address does not resolve.
+        """
+        if words is None:
+            return self._operators[SYNTAX]
+        try:
+            return self.again(words)
+        except RefusedError:
+            return self._operators[SYNTAX]
+
+    def again(self, words: Mapping[str, Any]) -> PolicySettings:
+        """A policy that a problem or an earlier run names: the operator's where it is the same, else without a key.
+
+        Raises:
+            UsageError: the description is off.
+            RefusedError, UnreachableError: its address may not be reached, or does not resolve.
+        """
+        described = {key: value for key, value in words.items() if key not in _KEYS}
+        policy = read_policy(described, "the policy of the problem")
+        for own in self._operators.values():
+            if own.base_url == policy.base_url and own.model in ("", policy.model):
+                return own if own.kind == policy.kind == "openai" else policy
+        return self._described(described, "the policy of the problem")
+
+    def _described(self, words: Mapping[str, Any], place: str) -> PolicySettings:
+        policy = read_policy(words, place)
+        own = self._operators.get(policy.name)
+        if policy.base_url is None:
+            return policy
+        if own is not None and own.base_url == policy.base_url:
+            raise UsageError(f"{place}: {policy.name} is the operator's: give its name alone, or another name")
+        check_address(policy.base_url, self._settings.allow, self._settings.private, self._resolve)
+        return policy
+
+
+def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> Way:
+    """How the policy of a run is reached; waits for the resolver of names.
+
+    Args:
+        policy: as the run's record describes it.
+        source: of the run.
+        settings: the operator's policies, and which addresses others may have.
+
+    Raises:
+        UsageError: the key that is named is not there.
+        RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
+    """
+    if not submitted(source):
+        return Way(policy=policy, key=policy.read_key())
+    own = operator_policies(settings).get(policy.name)
+    if own is not None and own.base_url == policy.base_url:
+        mine = policy.model_copy(update={key: getattr(own, key) for key in _KEYS})
+        return Way(policy=mine, key=mine.read_key())
+    from service.net.transport import PinnedTransport
+
+    check_address(str(policy.base_url), settings.allow, settings.private)
+    bare = policy.model_copy(update=dict.fromkeys(_KEYS, ""))
+    keep = policy.concurrency + 8
+    transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)
+    return Way(policy=bare, key=None, transport=transport)

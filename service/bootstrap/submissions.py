@@ -1,0 +1,273 @@
+"""What front doors submit: problems, checked without being stored, and runs, stored without being driven."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from evolve.errors import ConfigurationError
+from evolve.evaluation import Evaluation
+from evolve.ports import Evaluator
+from evolve.program import Program
+from service.bootstrap.parts import read_templates, refuse_unpermitted, scoring
+from service.bootstrap.plan import Plan, new_run, new_run_id
+from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
+from service.bootstrap.workers import queue_url, queued, queued_here
+from service.config import Settings
+from service.db.accounts import SqlAccounts
+from service.db.engine import Database
+from service.db.log import SqlRunLog
+from service.db.problems import SqlProblemStore
+from service.db.readers import SqlReaders
+from service.errors import InvalidProblemError, QuotaError, UnreachableError, UsageError
+from service.net import Resolve
+from service.policy.settings import PolicySettings, read_policy
+from service.ports import (
+    DEFAULT_TENANT,
+    Clock,
+    NewProblem,
+    ProblemReport,
+    RunRecord,
+    RunRequest,
+    SeedReport,
+    Upload,
+)
+from service.problems.check import check_problem
+from service.problems.configuration import Layer, read_config
+from service.problems.description import describe_problem
+from service.problems.documents import DocumentError, check_size, storable
+from service.problems.fork import fork_problem
+from service.problems.load import LoadedProblem, load_bundle
+from service.problems.upload import load_upload
+
+if TYPE_CHECKING:
+    from service.queue.memory import MemoryBroker
+
+WORKERS = "workers"
+DAY = timedelta(days=1)
+CHECK_SECONDS = 300.0
+_CHECKS_AT_ONCE = 2
+_MOST_LABELS = 16
+_MOST_LABEL_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What a run starts from: a problem, layers of configuration below the request's, and the policy unless it says."""
+
+    loaded: LoadedProblem
+    layers: Sequence[Layer]
+    policy: PolicySettings
+    source: str
+    fork_of: str = ""
+
+
+class BundledSubmissions:
+    """The port Submissions over a database, with the policies, the sandbox or the workers of this installation.
+
+    Args:
+        settings: what the operator allows.
+        database: where problems, runs, quotas and usage are.
+        clock: the time.
+        queue: Redis whose workers check problems, in place of the settings' one.
+        broker: the queue of this process, where there is no Redis; without either, the sandbox of this process checks.
+        resolve: gives the addresses of a host; the system's when None.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Clock,
+        *,
+        queue: str | None = None,
+        broker: "MemoryBroker | None" = None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self._settings, self._clock = settings, clock
+        self._problems = SqlProblemStore(database)
+        self._readers = SqlReaders(database)
+        self._log = SqlRunLog(database, clock)
+        self._accounts = SqlAccounts(database)
+        self._queue, self._broker = queue_url(settings, queue), broker
+        self._operators = operator_policies(settings.policies)
+        self._choice = PolicyChoice(settings.policies, self._operators, resolve)
+        self._checks = asyncio.Semaphore(_CHECKS_AT_ONCE)
+
+    def read_problem(self, upload: Upload) -> NewProblem:
+        """Read a problem's folder for the tenant `default`; nothing of it is run.
+
+        Raises:
+            InvalidProblemError: it cannot be searched on; with every complaint.
+        """
+        loaded = load_upload(upload)
+        return NewProblem(
+            tenant=DEFAULT_TENANT,
+            name=loaded.problem.name,
+            bundle=loaded.bundle,
+            document=_document(loaded),
+            created_at=self._clock.now(),
+        )
+
+    async def check_problem(self, upload: Upload) -> ProblemReport:
+        """Check a problem and run its seeds once, in this machine's sandbox or by a worker.
+
+        Raises:
+            RefusedError: nothing here may run programs.
+            UnreachableError: the queue does not answer, or the seeds were not scored in time.
+        """
+        try:
+            loaded = await asyncio.to_thread(load_upload, upload)
+        except InvalidProblemError as error:
+            return ProblemReport(name=upload.name, document={}, complaints=error.complaints)
+        name, document = loaded.problem.name, _document(loaded)
+        try:
+            async with self._checks, asyncio.timeout(CHECK_SECONDS):
+                seeds, complaints = await self._score(loaded)
+        except InvalidProblemError as error:
+            return ProblemReport(name=name, document=document, complaints=error.complaints, warnings=loaded.warnings)
+        except TimeoutError:
+            raise UnreachableError(
+                f"the seeds were not scored within {CHECK_SECONDS:g} seconds: no worker is free, or they take longer"
+            ) from None
+        return ProblemReport(name=name, document=document, complaints=complaints, warnings=loaded.warnings, seeds=seeds)
+
+    def submit(self, tenant: str, request: RunRequest) -> RunRecord:
+        """Store a new run, queued.
+
+        Raises:
+            NotFoundError: no such problem, candidate or policy.
+            InvalidProblemError: the problem cannot be searched on.
+            ConfigurationError, UsageError: the configuration or the policy is off.
+            RefusedError: the operator does not allow the policy's address, or what the problem wants.
+            UnreachableError: the policy's address does not resolve.
+            QuotaError: the tenant has no room for another run.
+        """
+        now = self._clock.now()
+        self._refuse_beyond(tenant, now)
+        _check_labels(request.labels)
+        start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request)
+        plan = self._plan(start, request, now)
+        run = replace(
+            new_run(plan, WORKERS, now),
+            tenant=tenant,
+            policies=[shown(plan.policy)],
+            document=_document(start.loaded),
+            labels=dict(request.labels),
+            batch_id=request.batch_id,
+            fork_of=start.fork_of,
+        )
+        self._log.create(run)
+        return self._readers.of(tenant).run(run.id)
+
+    def policies(self) -> Sequence[Mapping[str, Any]]:
+        """The operator's policies, as they may be shown."""
+        return [shown(policy) for policy in self._operators.values()]
+
+    def _fresh(self, tenant: str, request: RunRequest) -> _Start:
+        record = self._problems.get(tenant, request.problem)
+        loaded = load_bundle(self._problems.bundle(record.bundle_hash), record.name)
+        return _Start(
+            loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),
+            layers=[("the problem", loaded.search)],
+            policy=self._choice.named(loaded.policy) if request.policy is None else self._choice.asked(request.policy),
+            source=f"{SOURCE}{record.name}@{record.version}",
+        )
+
+    def _forked(self, tenant: str, request: RunRequest) -> _Start:
+        if request.problem:
+            raise UsageError("a fork has the problem of the run that it is of: leave problem out")
+        reader = self._readers.of(tenant)
+        candidate = reader.candidate(request.fork_of)
+        run = reader.run(candidate.run_id)
+        loaded = fork_problem(self._log.bundle(run.id), run.problem_name, reader.program(candidate.id))
+        policy = self._choice.again(run.policies[0]) if request.policy is None else self._choice.asked(request.policy)
+        return _Start(
+            loaded=replace(loaded, problem=replace(loaded.problem, name=run.problem_name)),
+            layers=[("the problem", loaded.search), (f"the run {run.id}", run.config)],
+            policy=policy,
+            source=f"{SOURCE}{candidate.id}",
+            fork_of=candidate.id,
+        )
+
+    def _plan(self, start: _Start, request: RunRequest, now: datetime) -> Plan:
+        try:
+            check_size("the request", request.config)
+        except DocumentError as error:
+            raise ConfigurationError(str(error)) from error
+        config = read_config([*start.layers, ("the request", request.config)])
+        plan = Plan(
+            run_id=new_run_id(now),
+            problem=start.loaded.problem,
+            bundle=start.loaded.bundle,
+            source=start.source,
+            config=config,
+            policy=start.policy,
+        )
+        _refuse_outside(config.prompt.template_dir)
+        read_templates(plan)
+        if self._queue is None:  # workers know themselves what is permitted there
+            refuse_unpermitted(plan.problem, self._settings.sandbox)
+        return plan
+
+    def _refuse_beyond(self, tenant: str, now: datetime) -> None:
+        quotas = self._accounts.quotas(tenant)
+        if not any(limit is not None for limit in quotas.as_json().values()):
+            return
+        usage = self._accounts.usage(tenant, now - DAY, now)
+        tokens = usage.tokens_input + usage.tokens_output
+        for used, limit, words in (
+            (usage.active_runs, quotas.active_runs, "runs at once: wait for one to end, or cancel it"),
+            (usage.evaluations, quotas.evaluations_per_day, "evaluations in 24 hours: try again later"),
+            (tokens, quotas.tokens_per_day, "tokens in 24 hours: try again later"),
+        ):
+            if limit is not None and used >= limit:
+                raise QuotaError(f"the tenant {tenant} has used {used} of {limit} {words}")
+
+    async def _score(self, loaded: LoadedProblem) -> tuple[list[SeedReport], Sequence[str]]:
+        async with self._evaluator(loaded) as evaluator:
+
+            async def evaluate(program: Program) -> Evaluation:
+                return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}")
+
+            # What a stranger's problem calls an interpreter is started in the sandbox only.
+            look_up = self._queue is None and not loaded.problem.evaluator.python
+            report = await check_problem(loaded, evaluate, look_up)
+        return [SeedReport(name=seed.name, evaluation=seed.evaluation) for seed in report.seeds], report.complaints
+
+    def _evaluator(self, loaded: LoadedProblem) -> AbstractAsyncContextManager[Evaluator]:
+        if self._queue is not None:
+            return queued(self._queue, loaded.problem, loaded.bundle)
+        if self._broker is not None:
+            return queued_here(self._broker, loaded.problem, loaded.bundle)
+        return scoring(loaded.problem, loaded.bundle, self._settings.sandbox, slots=1)
+
+
+def _document(loaded: LoadedProblem) -> dict[str, Any]:
+    if loaded.policy is None:
+        return describe_problem(loaded, None)
+    try:
+        return describe_problem(loaded, shown(read_policy(loaded.policy, "the policy of the problem")))
+    except UsageError as error:
+        return describe_problem(replace(loaded, warnings=(*loaded.warnings, str(error))), None)
+
+
+def _refuse_outside(template_dir: str) -> None:
+    place = os.path.normpath(template_dir) if template_dir else "."
+    if os.path.isabs(place) or place.startswith("~") or place.split(os.sep)[0] == "..":
+        raise ConfigurationError(f"prompt.template_dir {template_dir[:80]!r} lies outside of the problem's folder")
+
+
+def _check_labels(labels: Mapping[str, str]) -> None:
+    if len(labels) > _MOST_LABELS:
+        raise UsageError(f"a run has at most {_MOST_LABELS} labels, not {len(labels)}")
+    for text in (*labels, *labels.values()):
+        if len(text) > _MOST_LABEL_CHARACTERS or not storable(text):
+            raise UsageError(f"the label {text[:60]!a} is too long, or holds what cannot be stored")

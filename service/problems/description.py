@@ -1,0 +1,48 @@
+"""What a problem's files say, as JSON: kept with its version, and shown."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from evolve.problem import Problem
+from evolve.program import Program
+from service.problems.load import LoadedProblem
+
+
+def describe_problem(loaded: LoadedProblem, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A problem in words and numbers, without its files.
+
+    Args:
+        loaded: the problem.
+        policy: the policy that it names, as it may be shown.
+    """
+    problem = loaded.problem
+    return {
+        "description": problem.description,
+        "language": problem.language,
+        "seeds": [seed_name(seed) for seed in problem.seeds],
+        "objectives": objectives_as_json(problem),
+        "measures": measures_as_json(problem),
+        "limits": asdict(problem.limits),
+        "integrity": str(problem.evaluator.integrity),
+        "known_best": problem.known_best,
+        "known_best_source": problem.known_best_source,
+        "search": dict(loaded.search),
+        "policy": None if policy is None else dict(policy),
+        "warnings": list(loaded.warnings),
+    }
+
+
+def objectives_as_json(problem: Problem) -> list[dict[str, Any]]:
+    """A problem's objectives, as they are stored with a run."""
+    return [{**asdict(objective), "direction": str(objective.direction)} for objective in problem.objectives]
+
+
+def measures_as_json(problem: Problem) -> list[dict[str, Any]]:
+    """A problem's measures, as they are stored with a run."""
+    return [asdict(measure) for measure in problem.measures]
+
+
+def seed_name(program: Program) -> str:
+    """What a seed is called: its file, or how many it has."""
+    return program.files[0][0] if program.single else f"of {len(program.files)} files"
