@@ -9,11 +9,12 @@ from evolve.problem import Objective
 from evolve.program import Program
 from service.cli import figures
 from service.cli.export import STDOUT, writing
-from service.cli.records import candidate_json, every_candidate, find_run, objectives_of
+from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.ports import CandidateRecord, RunReader, RunRecord
+from service.projections.candidates import candidate_json, every_candidate, objectives_of
 
 Score = Callable[[CandidateRecord], float]
 

@@ -1,14 +1,12 @@
 """What changed from one candidate to another."""
 
-import difflib
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evolve.program import Program
-from service.cli.records import find_candidate, parent_of
+from service.cli.records import find_candidate
 from service.errors import UsageError
 from service.ports import RunReader
+from service.projections.candidates import parent_of
+from service.projections.diff import tally, unified
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -39,44 +37,6 @@ def _pair(reader: RunReader, first: str, second: str | None) -> tuple[str, str]:
     if parent is None:
         raise UsageError(f"{candidate.id} is a seed and has no parent: name two candidates to compare")
     return parent, candidate.id
-
-
-def unified(before: Program, after: Program, before_name: str, after_name: str) -> Iterator[str]:
-    """The lines of a unified diff over all files, each with its line end."""
-    for path, old, new in _files(before, after):
-        yield from (
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-            for line in difflib.unified_diff(
-                old or [],
-                new or [],
-                "/dev/null" if old is None else f"{before_name}/{path}",
-                "/dev/null" if new is None else f"{after_name}/{path}",
-            )
-        )
-
-
-def tally(before: Program, after: Program) -> tuple[int, int]:
-    """Lines added and removed over all files."""
-    added = removed = 0
-    for _, old, new in _files(before, after):
-        for tag, old_from, old_to, new_from, new_to in difflib.SequenceMatcher(
-            None, old or [], new or []
-        ).get_opcodes():
-            if tag != "equal":
-                added += new_to - new_from
-                removed += old_to - old_from
-    return added, removed
-
-
-def _files(before: Program, after: Program) -> Iterator[tuple[str, list[str] | None, list[str] | None]]:
-    old, new = dict(before.files), dict(after.files)
-    for path in sorted(old.keys() | new.keys()):
-        if old.get(path) != new.get(path):
-            yield path, _lines(old.get(path)), _lines(new.get(path))
-
-
-def _lines(text: str | None) -> list[str] | None:
-    return None if text is None else [line for line in re.split("(?<=\n)", text) if line]
 
 
 def coloured(line: str) -> "Text":

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TextIO
 
 from service.cli.figures import plural
-from service.cli.records import candidate_json, candidate_pages, find_run
-from service.cli.terminal import Terminal, as_line
+from service.cli.records import find_run
+from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError
 from service.ports import RunReader
+from service.projections.export import export_lines
 
 STDOUT = Path("-")
 
@@ -30,15 +31,6 @@ def export_run(terminal: Terminal, reader: RunReader, run_id: str, output: Path 
         terminal.emit({"run_id": run.id, "candidates": written, "path": str(output)})
     else:
         terminal.note(f"{plural(written, 'candidate')} of {run.id} written to {output}")
-
-
-def export_lines(reader: RunReader, run_id: str) -> Iterator[str]:
-    """One JSON line per candidate."""
-    for page in candidate_pages(reader, run_id):
-        programs = reader.programs([candidate.id for candidate in page])
-        for candidate in page:
-            program = programs.get(candidate.id)  # None: rejected before it became one
-            yield as_line({**candidate_json(candidate), "files": dict(program.files) if program else None}) + "\n"
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.cli import figures
-from service.cli.diff import tally
-from service.cli.records import as_score, candidate_json, find_candidate, score_word
+from service.cli.records import as_score, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader, RunRecord
+from service.projections.candidates import candidate_json
+from service.projections.diff import tally
 
 if TYPE_CHECKING:
     from rich.table import Table

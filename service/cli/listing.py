@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from service.cli import figures
-from service.cli.records import as_score, candidate_json, every_candidate, find_run, run_json, score_word
+from service.cli.records import as_score, find_run, run_json, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader, RunRecord
+from service.projections.candidates import candidate_json, every_candidate
 
 if TYPE_CHECKING:
     from rich.table import Table

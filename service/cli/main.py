@@ -123,7 +123,8 @@ def _sentence(error: Exception) -> str:
 
 
 def _explain(error: BaseException, *, as_json: bool) -> int:
-    from service.cli.terminal import OutputClosed, as_line, plain
+    from service.cli.terminal import OutputClosed, plain
+    from service.jsonlines import as_line
 
     if isinstance(error, SystemExit | OutputClosed | BrokenPipeError):
         return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OK

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from service.cli import figures
 from service.cli.records import budget_used
-from service.cli.terminal import OutputClosed, Terminal, as_line, plain
+from service.cli.terminal import OutputClosed, Terminal, plain
+from service.jsonlines import as_line
 
 if TYPE_CHECKING:
     from typing import Self

@@ -1,19 +1,15 @@
 """Runs and candidates as the JSON that commands print, and the small questions that several commands ask of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from evolve.configuration import BudgetConfig
-from evolve.identity import proposal_id
-from evolve.problem import Direction, Objective
 from service.errors import NotFoundError
 from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+from service.projections.candidates import objectives_of, time_json
 
 LAST = "last"
-PAGE = 500
 
 
 def find_run(reader: RunReader, run_id: str) -> RunRecord:
@@ -44,28 +40,6 @@ def find_candidate(reader: RunReader, name: str) -> CandidateRecord:
     return reader.candidate(run.best_candidate_id)
 
 
-def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]:
-    """All candidates of a run, in order of age."""
-    return chain.from_iterable(candidate_pages(reader, run_id))
-
-
-def candidate_pages(reader: RunReader, run_id: str) -> Iterator[list[CandidateRecord]]:
-    """All candidates of a run, in order of age, a page at a time."""
-    after = (-1, -1)
-    while page := reader.candidates(run_id, after=after, limit=PAGE):
-        yield page
-        after = (page[-1].number, page[-1].position)
-
-
-def objectives_of(run: RunRecord) -> tuple[Objective, ...]:
-    """The objectives a run was created with; none when the evaluator gives one scalar."""
-    names = ("name", "direction", "low", "high", "weight", "target", "reference")
-    values = [{key: entry[key] for key in names if key in entry} for entry in run.objectives]
-    return tuple(
-        Objective(**{**value, "direction": Direction(value.get("direction", Direction.MAXIMIZE))}) for value in values
-    )
-
-
 def score_word(run: RunRecord) -> str:
     """What the one number is called by which candidates of a run are compared before a person."""
     return "score" if len(run.objectives) == 1 else "fitness"
@@ -78,11 +52,6 @@ def as_score(run: RunRecord, fitness: float | None) -> float | None:
     return objectives_of(run)[0].sign * fitness + 0.0  # no negative zero
 
 
-def parent_of(candidate: CandidateRecord) -> str | None:
-    """The id of the first parent; None for a seed."""
-    return next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
-
-
 def budget_used(budget: Mapping[str, Any], run: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Used and limit of each budget key that has a limit and can be used up."""
     return {
@@ -90,11 +59,6 @@ def budget_used(budget: Mapping[str, Any], run: Mapping[str, float]) -> dict[str
         for key in BudgetConfig.__dataclass_fields__
         if key in run and budget.get(key) is not None
     }
-
-
-def time_json(at: datetime | None) -> str | None:
-    """RFC 3339, UTC."""
-    return None if at is None else at.isoformat().replace("+00:00", "Z")
 
 
 def run_json(run: RunRecord) -> dict[str, Any]:
@@ -111,25 +75,6 @@ def run_json(run: RunRecord) -> dict[str, Any]:
         "best_candidate_id": run.best_candidate_id,
         "counters": asdict(run.counters),
         **times,
-    }
-
-
-def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
-    """A candidate as every command gives it, without its files."""
-    fields = (
-        "program_id", "island", "operator", "position", "status", "outcome", "reason", "scores", "measures", "cases",
-        "spread", "fitness", "policy", "feedback", "seconds", "isolation",
-    )  # fmt: skip
-    return {
-        "candidate_id": candidate.id,
-        "run_id": candidate.run_id,
-        "proposal_id": proposal_id(candidate.run_id, candidate.number),
-        "proposal_number": candidate.number,
-        **{name: getattr(candidate, name) for name in fields},
-        "islands": list(candidate.islands),
-        "parents": [{"candidate_id": edge.candidate_id, "role": edge.role} for edge in candidate.parents],
-        "created_at": time_json(candidate.created_at),
-        "evaluated_at": time_json(candidate.evaluated_at),
     }
 
 

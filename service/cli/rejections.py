@@ -3,9 +3,9 @@
 from collections import Counter
 
 from service.cli import figures
-from service.cli.records import every_candidate
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
+from service.projections.candidates import every_candidate
 
 NEARLY_ALL = 0.9
 EXHAUSTED = "exhausted"

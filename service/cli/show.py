@@ -5,19 +5,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from service.cli import figures
-from service.cli.front import Front, read_front
+from service.cli.front import front_words, read_front
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
-from service.cli.records import (
-    LAST,
-    as_score,
-    candidate_json,
-    find_run,
-    proposal_json,
-    run_json,
-)
+from service.cli.records import LAST, as_score, find_run, proposal_json, run_json
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+from service.projections.candidates import candidate_json
+from service.projections.front import Front
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,7 +61,7 @@ def run_rows(run: RunRecord, front: Front | None = None) -> Rows:
         ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
         ("best", f"{figures.exact(as_score(run, run.best_fitness))}  {figures.short(run.best_candidate_id)}"),
-        ("front", str(front) if front else None),
+        ("front", front_words(front) if front else None),
         ("seed", figures.exact(as_score(run, run.seed_fitness))),
         ("known best", figures.exact(run.known_best) if run.known_best is not None else None),
         ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),

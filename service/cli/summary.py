@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from service.cli import figures
 from service.cli.listing import plain_table
-from service.cli.records import objectives_of
 from service.cli.rejections import rejections
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, RunReader, RunRecord
+from service.projections.candidates import objectives_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a command writes to: data on stdout, messages on stderr, plain where nobody watches."""
 
-import json
-import math
 import os
 import re
 import shutil
@@ -13,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolve.events import SCHEMA
+from service.jsonlines import as_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -102,20 +100,6 @@ def evolve() -> str:
     if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
         return NAME
     return str(called)
-
-
-def as_line(value: Mapping[str, Any]) -> str:
-    """One JSON object on one line, with the schema's number; never NaN or infinity."""
-    return json.dumps({"schema": SCHEMA, **finite(value)}, allow_nan=False)
-
-
-def finite(value: Any) -> Any:
-    """The value with null for every number that JSON has no word for."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain(text: str) -> str:

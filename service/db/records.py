@@ -53,6 +53,7 @@ CANDIDATES: AnySelect = (
         CandidateRow.program_id,
         CandidateRow.duplicate_of,
         CandidateRow.fitness,
+        CandidateRow.rewards,
         CandidateRow.created_at,
         CandidateRow.evaluated_at,
         ProposalRow.operator,
@@ -176,6 +177,8 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
         islands=islands,
         created_at=row["created_at"],
         evaluated_at=row["evaluated_at"],
+        duplicate_of=row["duplicate_of"],
+        rewards=row["rewards"],
     )
 
 

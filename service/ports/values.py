@@ -147,6 +147,8 @@ class CandidateRecord:
     Attributes:
         status: pending, evaluating, evaluated, duplicate or rejected.
         islands: islands whose archive holds it now.
+        duplicate_of: the candidate of the same program that came first; None: it is none of these.
+        rewards: reward vector, larger is better; None: it has none.
     """
 
     id: str
@@ -172,6 +174,8 @@ class CandidateRecord:
     islands: Sequence[int]
     created_at: datetime
     evaluated_at: datetime | None
+    duplicate_of: str | None = None
+    rewards: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.terminal import Terminal, as_line, plain
+from service.cli.terminal import Terminal, plain
+from service.jsonlines import as_line
 
 
 def test_json_never_holds_nan_or_infinity() -> None:

@@ -1,4 +1,4 @@
-"""Projections: what is shown of a run, folded from its events."""
+"""The running totals of a run and the state that it enters, folded from its events."""
 
 from dataclasses import replace
 

@@ -1,0 +1,5 @@
+"""Projections: what is shown of runs, folded from their events, candidates and programs."""
+
+from service.projections.counting import count, entered
+
+__all__ = ["count", "entered"]

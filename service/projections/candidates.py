@@ -1,0 +1,63 @@
+"""Candidates as JSON, and the small questions that several front doors ask of runs and candidates."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from evolve.identity import proposal_id
+from evolve.problem import Direction, Objective
+from service.ports import CandidateRecord, RunReader, RunRecord
+
+PAGE = 500
+
+
+def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]:
+    """All candidates of a run, in order of age."""
+    return chain.from_iterable(candidate_pages(reader, run_id))
+
+
+def candidate_pages(reader: RunReader, run_id: str) -> Iterator[list[CandidateRecord]]:
+    """All candidates of a run, in order of age, a page at a time."""
+    after = (-1, -1)
+    while page := reader.candidates(run_id, after=after, limit=PAGE):
+        yield page
+        after = (page[-1].number, page[-1].position)
+
+
+def objectives_of(run: RunRecord) -> tuple[Objective, ...]:
+    """The objectives a run was created with; none when the evaluator gives one scalar."""
+    names = ("name", "direction", "low", "high", "weight", "target", "reference")
+    values = [{key: entry[key] for key in names if key in entry} for entry in run.objectives]
+    return tuple(
+        Objective(**{**value, "direction": Direction(value.get("direction", Direction.MAXIMIZE))}) for value in values
+    )
+
+
+def parent_of(candidate: CandidateRecord) -> str | None:
+    """The id of the first parent; None for a seed."""
+    return next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
+
+
+def time_json(at: datetime | None) -> str | None:
+    """RFC 3339, UTC."""
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
+    """A candidate as every command and every export gives it, without its files."""
+    fields = (
+        "program_id", "island", "operator", "position", "status", "outcome", "reason", "scores", "measures", "cases",
+        "spread", "fitness", "policy", "feedback", "seconds", "isolation",
+    )  # fmt: skip
+    return {
+        "candidate_id": candidate.id,
+        "run_id": candidate.run_id,
+        "proposal_id": proposal_id(candidate.run_id, candidate.number),
+        "proposal_number": candidate.number,
+        **{name: getattr(candidate, name) for name in fields},
+        "islands": list(candidate.islands),
+        "parents": [{"candidate_id": edge.candidate_id, "role": edge.role} for edge in candidate.parents],
+        "created_at": time_json(candidate.created_at),
+        "evaluated_at": time_json(candidate.evaluated_at),
+    }

@@ -1,0 +1,119 @@
+"""A run as lines: every candidate as JSON or as a row of a table, every answered proposal as a training record."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from service.jsonlines import as_line
+from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+from service.projections.candidates import candidate_json, candidate_pages, objectives_of, parent_of
+
+ANSWERED = "answered"
+PROPOSALS = 50
+_COLUMNS = (
+    "candidate_id", "run_id", "proposal_number", "position", "program_id", "parent_id", "duplicate_of", "island",
+    "operator", "policy", "status", "outcome", "reason", "fitness", "seconds", "created_at", "evaluated_at",
+)  # fmt: skip
+# A spreadsheet takes a cell that begins so for a formula and may run it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export_lines(reader: RunReader, run_id: str) -> Iterator[str]:
+    """One JSON line per candidate, in order of age, with its files."""
+    for page in candidate_pages(reader, run_id):
+        programs = reader.programs([candidate.id for candidate in page])
+        for candidate in page:
+            program = programs.get(candidate.id)  # None: rejected before it became one
+            yield as_line({**candidate_json(candidate), "files": dict(program.files) if program else None}) + "\n"
+
+
+def table_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
+    """One CSV row per candidate, in order of age, without files; the first row names the columns."""
+    scores = [objective.name for objective in objectives_of(run)]
+    measures = [str(measure.get("name", "")) for measure in run.measures]
+    yield _row([*_COLUMNS, *(f"score_{name}" for name in scores), *(f"measure_{name}" for name in measures)])
+    for page in candidate_pages(reader, run.id):
+        for candidate in page:
+            values = _flat(candidate)
+            yield _row(
+                [
+                    *(values[name] for name in _COLUMNS),
+                    *(candidate.scores.get(name) for name in scores),
+                    *(candidate.measures.get(name) for name in measures),
+                ]
+            )
+
+
+def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
+    """One JSON line per answered proposal: the prompt, the completions, and what each answer was worth as a vector."""
+    objectives = [objective.name for objective in objectives_of(run)]
+    after = -1
+    while page := reader.proposals(run.id, after, PROPOSALS, ANSWERED):
+        after = page[-1].number
+        answers = _answers(reader, run.id, page[0].number, after)
+        for short in page:
+            proposal = reader.proposal(run.id, short.number)
+            yield as_line(_training(run, objectives, proposal, answers.get(short.number, []))) + "\n"
+
+
+def _training(
+    run: RunRecord, objectives: Sequence[str], proposal: ProposalRecord, answers: Sequence[CandidateRecord]
+) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "problem": run.problem_name,
+        "proposal_id": proposal.id,
+        "number": proposal.number,
+        "operator": proposal.operator,
+        "policy": proposal.policy,
+        "weights": proposal.weights,
+        "objectives": objectives,
+        "messages": proposal.prompt,
+        "completions": proposal.completions,
+        "finish_reasons": proposal.finish_reasons,
+        "dropped": proposal.dropped,
+        "answers": [_answer(candidate) for candidate in answers],
+    }
+
+
+def _answer(candidate: CandidateRecord) -> dict[str, Any]:
+    return {
+        "candidate_id": candidate.id,
+        "position": candidate.position,
+        "status": candidate.status,
+        "outcome": candidate.outcome,
+        "rewards": candidate.rewards,
+        "fitness": candidate.fitness,
+        "duplicate_of": candidate.duplicate_of,
+    }
+
+
+def _answers(reader: RunReader, run_id: str, first: int, last: int) -> Mapping[int, list[CandidateRecord]]:
+    """Candidates of the proposals from one number to another, by number."""
+    found: dict[int, list[CandidateRecord]] = {}
+    after = (first, -1)
+    while page := reader.candidates(run_id, after, 500):
+        for candidate in page:
+            if candidate.number > last:
+                return found
+            found.setdefault(candidate.number, []).append(candidate)
+        after = (page[-1].number, page[-1].position)
+    return found
+
+
+def _flat(candidate: CandidateRecord) -> Mapping[str, Any]:
+    return {**candidate_json(candidate), "parent_id": parent_of(candidate), "duplicate_of": candidate.duplicate_of}
+
+
+def _row(values: Sequence[Any]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow([_cell(value) for value in values])
+    return line.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = value.encode("utf-8", "backslashreplace").decode()
+    return f"'{text}" if text.startswith(_FORMULA) else text

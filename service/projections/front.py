@@ -1,0 +1,50 @@
+"""The Pareto front of a run with several objectives: how large it is, and what volume it dominates."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.ports import CandidateRecord, RunRecord
+from service.projections.candidates import objectives_of
+
+MOST_EXACT = 2000
+SAMPLES_SEED = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """What there is to say of a front.
+
+    Attributes:
+        size: candidates that no other dominates; equals count one by one.
+        hypervolume: in rewards, so 1 is all of the box between the declared bounds; None without a reference point.
+        exact: whether it is computed, not sampled.
+    """
+
+    size: int
+    hypervolume: float | None
+    exact: bool = True
+
+
+def measure_front(run: RunRecord, members: Sequence[CandidateRecord]) -> Front:
+    """What a front is worth.
+
+    The hypervolume of more than 3 objectives is sampled, and that of more than `MOST_EXACT` candidates is taken over as
+    many of them, spread evenly over the fitness; of a single objective there is none.
+    """
+    objectives = objectives_of(run)
+    floors = [objective.floor for objective in objectives]
+    reference = [floor for floor in floors if floor is not None]
+    if len(objectives) < 2 or len(reference) < len(floors):
+        return Front(size=len(members), hypervolume=None)
+    import numpy as np
+
+    from evolve.statistics import EXACT_OBJECTIVES, volume
+
+    taken = members[:: math.ceil(len(members) / MOST_EXACT)] if members else []
+    rewards = [[objective.scale(member.scores[objective.name]) for objective in objectives] for member in taken]
+    points = np.array(rewards, dtype=np.float64).reshape(-1, len(objectives))
+    with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
+        found = volume(points, reference, np.random.default_rng(SAMPLES_SEED))
+    exact = len(taken) == len(members) and len(objectives) <= EXACT_OBJECTIVES
+    return Front(size=len(members), hypervolume=found if math.isfinite(found) else None, exact=exact)
