@@ -5,15 +5,20 @@ import json
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evolve.program import Program
+from service.ports import EvaluationTask
+from service.problems.load import load_problem
 from service.queue.connection import connect
+from service.queue.redis import RedisEvaluationQueue
 from service.queue.workers import RedisWorkers
 from tests.e2e.evolving import SEED, Evolve, descendants_of, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole, wait_until_gone
@@ -236,6 +241,58 @@ def test_a_stopped_run_ends_its_evaluations_on_the_worker(evolve: Evolve, tmp_pa
         assert ended["outcome"] == "cancelled"
         assert ended["seconds"] < 30.0
         assert started[0].end(signal.SIGTERM) == 0
+
+
+NAMED = """
+import ctypes, signal, threading
+
+def give():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(15, b"endless-one")  # its name, by which it is found
+    while True:
+        pass
+"""
+
+
+def endless_ones(worker: WorkerProcess) -> set[int]:
+    """Processes of the program among those of a worker."""
+    worker.look()
+    found = set()
+    for pid in worker.children:
+        with suppress(OSError):
+            if (Path("/proc") / str(pid) / "comm").read_text().strip() == "endless-one":
+                found.add(pid)
+    return found
+
+
+async def until(holds: Callable[[], bool], seconds: float) -> float:
+    """How long it took until something held."""
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < seconds
+        await asyncio.sleep(0.005)
+    return time.monotonic() - began
+
+
+async def test_cancelling_kills_the_program_within_a_second(evolve: Evolve, tmp_path: Path, redis_url: str) -> None:
+    bundle = load_problem(make_problem(tmp_path / "toy", wall_seconds=60.0)).bundle
+    program = Program.of({"program.py": NAMED})
+    took = []
+    with workers(evolve) as started:
+        started.append(WorkerProcess(evolve, slots=2))
+        async with connect(redis_url) as client, aclosing(RedisEvaluationQueue(client)) as queue:
+            for number in range(5):
+                evaluation_id = f"evl_{number:032x}"
+                task = EvaluationTask(evaluation_id=evaluation_id, bundle_hash=bundle.hash, program=program, pool="cpu")
+                await queue.submit(task, bundle)
+                await until(lambda: bool(endless_ones(started[0])), 30.0)
+                began = time.monotonic()
+                await queue.cancel(evaluation_id)
+                await until(lambda: not endless_ones(started[0]), 30.0)
+                took.append(time.monotonic() - began)
+        assert started[0].end(signal.SIGTERM) == 0
+    assert max(took) < 1.0, took
 
 
 def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp_path: Path) -> None:
