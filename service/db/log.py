@@ -13,6 +13,7 @@ from service.db.models import BundleRow, EventRow, ProblemRow, RunRow
 from service.db.projection import Projection
 from service.db.statements import write, write_totals
 from service.db.totals import FOLDED, fold
+from service.db.webhooks import announce
 from service.errors import ConflictError
 from service.ports import Bundle, Clock, LoggedEvent, NewRun, nobody
 
@@ -85,6 +86,7 @@ class SqlRunLog:
                 write_totals(connection, run_id, fold(before, events))
                 if projection.budget:
                     _extend(connection, run_id, projection.budget)
+                announce(connection, run_id, events)
         except exc.IntegrityError as error:
             raise ConflictError("the events tell of a candidate that the run does not have") from error
 

@@ -1,0 +1,67 @@
+"""Batches of runs on a database."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, RowMapping, func, insert, select
+
+from service.db.columns import is_id
+from service.db.engine import Database
+from service.db.models import RunRow
+from service.db.people import BatchRow
+from service.db.rebuild import chunks
+from service.errors import NotFoundError
+from service.ports import BatchRecord
+
+
+class SqlBatchStore:
+    """The port BatchStore on SQLite or PostgreSQL; the states are counted from the runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, batch: BatchRecord) -> None:
+        """Store a batch without runs."""
+        row = {
+            "id": batch.id,
+            "tenant": batch.tenant,
+            "name": batch.name,
+            "request": dict(batch.request),
+            "created_at": batch.created_at,
+        }
+        with self._database.write() as connection:
+            connection.execute(insert(BatchRow), [row])
+
+    def get(self, tenant: str, batch_id: str) -> BatchRecord:
+        """One batch.
+
+        Raises:
+            NotFoundError: the tenant has none.
+        """
+        query = select(*BatchRow.__table__.c).where(BatchRow.tenant == tenant, is_id(BatchRow.id, batch_id))
+        with self._database.read() as connection:
+            found = _records(connection, connection.execute(query).mappings().all())
+        if not found:
+            raise NotFoundError(f"there is no batch {batch_id[:60]!r}: list the batches")
+        return found[0]
+
+    def batches(self, tenant: str, before: str = "", limit: int = 50) -> list[BatchRecord]:
+        """Batches of a tenant, newest first."""
+        query = select(*BatchRow.__table__.c).where(BatchRow.tenant == tenant)
+        if before:
+            query = query.where(BatchRow.id < before)
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(BatchRow.id.desc()).limit(limit)).mappings().all()
+            return _records(connection, rows)
+
+
+def _records(connection: Connection, rows: Sequence[RowMapping]) -> list[BatchRecord]:
+    states: dict[tuple[str | None, str], dict[str, int]] = {}
+    for chunk in chunks([row["id"] for row in rows]):
+        query = (
+            select(RunRow.batch_id, RunRow.tenant, RunRow.state, func.count())
+            .where(RunRow.batch_id.in_(chunk))
+            .group_by(RunRow.batch_id, RunRow.tenant, RunRow.state)
+        )
+        for batch_id, tenant, state, count in connection.execute(query):
+            states.setdefault((batch_id, tenant), {})[state] = count
+    return [BatchRecord(**row, states=states.get((row["id"], row["tenant"]), {})) for row in rows]
