@@ -22,27 +22,12 @@ from service.ports import (
     Shares,
     Submissions,
     Webhooks,
-    WorkerBeat,
+    Workers,
 )
 from service.seal import Seal
 
 if TYPE_CHECKING:
     from service.api.sessions import OneTimeLogin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluations:
-    """The queue as the API sees it.
-
-    Attributes:
-        leases: the leases of one remote worker on one pool.
-        workers: workers of all pools that live.
-        drain: ask a worker to finish and leave; whether it lives.
-    """
-
-    leases: Callable[[str, str], EvaluationLeases]
-    workers: Callable[[], Awaitable[Sequence[WorkerBeat]]]
-    drain: Callable[[str], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +37,7 @@ class Parts:
     Attributes:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
         unit: everything written inside it, in one thread, is one transaction.
+        leases: those of one remote worker, by pool and the worker's id.
         login: the one-time address of a service on a laptop.
         checks: what must answer for the service to be ready, by name; a check raises what is wrong.
         gauges: brings the gauges of /metrics up to date.
@@ -76,7 +62,8 @@ class Parts:
     accounts: Accounts
     webhooks: Webhooks
     limiter: RateLimiter
-    evaluations: Evaluations
+    workers: Workers
+    leases: Callable[[str, str], EvaluationLeases]
     login: "OneTimeLogin | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
     gauges: Callable[[], Awaitable[None]] | None = None

@@ -1,21 +1,21 @@
 """The commands and their words; what a command does is imported when it is called."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evolve import __version__
+from service.cli.database_app import db_app
+from service.cli.keys_app import keys_app
+from service.cli.words import HELP, Db, Json, terminal_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from service.cli.terminal import Terminal
     from service.ports import RunReader
 
 MOST_ROWS = 1_000_000
-HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 app = typer.Typer(
     name="evolve",
     help="Evolutionary search over programs: give a problem, get a better program.",
@@ -26,12 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 problem_app = typer.Typer(help="Check a problem folder, or make one.", context_settings=HELP, no_args_is_help=True)
-db_app = typer.Typer(help="Look after the database.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(db_app, name="db", rich_help_panel="Installation")
+app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
-Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
 Queue = Annotated[
     str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
 ]
@@ -76,18 +74,6 @@ def common(
         configure_logging(1, color=not no_color)
 
 
-def _terminal(ctx: typer.Context, as_json: bool, db: str | None = None) -> "Terminal":
-    from service.cli.terminal import Terminal
-
-    assert isinstance(ctx.obj, Terminal)
-    place = ""
-    if db is not None:
-        from service.config import redacted
-
-        place = f" --db {redacted(db)}"
-    return replace(ctx.obj, as_json=as_json, place=place)
-
-
 def _reading(db: str | None) -> "AbstractContextManager[RunReader]":
     from service.bootstrap.storage import open_reader
     from service.config import load_settings
@@ -130,7 +116,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
-    terminal = _terminal(ctx, json, db)
+    terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.cli.run import Wish, run_search
 
@@ -169,7 +155,7 @@ def runs(
     from service.cli.listing import list_runs
 
     with _reading(db) as reader:
-        list_runs(_terminal(ctx, json, db), reader, limit)
+        list_runs(terminal_of(ctx, json, db), reader, limit)
 
 
 @app.command(epilog="Example: evolve show last, or: evolve show cnd_1a2b3c4d --source", rich_help_panel="Results")
@@ -185,7 +171,7 @@ def show(
     from service.cli.show import show_anything
 
     with _reading(db) as reader:
-        show_anything(_terminal(ctx, json, db), reader, id_, source=source, prompt=prompt)
+        show_anything(terminal_of(ctx, json, db), reader, id_, source=source, prompt=prompt)
 
 
 @app.command(epilog="Example: evolve best last --weights accuracy=1,speed=2 -o best.py", rich_help_panel="Results")
@@ -203,7 +189,7 @@ def best(
     from service.cli.best import show_best
 
     with _reading(db) as reader:
-        show_best(_terminal(ctx, json, db), reader, run_id, weights=weights, output=output)
+        show_best(terminal_of(ctx, json, db), reader, run_id, weights=weights, output=output)
 
 
 @app.command(epilog="Example: evolve programs last --all", rich_help_panel="Results")
@@ -219,7 +205,7 @@ def programs(
     from service.cli.listing import list_programs
 
     with _reading(db) as reader:
-        list_programs(_terminal(ctx, json, db), reader, run_id, None if all_ else limit)
+        list_programs(terminal_of(ctx, json, db), reader, run_id, None if all_ else limit)
 
 
 @app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
@@ -228,7 +214,7 @@ def lineage(ctx: typer.Context, candidate_id: CandidateId, db: Db = None, json: 
     from service.cli.lineage import show_lineage
 
     with _reading(db) as reader:
-        show_lineage(_terminal(ctx, json, db), reader, candidate_id)
+        show_lineage(terminal_of(ctx, json, db), reader, candidate_id)
 
 
 @app.command(epilog="Example: evolve diff last, or: evolve diff cnd_1a2b3c4d cnd_5e6f7a8b", rich_help_panel="Results")
@@ -246,7 +232,7 @@ def diff(
     from service.cli.diff import show_diff
 
     with _reading(db) as reader:
-        show_diff(_terminal(ctx, json, db), reader, first, second)
+        show_diff(terminal_of(ctx, json, db), reader, first, second)
 
 
 @app.command(epilog="Example: evolve export last -o run.jsonl", rich_help_panel="Results")
@@ -257,13 +243,13 @@ def export(
     from service.cli.export import export_run
 
     with _reading(db) as reader:
-        export_run(_terminal(ctx, json, db), reader, run_id, output)
+        export_run(terminal_of(ctx, json, db), reader, run_id, output)
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")
 def check(ctx: typer.Context, problem: ProblemPath, json: Json = False) -> None:
     """Load a problem, run its seed once in the sandbox, and explain every complaint."""
-    terminal = _terminal(ctx, json)
+    terminal = terminal_of(ctx, json)
     with terminal.doing("starting"):
         from service.cli.problem import check
 
@@ -281,7 +267,7 @@ def init(
     """Make a small problem that runs, to start from."""
     from service.cli.problem import init
 
-    init(_terminal(ctx, json), folder)
+    init(terminal_of(ctx, json), folder)
 
 
 @app.command(epilog="Example: evolve worker --queue redis://localhost:6379/0 --slots 4", rich_help_panel="Installation")
@@ -294,34 +280,38 @@ def worker(
     ] = None,
 ) -> None:
     """Evaluate candidates for runs that go on elsewhere, until told to stop."""
-    terminal = _terminal(ctx, as_json=False)
+    terminal = terminal_of(ctx, as_json=False)
     with terminal.doing("starting"):
         from service.cli.worker import work
 
     raise typer.Exit(work(terminal, queue, pool, slots))
 
 
+@app.command(epilog="Example: evolve runner --queue redis://localhost:6379/0", rich_help_panel="Installation")
+def runner(
+    ctx: typer.Context,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+    ] = None,
+    queue: Queue = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, metavar="N", help="Show Prometheus what is counted.")
+    ] = None,
+    db: Db = None,
+) -> None:
+    """Drive the runs that wait in the database, until told to let go of them."""
+    terminal = terminal_of(ctx, as_json=False, db=db)
+    with terminal.doing("starting"):
+        from service.cli.runner import serve_runs
+
+    raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics_port=metrics_port))
+
+
 @app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")
 def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
     """Say what this machine offers: sandbox, database, interpreter, settings."""
-    terminal = _terminal(ctx, json, db)
+    terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.cli.doctor import examine
 
     raise typer.Exit(examine(terminal, db))
-
-
-@db_app.command(epilog="Example: evolve db upgrade --db sqlite:///evolve.db")
-def upgrade(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
-    """Bring the database to this version's schema."""
-    from service.cli.database import upgrade
-
-    upgrade(_terminal(ctx, json, db), db)
-
-
-@db_app.command("check", epilog="Example: evolve db check")
-def db_check(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
-    """Say whether the database is there and of this version; exit 1 when it is not."""
-    from service.cli.database import check
-
-    raise typer.Exit(check(_terminal(ctx, json, db), db))

@@ -1,0 +1,63 @@
+"""The commands `evolve keys`; what a command does is imported when it is called."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.words import HELP, Db, Json, terminal_of
+
+keys_app = typer.Typer(help="Look after the keys that open the API.", context_settings=HELP, no_args_is_help=True)
+
+Tenant = Annotated[str, typer.Option(metavar="NAME", help="Whose; made when there is none of the name.")]
+
+
+@keys_app.command(epilog="Example: evolve keys create ci --scope runs:write --scope runs:read --expires-days 90")
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")] = "key",
+    tenant: Tenant = "default",
+    scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="What it allows; none: all.")] = None,
+    expires_days: Annotated[int | None, typer.Option(min=1, max=36500, metavar="N", help="Days it is valid.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write it to a new file.")
+    ] = None,
+    if_none: Annotated[bool, typer.Option("--if-none", help="Only where the tenant has no key yet.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Make a key and show it, once."""
+    from service.cli.keys import create
+
+    create(
+        terminal_of(ctx, json, db),
+        db,
+        tenant=tenant,
+        name=name,
+        scopes=scope or (),
+        expires_days=expires_days,
+        output=output,
+        if_none=if_none,
+    )
+
+
+@keys_app.command("list", epilog="Example: evolve keys list")
+def list_(ctx: typer.Context, tenant: Tenant = "default", db: Db = None, json: Json = False) -> None:
+    """List the keys of a tenant; never the keys themselves."""
+    from service.cli.keys import list_keys
+
+    list_keys(terminal_of(ctx, json, db), db, tenant)
+
+
+@keys_app.command(epilog="Example: evolve keys revoke key_0199...")
+def revoke(
+    ctx: typer.Context,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="Id of the key, as keys list shows it.")],
+    tenant: Tenant = "default",
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Close a key for good."""
+    from service.cli.keys import revoke
+
+    revoke(terminal_of(ctx, json, db), db, tenant, key_id)
