@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 
+from evolve.closing import ENDED
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
-from evolve.search import ENDED, Asking, Resumed, Search, Step
+from evolve.search import Asking, Resumed, Search, Step
 from evolve.state import State
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from evolve.appraisal import Appraisal
 from evolve.budget import ended_by, extended, room
+from evolve.closing import let_go
 from evolve.configuration import RunConfig
 from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
@@ -34,7 +35,6 @@ from evolve.strategies import open_strategy
 
 MAX_PROGRAM_CHARACTERS = 1_000_000
 AT_ONCE = ("target", "patience", "wall_seconds")
-ENDED = "the run ended before an answer came"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,14 +213,8 @@ class Search:
     def close(self) -> Step:
         """Let go of everything in flight, because the run has ended."""
         events = _Events(self.state)
-        for number in sorted(self.state.open):
-            events.add(Kind.PROPOSAL_FAILED, {"number": number, "reason": ENDED})
-        cancelled = Evaluation(outcome=Outcome.CANCELLED, reason="the run ended before it was evaluated")
-        for waiting in sorted(
-            self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position)
-        ):
-            individual = self._appraisal.individual(waiting, cancelled)
-            events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        for event in let_go(self.state.open, self.state.pending.values()):
+            events.add(event.kind, event.payload, event.subject)
         return Step(events=events.taken())
 
     def replay(

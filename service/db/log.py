@@ -1,5 +1,6 @@
 """The log of runs on a database: what the one writer of a run writes and reads back."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,8 @@ class SqlRunLog:
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         """Commit events and what they project, all or nothing; durable on return.
 
+        What was committed just before and comes again, since nobody heard so, is left alone.
+
         Raises:
             LeaseLostError: the fencing token is no longer the run's.
             ConflictError: the events do not follow the last one, or tell of what the run does not have.
@@ -81,6 +84,8 @@ class SqlRunLog:
         try:
             with self._database.write() as connection:
                 before = _held(connection, run_id, fence)
+                if before["sequence"] == events[-1].sequence and _is_last(connection, events[-1]):
+                    return
                 _check_order(run_id, before["sequence"], events)
                 write(connection, projection)
                 write_totals(connection, run_id, fold(before, events))
@@ -172,7 +177,20 @@ def _check_order(run_id: str, last: int, events: Sequence[LoggedEvent]) -> None:
             raise ConflictError(f"event {logged.sequence} of run {logged.run_id} is not event {expected} of {run_id}")
 
 
+def _is_last(connection: Connection, logged: LoggedEvent) -> bool:
+    """Whether this very event is stored: no other runner writes the same at the same time."""
+    query = select(EventRow.kind, EventRow.at, EventRow.payload).where(
+        EventRow.run_id == logged.run_id, EventRow.sequence == logged.sequence
+    )
+    kind, at, payload = connection.execute(query).one()
+    told = json.loads(json.dumps(logged.event.payload))
+    return bool((kind, at, payload) == (str(logged.event.kind), logged.at, told))
+
+
 def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:
-    config = connection.execute(select(RunRow.config).where(RunRow.id == run_id)).scalar_one()
+    """Write what the budget is now; what is wanted of it and was not taken up stays wanted."""
+    query = select(RunRow.config, RunRow.wanted_budget).where(RunRow.id == run_id)
+    config, wanted = connection.execute(query).one()
     extended = {**config, "budget": {**config.get("budget", {}), **budget}}
-    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended))
+    left = {key: value for key, value in wanted.items() if key not in budget or budget[key] != value}
+    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended, wanted_budget=left))

@@ -226,6 +226,13 @@ def _evaluate(projection: Projection, logged: LoggedEvent) -> None:
     projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
 
 
+def _evaluate_again(projection: Projection, logged: LoggedEvent) -> None:
+    # A further row beside the first: what a candidate is worth never changes after the fact.
+    individual = _subject(logged, Individual)
+    attempt = logged.event.payload["attempt"]
+    projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
+
+
 def _evaluation(individual: Individual, attempt: int, logged: LoggedEvent) -> Row:
     evaluation = individual.evaluation
     return {
@@ -281,6 +288,7 @@ _STEPS: dict[Kind, Callable[[Projection, LoggedEvent], None]] = {
     Kind.CANDIDATE_REJECTED: _reject,
     Kind.CANDIDATE_DUPLICATE: _repeat,
     Kind.CANDIDATE_EVALUATED: _evaluate,
+    Kind.CANDIDATE_REEVALUATED: _evaluate_again,
     Kind.INDIVIDUAL_INSERTED: _insert,
     Kind.ISLAND_RESET: _displace,
 }

@@ -47,9 +47,12 @@ class RunLog(Protocol):
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         """Commit events and what they project, all or nothing; durable on return.
 
+        What was committed just before and comes again, since nobody heard so, is left alone.
+
         Raises:
             LeaseLostError: the fencing token is no longer the run's.
-            StorageError: the disk is full, or the database is away or locked; nothing was committed.
+            StorageAwayError: the database does not answer, or is busy: whether it was committed is not known.
+            StorageError: the disk is full; nothing was committed.
         """
 
     def events(self, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[LoggedEvent]:

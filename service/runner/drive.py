@@ -192,8 +192,8 @@ class _Sitting:
         """Let go of what is under way, and write what became of the run."""
         reason = self._search.ended(self._elapsed) if self._begun else None
         wish = self._orders.wish
-        pauses = not reason and wish is Wish.PAUSED and self._fold.status.state != "paused"
-        if pauses:
+        pauses = not reason and wish is Wish.PAUSED and (self._begun or self._fold.status.state != "paused")
+        if pauses and self._begun:
             self._journal.note(Kind.RUN_PAUSING, {"by": self._orders.by})
             await self._commit_soon()
         await self._flight.cancel()

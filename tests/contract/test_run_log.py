@@ -155,7 +155,46 @@ class TestAppend:
         told = story.child(1, story.id(0))
         log.append(RUN, fence, told)
         with pytest.raises(ConflictError):
+            log.append(RUN, fence, told[:-1])
+        with pytest.raises(ConflictError):
+            log.append(RUN, fence, [*told[:-1], replace(told[-1], at=START)])
+
+    def test_what_comes_again_because_nobody_heard_that_it_was_committed_changes_nothing(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        told = story.child(1, story.id(0))
+        log.append(RUN, fence, told)
+        before = (list(log.events(RUN)), reader.run(RUN))
+        log.append(RUN, fence, told)
+        assert (list(log.events(RUN)), reader.run(RUN)) == before
+
+    def test_what_comes_again_is_refused_when_another_took_the_run(
+        self, log: RunLog, story: Story, clock: FixedClock
+    ) -> None:
+        fence = begin(log, story)
+        told = story.child(1, story.id(0))
+        log.append(RUN, fence, told)
+        clock.advance(61)
+        log.take(RUN, "runner-2", 60)
+        with pytest.raises(LeaseLostError):
             log.append(RUN, fence, told)
+
+    def test_another_evaluation_changes_nothing_but_the_list_of_evaluations(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        seed = story.id(0)
+        before = (reader.candidate(seed), reader.run(RUN).counters, reader.best(RUN), log.individuals(RUN, [seed]))
+        again = story.individual(seed, 9.0, worker="worker-2")
+        log.append(RUN, fence, [story.tell(Kind.CANDIDATE_REEVALUATED, again, candidate_id=seed, attempt=2)])
+        assert before == (
+            reader.candidate(seed),
+            reader.run(RUN).counters,
+            reader.best(RUN),
+            log.individuals(RUN, [seed]),
+        )
+        assert [(e.attempt, e.worker) for e in reader.evaluations(seed)] == [(1, "worker-1"), (2, "worker-2")]
 
     def test_a_gap_inside_a_batch_commits_nothing_of_it(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
