@@ -129,6 +129,23 @@ class WebhooksSettings(BaseModel):
     private: bool = Field(default=False, description="Whether webhooks may have private addresses")
 
 
+class RetentionSettings(BaseModel):
+    """How long `evolve db prune` keeps what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: int | None = Field(default=None, ge=1, le=36500, description="Days that a run is kept after its end")
+    audit_days: int | None = Field(default=None, ge=1, le=36500, description="Days that the audit log is kept")
+
+
+class RunnerSettings(BaseModel):
+    """How a runner drives."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    runs: int = Field(default=16, ge=1, le=256, description="Runs that one runner drives at once")
+
+
 GROUPS: dict[str, type[BaseModel]] = {
     "database": DatabaseSettings,
     "sandbox": SandboxSettings,
@@ -136,6 +153,8 @@ GROUPS: dict[str, type[BaseModel]] = {
     "api": ApiSettings,
     "policies": PoliciesSettings,
     "webhooks": WebhooksSettings,
+    "retention": RetentionSettings,
+    "runner": RunnerSettings,
 }
 
 
@@ -152,6 +171,8 @@ class Settings(BaseSettings):
     api: ApiSettings = Field(default_factory=ApiSettings)
     policies: PoliciesSettings = Field(default_factory=PoliciesSettings)
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
+    runner: RunnerSettings = Field(default_factory=RunnerSettings)
 
     @classmethod
     def settings_customise_sources(

@@ -1,0 +1,187 @@
+"""A runner, opened: what it drives runs with, made anew for each from what is stored of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evolve.ports import Evaluator
+from evolve.problem import Problem
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.parts import answering, refuse_unpermitted
+from service.bootstrap.plan import plan_stored
+from service.bootstrap.storage import Storage
+from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
+from service.config import Settings
+from service.errors import UsageError
+from service.ports import Bundle, RunRecord
+from service.runner.drive import RunJob
+from service.runner.metrics import RunMetrics
+from service.runner.owner import this_process
+from service.runner.reassess import Reassessment
+from service.runner.runner import Runner
+
+if TYPE_CHECKING:
+    from service.queue.memory import MemoryBroker
+
+# Each holds a connection while the database is at work; the pool of the database has a few more.
+THREADS = 12
+
+Evaluating = Callable[[Problem, Bundle], AbstractAsyncContextManager[Evaluator]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRunner:
+    """A runner that is ready to run. `evaluates`: who scores programs, for people."""
+
+    runner: Runner
+    most: int
+    evaluates: str
+
+
+@asynccontextmanager
+async def open_runner(
+    settings: Settings, storage: Storage, *, runs: int | None = None, queue: str | None = None
+) -> AsyncIterator[OpenedRunner]:
+    """A runner over a database; programs are scored by the workers of a queue, or by this process where none is named.
+
+    Args:
+        settings: of this installation.
+        storage: where runs wait.
+        runs: how many it drives at once; None: what the settings say.
+        queue: address of the queue; None: what the settings say.
+
+    Raises:
+        RefusedError: this process is to score, and the machine offers less isolation than is required.
+        UsageError: the queue's address is none.
+    """
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
+    url, most = queue_url(settings, queue), runs or settings.runner.runs
+    if url is not None:
+        evaluates = "the workers of the queue"
+        yield _opened(storage, settings, _through(url), most, evaluates)
+        return
+    async with _local(settings) as (evaluating, evaluates):
+        yield _opened(storage, settings, evaluating, most, evaluates)
+
+
+@contextmanager
+def metrics_served(port: int | None) -> Iterator[None]:
+    """Show Prometheus what this process counts, on a port of all interfaces; None: nowhere.
+
+    Raises:
+        UsageError: the port cannot be had.
+    """
+    if port is None:
+        yield
+        return
+    from prometheus_client import start_http_server
+
+    try:
+        server, thread = start_http_server(port)
+    except OSError as error:
+        raise UsageError(f"--metrics-port {port} cannot be had ({error.strerror}): name another") from error
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class StoredJobs:
+    """Makes what runs are driven with, from what is stored of them.
+
+    Each run has a submitter of its own at the queue, and a connection of its own: its fair share of the workers and its
+    results are its own, and what holds up one run's conversation with Redis holds up no other's.
+    """
+
+    def __init__(self, storage: Storage, settings: Settings, evaluating: Evaluating) -> None:
+        self._storage, self._settings, self._evaluating = storage, settings, evaluating
+        self._clock = SystemClock()
+
+    @asynccontextmanager
+    async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
+        """Everything that a run is driven with."""
+        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
+        async with (
+            answering(plan, self._settings.policies) as policy,
+            self._evaluating(plan.problem, plan.bundle) as evaluator,
+        ):
+            yield RunJob(
+                run_id=record.id,
+                problem=plan.problem,
+                config=plan.config,
+                policy=policy,
+                evaluator=evaluator,
+                log=self._storage.log,
+                clock=self._clock,
+                owner=this_process(),
+                elapsed_seconds=record.active_seconds,
+            )
+
+    @asynccontextmanager
+    async def open_again(self, record: RunRecord) -> AsyncIterator[Reassessment]:
+        """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
+        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
+        async with self._evaluating(plan.problem, plan.bundle) as evaluator:
+            yield Reassessment(
+                run_id=record.id,
+                problem=plan.problem,
+                config=plan.config,
+                evaluator=evaluator,
+                log=self._storage.log,
+                reader=self._storage.reader,
+                clock=self._clock,
+                owner=this_process(),
+            )
+
+
+def _opened(storage: Storage, settings: Settings, evaluating: Evaluating, most: int, evaluates: str) -> OpenedRunner:
+    from service.db.intents import SqlRunClaims
+
+    clock = SystemClock()
+    runner = Runner(
+        SqlRunClaims(storage.database, clock),
+        storage.log,
+        StoredJobs(storage, settings, evaluating),
+        clock,
+        this_process(),
+        most=most,
+        watch=RunMetrics(),
+    )
+    return OpenedRunner(runner=runner, most=most, evaluates=evaluates)
+
+
+def _through(url: str) -> Evaluating:
+    def evaluating(problem: Problem, bundle: Bundle) -> AbstractAsyncContextManager[Evaluator]:
+        return queued(url, problem, bundle)
+
+    return evaluating
+
+
+@asynccontextmanager
+async def _local(settings: Settings) -> AsyncIterator[tuple[Evaluating, str]]:
+    """A worker of this process's own, whose slots the runs share as they would those of many."""
+    from service.queue.memory import MemoryBroker
+
+    broker = MemoryBroker(SystemClock())
+    async with open_local_worker(settings, broker) as opening:
+        working = asyncio.create_task(opening.worker.run())
+        try:
+            yield beside(broker, settings), f"{opening.beat.slots} slots here, isolation {opening.beat.isolation}"
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+
+
+def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:
+    """Evaluation by the workers of this process; what the operator does not allow its programs is refused."""
+
+    def evaluating(problem: Problem, bundle: Bundle) -> AbstractAsyncContextManager[Evaluator]:
+        refuse_unpermitted(problem, settings.sandbox)
+        return queued_here(broker, problem, bundle)
+
+    return evaluating

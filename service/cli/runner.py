@@ -1,0 +1,46 @@
+"""The command `evolve runner`: drives the runs of a database until a signal has it let go of them."""
+
+import asyncio
+import os
+import signal
+
+from service.bootstrap.runners import metrics_served, open_runner
+from service.bootstrap.storage import Storage, open_storage
+from service.cli import figures
+from service.cli.main import INTERRUPTED, OK
+from service.cli.terminal import Terminal
+from service.config import Settings, load_settings
+
+
+def serve_runs(
+    terminal: Terminal, *, runs: int | None, queue: str | None, db: str | None, metrics_port: int | None
+) -> int:
+    """Drive runs until told to leave, and return the exit code."""
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    settings = load_settings()
+    with metrics_served(metrics_port), open_storage(settings, db) as storage:
+        return asyncio.run(_serve(terminal, settings, storage, runs, queue))
+
+
+async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs: int | None, queue: str | None) -> int:
+    async with open_runner(settings, storage, runs=runs, queue=queue) as opened:
+        loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+
+        def hear() -> None:
+            if leaving.is_set():
+                os.write(2, b"\nevolve: left at once; other runners take the runs when the leases lapse\n")
+                os._exit(INTERRUPTED)
+            leaving.set()
+            opened.runner.leave()
+            terminal.note("leaving: runs are let go of as they stand, other runners go on; once more leaves at once")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, hear)
+        most = figures.plural(opened.most, "run")
+        terminal.note(
+            f"driving up to {most} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
+        )
+        await opened.runner.run()
+    return OK

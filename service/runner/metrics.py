@@ -1,0 +1,57 @@
+"""Metrics: what the runs of this process do, counted for Prometheus; never by run, whose numbers are in its events."""
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+
+from prometheus_client import Counter, Gauge
+
+from evolve.events import Event, Kind
+from service.ports import LoggedEvent
+from service.runner.status import RunStatus
+
+RUNS = Gauge("evolve_runs", "Runs that this runner drives, by state", ["state"])
+PROPOSALS = Counter("evolve_proposals", "Proposals that ended, by operator and outcome", ["operator", "outcome"])
+TOKENS = Counter("evolve_policy_tokens", "Tokens of policies, by model and direction", ["model", "direction"])
+INSERTIONS = Counter("evolve_archive_insertions", "Individuals offered to archives, by what became of them", ["status"])
+
+_ENDS = {Kind.PROPOSAL_ANSWERED: "answered", Kind.PROPOSAL_FAILED: "failed"}
+_UNKNOWN = ("unknown", "unknown")
+
+
+class RunMetrics:
+    """Counts what runs commit."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] = {}
+        self._asked: dict[str, dict[int, tuple[str, str]]] = {}
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        """Count what a run made durable."""
+        self._states[status.run_id] = status.state
+        for logged in events:
+            self._count(logged.run_id, logged.event)
+        self._show()
+
+    def rests(self, run_id: str) -> None:
+        """This process drives the run no longer."""
+        self._states.pop(run_id, None)
+        self._asked.pop(run_id, None)
+        self._show()
+
+    def _show(self) -> None:
+        RUNS.clear()
+        for state, count in Tally(self._states.values()).items():
+            RUNS.labels(state).set(count)
+
+    def _count(self, run_id: str, event: Event) -> None:
+        payload = event.payload
+        if event.kind is Kind.PROPOSAL_CREATED:
+            self._asked.setdefault(run_id, {})[payload["number"]] = payload["operator"], payload["policy"]
+        elif event.kind is Kind.INDIVIDUAL_INSERTED:
+            INSERTIONS.labels(payload["status"]).inc()
+        elif event.kind in _ENDS:
+            # What an earlier runner asked is known by its number only.
+            operator, policy = self._asked.get(run_id, {}).pop(payload["number"], _UNKNOWN)
+            PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
+            for direction, tokens in payload.get("tokens", {}).items():
+                TOKENS.labels(policy, direction).inc(tokens)
