@@ -1,11 +1,23 @@
-"""The database's schema: how it stands, and bringing it up to date."""
+"""Looking after the database: its schema, what it keeps, backups."""
 
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from service.bootstrap.maintenance import (
+    back_up_database,
+    prune_database,
+    read_backup,
+    restore_database,
+    retention,
+)
 from service.bootstrap.storage import check_database, database_url, upgrade_database
+from service.cli.figures import plural
 from service.cli.main import FAILED, OK
-from service.cli.terminal import Terminal
+from service.cli.terminal import Terminal, plain
 from service.config import load_settings, redacted
+from service.errors import RefusedError
 
 
 def upgrade(terminal: Terminal, db: str | None) -> None:
@@ -51,3 +63,69 @@ def standing(url: str) -> dict[str, Any]:
     }[state]
     revisions = {"revision": found.current, "needed": found.head}
     return {"database": redacted(url), **revisions, "state": state, "advice": advice}
+
+
+def prune(
+    terminal: Terminal, db: str | None, older_than: int | None, keep_labels: Sequence[str], *, dry_run: bool, yes: bool
+) -> None:
+    """Remove what has had its time, and say how much of each kind that was."""
+    settings = load_settings()
+    kept = retention(settings, older_than, keep_labels)
+    shown = redacted(database_url(settings, db))
+    if not (dry_run or yes):
+        counts = prune_database(settings, db, kept, dry_run=True)
+        _confirm(f"remove from {shown}: {_listed(counts)}")
+    with terminal.doing("looking" if dry_run else "removing"):
+        counts = prune_database(settings, db, kept, dry_run=dry_run)
+    if terminal.as_json:
+        terminal.emit({"database": shown, "dry_run": dry_run, "removed": counts})
+    else:
+        terminal.show(f"{'would remove' if dry_run else 'removed'}: {_listed(counts)}")
+
+
+def backup(terminal: Terminal, db: str | None, target: Path) -> None:
+    """Write a backup and say where it is."""
+    settings = load_settings()
+    shown = redacted(database_url(settings, db))
+    with terminal.doing("writing"):
+        revision = back_up_database(settings, db, target)
+    size = target.stat().st_size
+    if terminal.as_json:
+        terminal.emit({"database": shown, "file": str(target), "revision": revision, "bytes": size})
+    else:
+        terminal.show(f"{shown} is in {plain(str(target))} (revision {revision}, {size:,} bytes)")
+        terminal.note(f"it holds secrets: keep it private; evolve db restore {plain(str(target))} --db URL reads it")
+
+
+def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> None:
+    """Fill an empty database from a backup, and say what it holds now."""
+    settings = load_settings()
+    shown = redacted(database_url(settings, db))
+    if not yes:
+        _confirm(f"restore {plain(str(path))} (revision {read_backup(path)}) into {shown}")
+    with terminal.doing("restoring"):
+        counts = restore_database(settings, db, path)
+    if terminal.as_json:
+        terminal.emit({"database": shown, "file": str(path), "restored": counts})
+    else:
+        runs, candidates = plural(counts["runs"], "run"), plural(counts["candidates"], "candidate")
+        terminal.show(f"{shown} has {runs} and {candidates} from {plain(str(path))}")
+
+
+def _confirm(what: str) -> None:
+    """Ask whoever is at the terminal.
+
+    Raises:
+        RefusedError: nobody is, or the answer is not yes.
+    """
+    if not sys.stdin.isatty():
+        raise RefusedError(f"nobody is here to be asked whether to {what}: add --yes")
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was done")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Counts in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count) or "nothing"

@@ -1,0 +1,120 @@
+"""Pruning: what has had its time leaves the database, in transactions short enough for runs to go on beside them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, exists, func, inspect, or_, select, tuple_
+
+from service.db import leftovers
+from service.db.columns import Base
+from service.db.engine import Database
+from service.db.intents import SqlRunIntents
+from service.db.models import RunRow
+from service.db.people import AuditRow, DeliveryRow, ReassessmentRow, RequestRow
+from service.errors import ConflictError, NotFoundError
+from service.ports import ENDED, Clock
+
+REQUESTS_KEPT = timedelta(hours=24)
+DELIVERIES_KEPT = timedelta(days=30)
+CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """What is kept.
+
+    Attributes:
+        runs: how long a run is kept after its end.
+        audit: how long the record of who did what is kept; None: for ever.
+        keep_labels: `KEY` or `KEY=VALUE`; a run that bears one of them is kept.
+    """
+
+    runs: timedelta
+    audit: timedelta | None = None
+    keep_labels: Sequence[str] = ()
+
+
+def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bool = False) -> dict[str, int]:
+    """Remove ended runs past their time with all that is theirs, then what nothing refers to, then what has expired.
+
+    Runs that somebody holds, or whose candidates wait to be evaluated again, are kept. Broken off, it leaves nothing by
+    halves, and the next time goes on.
+
+    Args:
+        database: where from.
+        clock: says what is past its time.
+        retention: what is kept.
+        dry_run: remove nothing, and count what would be.
+
+    Returns:
+        How many of each kind were removed.
+
+    Raises:
+        StorageError: the database cannot take it; what was removed before stays removed.
+    """
+    before = clock.now() - retention.runs
+    ended = list(_ended(database, before, clock.now(), retention.keep_labels))
+    expired = list(_expired(clock.now(), retention))
+    if dry_run:
+        counts = {"runs": len(ended), **leftovers.count(database, before, [run_id for run_id, _ in ended])}
+        return counts | {name: _count(database, model, condition) for name, model, condition in expired}
+    removed = {"runs": sum(_remove_run(database, clock, *run) for run in ended)}
+    removed |= leftovers.remove(database, before)
+    return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
+
+
+def _ended(database: Database, before: datetime, now: datetime, keep: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Id and tenant of the runs whose time is over, oldest first."""
+    query = (
+        select(RunRow.id, RunRow.tenant, RunRow.labels)
+        .where(
+            RunRow.state.in_(sorted(ENDED)),
+            func.coalesce(RunRow.finished_at, RunRow.last_at) < before,
+            or_(RunRow.lease_owner.is_(None), RunRow.lease_expires_at <= now),
+            ~exists().where(ReassessmentRow.run_id == RunRow.id),
+        )
+        .order_by(RunRow.created_at, RunRow.id)
+    )
+    with database.read() as connection:
+        rows = connection.execute(query).all()
+    for run_id, tenant, labels in rows:
+        if not _bears(labels, keep):
+            yield run_id, tenant
+
+
+def _bears(labels: Mapping[str, str], wanted: Sequence[str]) -> bool:
+    return any(word in labels or word in {f"{key}={value}" for key, value in labels.items()} for word in wanted)
+
+
+def _remove_run(database: Database, clock: Clock, run_id: str, tenant: str) -> bool:
+    try:
+        SqlRunIntents(database, tenant, clock).delete(run_id)
+    except (ConflictError, NotFoundError):  # somebody took it up, or removed it, meanwhile
+        return False
+    return True
+
+
+def _expired(now: datetime, retention: Retention) -> Iterator[tuple[str, type[Base], ColumnElement[bool]]]:
+    yield "idempotency_keys", RequestRow, RequestRow.created_at < now - REQUESTS_KEPT
+    settled = (DeliveryRow.state != "pending") & (DeliveryRow.created_at < now - DELIVERIES_KEPT)
+    yield "webhook_deliveries", DeliveryRow, settled
+    if retention.audit is not None:
+        yield "audit", AuditRow, AuditRow.at < now - retention.audit
+
+
+def _count(database: Database, model: type[Base], condition: ColumnElement[bool]) -> int:
+    with database.read() as connection:
+        return connection.execute(select(func.count()).select_from(model).where(condition)).scalar_one()
+
+
+def _remove_rows(database: Database, model: type[Base], condition: ColumnElement[bool]) -> int:
+    key = tuple_(*inspect(model).primary_key)
+    statement = delete(model).where(key.in_(select(*inspect(model).primary_key).where(condition).limit(CHUNK)))
+    removed = 0
+    while True:
+        with database.write() as connection:
+            count = connection.execute(statement).rowcount
+        removed += count
+        if count < CHUNK:
+            return removed
