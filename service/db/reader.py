@@ -35,11 +35,12 @@ class SqlRunReader:
 
     Args:
         tenant: the runs of others, and all that is under them, are not there; None: everybody's are.
+        run_id: of the tenant's runs the only one that is there; empty: all are.
     """
 
-    def __init__(self, database: Database, tenant: str | None = None) -> None:
+    def __init__(self, database: Database, tenant: str | None = None, run_id: str = "") -> None:
         self._database = database
-        self._scope = Scope(tenant=tenant)
+        self._scope = Scope(tenant=tenant, run=run_id)
 
     def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
         """Runs, newest first.
@@ -171,12 +172,14 @@ class SqlRunReader:
             found = lineage.line(connection, self._scope.candidate_id(connection, candidate_id))
             return records.candidates_of(connection, found, self._scope)
 
-    def children(self, candidate_id: str) -> list[CandidateRecord]:
+    def children(
+        self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None
+    ) -> list[CandidateRecord]:
         """Candidates with this one as parent, in crossover too, in order of age; inspirations are no parents."""
         with self._database.read() as connection:
             ids = lineage.children(self._scope.candidate_id(connection, candidate_id))
             query = records.CANDIDATES.where(CandidateRow.id.in_(ids), self._scope.under(CandidateRow.run_id))
-            ordered = query.order_by(CandidateRow.number, CandidateRow.position)
+            ordered = query.where(_behind(*after)).order_by(CandidateRow.number, CandidateRow.position).limit(limit)
             return records.candidates(connection, ordered, self._scope)
 
     def descendants(self, candidate_id: str, limit: int = 1000) -> list[CandidateRecord]:

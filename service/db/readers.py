@@ -10,6 +10,6 @@ class SqlReaders:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, tenant: str) -> SqlRunReader:
-        """A reader to whom the runs of other tenants are not there."""
-        return SqlRunReader(self._database, tenant)
+    def of(self, tenant: str, run_id: str = "") -> SqlRunReader:
+        """A reader to whom the runs of other tenants are not there; with a run's id, nor any other run."""
+        return SqlRunReader(self._database, tenant, run_id)

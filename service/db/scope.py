@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, exists, select, true
+from sqlalchemy import ColumnElement, Connection, and_, exists, select, true
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from service.db.identifiers import resolve
@@ -18,26 +18,31 @@ class Scope:
 
     Attributes:
         tenant: whose runs; None: everybody's.
+        run: the only run of theirs that is there; empty: all are.
     """
 
     tenant: str | None = None
+    run: str = ""
 
     def runs(self) -> ColumnElement[bool]:
         """Whether a run is there."""
-        return true() if self.tenant is None else RunRow.tenant == self.tenant
+        if self.tenant is None:
+            return true()
+        mine = RunRow.tenant == self.tenant
+        return and_(mine, RunRow.id == self.run) if self.run else mine
 
     def under(self, run_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         """Whether the run that a column names is there."""
         if self.tenant is None:
             return true()
-        return exists().where(RunRow.id == run_id, RunRow.tenant == self.tenant)
+        return exists().where(RunRow.id == run_id, self.runs())
 
     def holds(self, candidate_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         """Whether the candidate that a column names is there."""
         if self.tenant is None:
             return true()
         owner = aliased(CandidateRow)
-        return exists().where(owner.id == candidate_id, RunRow.id == owner.run_id, RunRow.tenant == self.tenant)
+        return exists().where(owner.id == candidate_id, RunRow.id == owner.run_id, self.runs())
 
     def run_id(self, connection: Connection, beginning: str) -> str:
         """The one run whose id begins so.

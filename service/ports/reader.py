@@ -105,8 +105,10 @@ class RunReader(Protocol):
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""
 
-    def children(self, candidate_id: str) -> list[CandidateRecord]:
-        """Candidates with this one as parent."""
+    def children(
+        self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None
+    ) -> list[CandidateRecord]:
+        """Candidates with this one as parent, in order of (proposal number, position), from the one after `after`."""
 
     def program(self, candidate_id: str) -> Program:
         """Source of a candidate.

@@ -289,6 +289,7 @@ class TestLineage:
             story.create(4, parents=[(first, "parent"), (seed, "crossover")]),
         ])  # fmt: skip
         assert [record.number for record in reader.children(seed)] == [1, 3, 4]
+        assert [record.number for record in reader.children(seed, after=(1, 0), limit=1)] == [3]
         assert reader.children(story.id(2)) == []
 
     def test_a_long_line_is_read_whole(self, log: RunLog, reader: RunReader, story: Story) -> None:

@@ -1,0 +1,298 @@
+"""Programs: candidates of runs, their sources, lineages, diffs and evaluations."""
+
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import Response
+
+from evolve.evaluation import Outcome
+from service.api.access import PartsDep, requires
+from service.api.answers import NOT_MODIFIED, REPLAY_HEADER
+from service.api.contents import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
+from service.api.faults import ApiFault
+from service.api.once import OnceDep, made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
+from service.api.programs_shown import shown_evaluation, shown_program
+from service.api.routes.runs import Reading, RunId, Steering, reader_of
+from service.api.tags import seen
+from service.errors import NotFoundError
+from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
+from service.projections.candidates import parent_of
+from service.projections.diff import Files, file_diffs
+from service.schemas.problem_details import Code
+from service.schemas.programs import (
+    Direction,
+    EvaluationPage,
+    FileChange,
+    Lineage,
+    Program,
+    ProgramDiff,
+    ProgramPage,
+    Reassessment,
+    Source,
+    SourceFile,
+)
+
+router = APIRouter(prefix="/v1", tags=["programs"])
+
+NAME = r"^[^\x00]*$"
+WHOLE = r"^[0-9]{0,9}$"
+NOTHING = "nothing"
+Texts = Annotated[Caller, Depends(requires(Scope.PROGRAMS_READ))]
+CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a candidate: `cnd_...`.")]
+Status = Annotated[
+    str,
+    Query(pattern=r"^(pending|evaluating|evaluated|duplicate|rejected)?$", description="Only of this status."),
+]
+Result = Annotated[str, Query(pattern=r"^[a-z]{0,20}$", description="Only with this outcome: `ok`, `timeout`, ...")]
+Island = Annotated[str, Query(pattern=WHOLE, description="Only of this island.")]
+Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator; `seed`: seeds.")]
+Policy = Annotated[str, Query(pattern=NAME, max_length=200, description="Only by this policy.")]
+Number = Annotated[str, Query(pattern=WHOLE, description="Only of the proposal with this number.")]
+Order = Annotated[
+    Literal["age", "fitness"],
+    Query(description="`age`: oldest first; `fitness`: only those that have one, the fittest first."),
+]
+Other = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,100}$", description="Id of another candidate.")]
+Family = Annotated[int, Query(ge=1, description="Programs at most; more than 1000 are 1000.")]
+FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
+Key = tuple[int, int]
+
+_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Reassessment, "headers": REPLAY_HEADER}}
+_TEXT = "text/plain; charset=utf-8"
+_WHOLE_ID = re.compile(r"cnd_[0-9a-f]{32}")
+
+
+def wanted(
+    status: Status = "",
+    outcome: Result = "",
+    island: Island = "",
+    operator: Operator = "",
+    policy: Policy = "",
+    number: Number = "",
+) -> CandidateFilter:
+    """Which candidates are asked for."""
+    return CandidateFilter(
+        status=status,
+        outcome=outcome,
+        island=_number(island),
+        operator=operator,
+        policy=policy,
+        number=_number(number),
+    )
+
+
+Wanted = Annotated[CandidateFilter, Depends(wanted)]
+
+
+@router.get("/runs/{run_id}/programs", response_model=ProgramPage, operation_id="list_programs")
+def list_programs(
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    only: Wanted,
+    order: Order = "age",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+    include: Include = "",
+) -> ProgramPage:
+    """List the programs of a run: all by age, or those that were evaluated with success by fitness."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "programs", "run": run.id, "only": only, "order": order})
+    if order == "fitness":
+        after = tuple(paging.after) if paging.after else None
+        rows, following = paging.cut(reader.best(run.id, paging.limit + 1, after, only), _by_fitness)
+    else:
+        rows, following = paging.cut(reader.candidates(run.id, _after(paging), paging.limit + 1, only), _by_age)
+    count = _count(reader, run.id, only, order) if include else None
+    return ProgramPage(items=[shown_program(row, caller) for row in rows], next_cursor=following, count=count)
+
+
+@router.get("/programs/{candidate_id}", response_model=Program, operation_id="get_program")
+def get_program(candidate_id: CandidateId, caller: Reading, parts: PartsDep) -> Program:
+    """Read a candidate: where it comes from, and what it was worth."""
+    return shown_program(reader_of(parts, caller).candidate(candidate_id), caller)
+
+
+@router.get(
+    "/programs/{candidate_id}/source", response_model=Source, responses=NOT_MODIFIED, operation_id="get_program_source"
+)
+def get_program_source(request: Request, candidate_id: CandidateId, caller: Texts, parts: PartsDep) -> Response:
+    """Read the source text of a candidate; it never changes, and its ETag is the id of its content."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(candidate_id)
+    program = reader.program(candidate.id)
+    headers = {"ETag": f'"{program.id}"', **_lasting(candidate_id)}
+    if seen(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    files = [SourceFile(path=path, text=text) for path, text in program.files]
+    return made(Source(candidate_id=candidate.id, program_id=program.id, files=files), 200, headers)
+
+
+@router.get(
+    "/programs/{candidate_id}/files/{path:path}",
+    response_class=Response,
+    responses=ranged("text/plain"),
+    operation_id="get_program_file",
+)
+@router.head(
+    "/programs/{candidate_id}/files/{path:path}",
+    response_class=Response,
+    responses=ranged("text/plain"),
+    operation_id="head_program_file",
+)
+def get_program_file(
+    request: Request,
+    candidate_id: CandidateId,
+    path: FilePath,
+    caller: Texts,
+    parts: PartsDep,
+    _range: Range = "",
+    _if_range: IfRange = "",
+) -> Response:
+    """Read one file of a candidate as it is, whole or in part."""
+    reader = reader_of(parts, caller)
+    program = reader.program(reader.candidate(candidate_id).id)
+    for place, (name, text) in enumerate(program.files):
+        if name == path:
+            content = text.encode("utf-8", "backslashreplace")
+            return served(request, content, f'"{program.id}-{place}"', _TEXT, _lasting(candidate_id))
+    raise NotFoundError(f"the program of {candidate_id} has no file {path[:100]!r}: its source lists them")
+
+
+@router.get("/programs/{candidate_id}/lineage", response_model=Lineage, operation_id="get_lineage")
+def get_lineage(
+    candidate_id: CandidateId,
+    caller: Reading,
+    parts: PartsDep,
+    direction: Direction = "ancestors",
+    to: Other = "",
+    limit: Family = 1000,
+) -> Lineage:
+    """Read where a candidate comes from, what came of it, or how it is related to another.
+
+    `ancestors`: the line of first parents, from the candidate itself to its seed. `descendants`: what descends from it
+    over parents and crossover, itself left out, the oldest first. `path`: a shortest line over parents and crossover
+    between it and `to`, the older one first; empty where neither descends from the other.
+    """
+    reader = reader_of(parts, caller)
+    candidate, most = reader.candidate(candidate_id), min(limit, 1000)
+    if direction == "path":
+        found = _path(reader, candidate, to)
+    elif direction == "ancestors":
+        found = reader.ancestors(candidate.id)
+    else:
+        found = reader.descendants(candidate.id, most + 1)
+    items = [shown_program(row, caller) for row in found[:most]]
+    return Lineage(candidate_id=candidate.id, direction=direction, items=items, truncated=len(found) > most)
+
+
+@router.get("/programs/{candidate_id}/children", response_model=ProgramPage, operation_id="list_children")
+def list_children(
+    candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> ProgramPage:
+    """List the candidates that have this one as parent, in crossover too, by age."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(candidate_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "children", "of": candidate.id})
+    rows, following = paging.cut(reader.children(candidate.id, _after(paging), paging.limit + 1), _by_age)
+    return ProgramPage(items=[shown_program(row, caller) for row in rows], next_cursor=following)
+
+
+@router.get("/programs/{candidate_id}/diff", response_model=ProgramDiff, operation_id="get_diff")
+def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against: Other = "") -> ProgramDiff:
+    """Compare a candidate with another, or with its first parent; a seed is compared with nothing."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(candidate_id)
+    other = reader.candidate(against).id if against else parent_of(candidate)
+    after: Files = reader.program(candidate.id).files
+    before: Files = reader.program(other).files if other else ()
+    changes = [
+        FileChange(path=diff.path, change=diff.change, added=diff.added, removed=diff.removed, diff=diff.text)
+        for diff in file_diffs(before, after, other or NOTHING, candidate.id)
+    ]
+    return ProgramDiff(
+        candidate_id=candidate.id,
+        against=other,
+        added=sum(change.added or 0 for change in changes),
+        removed=sum(change.removed or 0 for change in changes),
+        files=changes,
+    )
+
+
+@router.get("/programs/{candidate_id}/evaluations", response_model=EvaluationPage, operation_id="list_evaluations")
+def list_evaluations(
+    candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> EvaluationPage:
+    """List all attempts at scoring a candidate, the first one first."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(candidate_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "evaluations", "of": candidate.id})
+    behind = (row for row in reader.evaluations(candidate.id) if row.attempt > (paging.after or 0))
+    rows, following = paging.cut(list(itertools.islice(behind, paging.limit + 1)), lambda row: row.attempt)
+    return EvaluationPage(items=[shown_evaluation(row, caller) for row in rows], next_cursor=following)
+
+
+@router.post(
+    "/programs/{candidate_id}/evaluations",
+    status_code=202,
+    response_model=Reassessment,
+    responses=_TAKEN,
+    operation_id="reassess_program",
+)
+def reassess_program(candidate_id: CandidateId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Have a candidate of a paused or ended run evaluated once more; repeating changes nothing until it was."""
+    candidate = reader_of(parts, caller).candidate(candidate_id)
+
+    def effect() -> Response:
+        intents, now = parts.intents(caller.tenant), parts.clock.now()
+        new = intents.reassess(candidate.run_id, [candidate.id], caller.actor, now) > 0
+        body = Reassessment(candidate_id=candidate.id, run_id=candidate.run_id, wanted=new)
+        return made(body, 202, {"Location": f"/v1/programs/{candidate.id}/evaluations"})
+
+    return once(effect)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _by_age(candidate: CandidateRecord) -> Key:
+    return candidate.number, candidate.position
+
+
+def _by_fitness(candidate: CandidateRecord) -> tuple[float | None, int, int]:
+    return candidate.fitness, candidate.number, candidate.position
+
+
+def _after(paging: Paging) -> Key:
+    return tuple(paging.after) if paging.after else (-1, -1)
+
+
+def _count(reader: RunReader, run_id: str, only: CandidateFilter, order: str) -> int:
+    if order == "age":
+        return reader.count_candidates(run_id, only)
+    # What has a fitness was evaluated with success, and the other way round.
+    if only.outcome not in ("", Outcome.OK):
+        return 0
+    return reader.count_candidates(run_id, replace(only, outcome=str(Outcome.OK)))
+
+
+def _path(reader: RunReader, candidate: CandidateRecord, to: str) -> list[CandidateRecord]:
+    if not to:
+        raise ApiFault(422, Code.INVALID_REQUEST, "direction=path leads to another candidate: name it with to=")
+    other = reader.candidate(to)
+    return reader.path(candidate.id, other.id) or reader.path(other.id, candidate.id)
+
+
+def _lasting(candidate_id: str) -> Mapping[str, str]:
+    """The content behind a whole id never changes; a beginning of one may come to be that of several."""
+    return IMMUTABLE if _WHOLE_ID.fullmatch(candidate_id) else CHANGING
+
+
+__all__ = ["CandidateId", "Texts", "router"]

@@ -1,0 +1,41 @@
+"""Proposals: what policies were asked, and what they wrote."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from service.api.access import PartsDep
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.programs_shown import shown_detail, shown_proposal
+from service.api.routes.programs import Texts
+from service.api.routes.runs import Reading, RunId, reader_of
+from service.schemas.programs import ProposalDetail, ProposalPage
+
+router = APIRouter(prefix="/v1/runs/{run_id}/proposals", tags=["proposals"])
+
+State = Annotated[str, Query(pattern=r"^(asked|answered|failed)?$", description="Only in this state.")]
+Number = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a proposal in its run.")]
+
+
+@router.get("", response_model=ProposalPage, operation_id="list_proposals")
+def list_proposals(
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    state: State = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> ProposalPage:
+    """List the proposals of a run in order of their numbers, without what was written."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "proposals", "run": run.id, "state": state})
+    after = -1 if paging.after is None else int(paging.after)
+    rows, following = paging.cut(reader.proposals(run.id, after, paging.limit + 1, state), lambda row: row.number)
+    return ProposalPage(items=[shown_proposal(row) for row in rows], next_cursor=following)
+
+
+@router.get("/{number}", response_model=ProposalDetail, operation_id="get_proposal")
+def get_proposal(run_id: RunId, number: Number, caller: Texts, parts: PartsDep) -> ProposalDetail:
+    """Read a proposal with its prompt, its completions, and what of them was dropped."""
+    return shown_detail(reader_of(parts, caller).proposal(run_id, number))

@@ -1,0 +1,30 @@
+"""Texts of programs and policies on the wire: whatever they hold, the answer is valid UTF-8."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, model_validator
+
+from service.schemas.types import Reply
+
+
+class Foreign(Reply):
+    """Base of answers with texts that others wrote: where these hold lone surrogates, their escapes are shown."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _readable(cls, value: Any) -> Any:
+        return readable(value)
+
+
+def readable(value: Any) -> Any:
+    """A JSON value that UTF-8 can carry."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, BaseModel):
+        return value
+    if isinstance(value, Mapping):
+        return {readable(key): readable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(entry) for entry in value]
+    return value

@@ -1,0 +1,106 @@
+"""An API over real stores on SQLite, with runs that are told in events."""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from fastapi import FastAPI
+from pydantic import SecretStr
+
+from service import keys
+from service.api.app import create_api
+from service.api.parts import Parts
+from service.bootstrap.api import open_parts
+from service.config import ApiSettings, DatabaseSettings, Settings
+from service.db.engine import Database, open_database
+from service.db.log import SqlRunLog
+from service.ports import KeyRecord, LoggedEvent, NewRun, Scope
+from tests.contract.story import RUN, START, FixedClock, Story, new_run
+
+SECRET = "of tests, and of nobody else in the world"
+Client = httpx.AsyncClient
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An API, its parts, and the one writer of its runs."""
+
+    app: FastAPI
+    parts: Parts
+    database: Database
+    log: SqlRunLog
+    fences: dict[str, int]
+
+    def key(self, *scopes: Scope, tenant: str = "default") -> str:
+        """A new key; without scopes with all of them."""
+        minted = keys.mint(self.parts.seal)
+        record = KeyRecord(
+            id=f"key_{secrets.token_hex(8)}",
+            tenant=tenant,
+            name="test",
+            shown=minted.shown,
+            scopes=scopes or tuple(Scope),
+            created_at=START,
+            created_by="test",
+        )
+        self.parts.keys.add(record, minted.hash)
+        return minted.text
+
+    def create(self, run: NewRun) -> None:
+        """Store a run that this process drives."""
+        self.log.create(run)
+        self.fences[run.id] = self.log.take(run.id, "test", 3600.0)
+
+    def append(self, events: Sequence[LoggedEvent]) -> None:
+        """Commit events of one run."""
+        run_id = events[0].run_id
+        self.log.append(run_id, self.fences[run_id], events)
+
+    def client(self, *scopes: Scope, tenant: str = "default") -> Client:
+        """A client in this process with a key of its own."""
+        return Client(
+            transport=httpx.ASGITransport(self.app),
+            base_url="http://api",
+            headers=bearer(self.key(*scopes, tenant=tenant)),
+        )
+
+
+def bearer(key: str) -> Mapping[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+@asynccontextmanager
+async def open_told(folder: Path) -> AsyncIterator[Told]:
+    """An API over an empty database."""
+    url = f"sqlite:///{folder}/evolve.db"
+    settings = Settings(
+        database=DatabaseSettings(url=SecretStr(url)),
+        api=ApiSettings(secret=SecretStr(SECRET), requests_per_minute=100_000),
+    )
+    database = open_database(url)
+    async with open_parts(settings) as parts:
+        app = create_api(parts)
+        async with _living(app):
+            yield Told(app=app, parts=parts, database=database, log=SqlRunLog(database, FixedClock()), fences={})
+    database.close()
+
+
+def _living(app: FastAPI) -> AbstractAsyncContextManager[object]:
+    return app.router.lifespan_context(app)
+
+
+def small_run(told: Told, run_id: str = RUN, **changes: object) -> Story:
+    """A seed, two children of it, a grandchild that failed, and a repetition of the first child."""
+    told.create(new_run(run_id, **changes))
+    story = Story(run_id)
+    seed = story.id(0)
+    told.append([
+        *story.seed(1.0),
+        *story.child(1, seed, 2.0),
+        *story.child(2, seed, 3.0),
+        *story.child(3, story.id(1), None),
+    ])  # fmt: skip
+    return story
