@@ -40,7 +40,6 @@ class Parts:
         leases: those of one remote worker, by pool and the worker's id.
         login: the one-time address of a service on a laptop.
         checks: what must answer for the service to be ready, by name; a check raises what is wrong.
-        gauges: brings the gauges of /metrics up to date.
         events_poll_seconds: how often the log is asked for what is new.
     """
 
@@ -66,5 +65,4 @@ class Parts:
     leases: Callable[[str, str], EvaluationLeases]
     login: "OneTimeLogin | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
-    gauges: Callable[[], Awaitable[None]] | None = None
     events_poll_seconds: float = 0.25

@@ -1,9 +1,9 @@
 """A runner, opened: what it drives runs with, made anew for each from what is stored of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
-from service.errors import UsageError
 from service.ports import Bundle, RunRecord
 from service.runner.drive import RunJob
 from service.runner.metrics import RunMetrics
@@ -43,7 +42,12 @@ class OpenedRunner:
 
 @asynccontextmanager
 async def open_runner(
-    settings: Settings, storage: Storage, *, runs: int | None = None, queue: str | None = None
+    settings: Settings,
+    storage: Storage,
+    *,
+    runs: int | None = None,
+    queue: str | None = None,
+    broker: "MemoryBroker | None" = None,
 ) -> AsyncIterator[OpenedRunner]:
     """A runner over a database; programs are scored by the workers of a queue, or by this process where none is named.
 
@@ -52,6 +56,7 @@ async def open_runner(
         storage: where runs wait.
         runs: how many it drives at once; None: what the settings say.
         queue: address of the queue; None: what the settings say.
+        broker: the queue of this process, whose worker somebody else runs; None: one of its own.
 
     Raises:
         RefusedError: this process is to score, and the machine offers less isolation than is required.
@@ -63,32 +68,11 @@ async def open_runner(
         evaluates = "the workers of the queue"
         yield _opened(storage, settings, _through(url), most, evaluates)
         return
+    if broker is not None:
+        yield _opened(storage, settings, beside(broker, settings), most, "this process")
+        return
     async with _local(settings) as (evaluating, evaluates):
         yield _opened(storage, settings, evaluating, most, evaluates)
-
-
-@contextmanager
-def metrics_served(port: int | None) -> Iterator[None]:
-    """Show Prometheus what this process counts, on a port of all interfaces; None: nowhere.
-
-    Raises:
-        UsageError: the port cannot be had.
-    """
-    if port is None:
-        yield
-        return
-    from prometheus_client import start_http_server
-
-    try:
-        server, thread = start_http_server(port)
-    except OSError as error:
-        raise UsageError(f"--metrics-port {port} cannot be had ({error.strerror}): name another") from error
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class StoredJobs:

@@ -33,6 +33,11 @@ app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 Queue = Annotated[
     str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
 ]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any that is free.")]
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65535, metavar="N", help="Show Prometheus what is counted at this port.")
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
 CandidateId = Annotated[
     str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
@@ -270,6 +275,51 @@ def init(
     init(terminal_of(ctx, json), folder)
 
 
+@app.command(epilog="Example: evolve serve --port 8000", rich_help_panel="Installation")
+def serve(
+    ctx: typer.Context,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+    ] = None,
+    db: Db = None,
+    queue: Queue = None,
+    metrics_port: MetricsPort = None,
+    json: Json = False,
+) -> None:
+    """Serve API, runs and evaluations from this process, until told to stop."""
+    terminal = terminal_of(ctx, json, db)
+    with terminal.doing("starting"):
+        from service.cli.serve import Address, serve_all
+
+    address = Address(host=host, port=port)
+    raise typer.Exit(
+        serve_all(terminal, address, db=db, queue=queue, runs=runs, slots=slots, metrics_port=metrics_port)
+    )
+
+
+@app.command(epilog="Example: evolve api --host 0.0.0.0 --port 8000", rich_help_panel="Installation")
+def api(
+    ctx: typer.Context,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    db: Db = None,
+    queue: Queue = None,
+    metrics_port: MetricsPort = None,
+    json: Json = False,
+) -> None:
+    """Serve the API alone; other processes drive runs and evaluate."""
+    terminal = terminal_of(ctx, json, db)
+    with terminal.doing("starting"):
+        from service.cli.serve import Address, serve_api
+
+    raise typer.Exit(serve_api(terminal, Address(host=host, port=port), db=db, queue=queue, metrics_port=metrics_port))
+
+
 @app.command(epilog="Example: evolve worker --queue redis://localhost:6379/0 --slots 4", rich_help_panel="Installation")
 def worker(
     ctx: typer.Context,
@@ -278,13 +328,27 @@ def worker(
     slots: Annotated[
         int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
     ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Service to take tasks from over HTTP, instead of a queue.")
+    ] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with a key of the scope evaluations:lease.")
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Serve metrics for Prometheus; 0: do not.")
+    ] = 0,
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve them at.")] = "127.0.0.1",
 ) -> None:
     """Evaluate candidates for runs that go on elsewhere, until told to stop."""
     terminal = terminal_of(ctx, as_json=False)
     with terminal.doing("starting"):
+        from service.bootstrap.workers import Place
         from service.cli.worker import work
 
-    raise typer.Exit(work(terminal, queue, pool, slots))
+    place = Place(queue=queue, server=server, api_key_file=api_key_file)
+    raise typer.Exit(
+        work(terminal, place, pool=pool, slots=slots, metrics_port=metrics_port, metrics_host=metrics_host)
+    )
 
 
 @app.command(epilog="Example: evolve runner --queue redis://localhost:6379/0", rich_help_panel="Installation")

@@ -4,7 +4,8 @@ import asyncio
 import os
 import signal
 
-from service.bootstrap.runners import metrics_served, open_runner
+from service.bootstrap.metrics import metrics_shown
+from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.main import INTERRUPTED, OK
@@ -20,7 +21,7 @@ def serve_runs(
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
-    with metrics_served(metrics_port), open_storage(settings, db) as storage:
+    with metrics_shown(metrics_port), open_storage(settings, db) as storage:
         return asyncio.run(_serve(terminal, settings, storage, runs, queue))
 
 

@@ -1,0 +1,144 @@
+"""The parts of the API over a database, a queue and the rest of the service."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+
+from service.api.parts import Parts
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.secret import open_seal
+from service.bootstrap.storage import check_database, database_url
+from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.workers import queue_url
+from service.config import Settings
+from service.db.accounts import SqlAccounts
+from service.db.annotations import SqlAnnotations, SqlShares
+from service.db.audit import SqlAuditLog
+from service.db.batches import SqlBatchStore
+from service.db.engine import open_database
+from service.db.intents import SqlRunIntents
+from service.db.keys import SqlKeyStore
+from service.db.problems import SqlProblemStore
+from service.db.reader import SqlRunReader
+from service.db.readers import SqlReaders
+from service.db.requests import SqlRequests
+from service.db.webhooks import SqlWebhooks
+from service.errors import StorageError
+from service.ports import EvaluationLeases, RateLimiter, RunIntents, Workers
+from service.queue.connection import connect
+from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
+from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
+from service.queue.redis import RedisEvaluationLeases
+from service.queue.workers import RedisWorkers
+
+if TYPE_CHECKING:
+    from service.api.sessions import OneTimeLogin
+
+Check = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Queue:
+    """What the API has of the queue."""
+
+    workers: Workers
+    leases: Callable[[str, str], EvaluationLeases]
+    limiter: RateLimiter
+    checks: Mapping[str, Check]
+
+
+@asynccontextmanager
+async def open_parts(
+    settings: Settings,
+    override: str | None = None,
+    *,
+    queue: str | None = None,
+    broker: MemoryBroker | None = None,
+    login: "OneTimeLogin | None" = None,
+) -> AsyncIterator[Parts]:
+    """Everything that the API stands on.
+
+    Args:
+        settings: of this installation.
+        override: database to use instead of the one of the settings.
+        queue: Redis to use instead of the one of the settings.
+        broker: the queue of this process, where there is no Redis.
+        login: the one-time address of a service on a laptop.
+
+    Raises:
+        UsageError: no secret is named.
+        StorageError: the database cannot be opened.
+    """
+    url = database_url(settings, override)
+    seal, clock = open_seal(settings, override), SystemClock()
+    async with AsyncExitStack() as stack:
+        database = open_database(url)
+        stack.callback(database.close)
+        found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
+
+        def intents(tenant: str) -> RunIntents:
+            return SqlRunIntents(database, tenant, clock)
+
+        yield Parts(
+            settings=settings.api,
+            clock=clock,
+            seal=seal,
+            unit=database.unit,
+            readers=SqlReaders(database),
+            standings=SqlRunReader(database).sequences,
+            intents=intents,
+            problems=SqlProblemStore(database),
+            submissions=BundledSubmissions(settings, database, clock, queue=queue, broker=broker),
+            batches=SqlBatchStore(database),
+            annotations=lambda tenant: SqlAnnotations(database, tenant),
+            shares=SqlShares(database),
+            keys=SqlKeyStore(database),
+            audit=SqlAuditLog(database),
+            requests=SqlRequests(database),
+            accounts=SqlAccounts(database),
+            webhooks=SqlWebhooks(database),
+            limiter=found.limiter,
+            workers=found.workers,
+            leases=found.leases,
+            login=login,
+            checks={"database": _database_check(url), **found.checks},
+        )
+
+
+def _database_check(url: str) -> Check:
+    async def check() -> None:
+        revision = await run_in_threadpool(check_database, url)
+        if revision.newer or revision.behind:
+            raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
+
+    return check
+
+
+@asynccontextmanager
+async def _queue(settings: Settings, url: str | None, broker: MemoryBroker | None) -> AsyncIterator[_Queue]:
+    """The queue of a service: Redis where one is named, else that of this process."""
+    rate = settings.api.requests_per_minute
+    if url is None:
+        here = broker or MemoryBroker(clock=SystemClock())
+        yield _Queue(
+            workers=MemoryWorkers(here),
+            leases=lambda pool, worker_id: MemoryEvaluationLeases(here, pool, worker_id),
+            limiter=MemoryRateLimiter(rate, SystemClock()),
+            checks={},
+        )
+        return
+    async with connect(url) as client:
+        workers = RedisWorkers(client)
+
+        async def check() -> None:
+            await workers.depths()
+
+        yield _Queue(
+            workers=workers,
+            leases=lambda pool, worker_id: RedisEvaluationLeases(client, pool, worker_id),
+            limiter=RedisRateLimiter(client, rate),
+            checks={"queue": check},
+        )

@@ -1,0 +1,206 @@
+"""The service as processes: the API alone, or all of it in one process for a laptop."""
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+
+from service.api.sessions import OneTimeLogin
+from service.app import create_app
+from service.bootstrap.api import open_parts
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.runners import open_runner
+from service.bootstrap.storage import open_storage
+from service.bootstrap.workers import open_local_worker, queue_url
+from service.config import Settings
+from service.errors import UnreachableError, UsageError
+from service.queue.memory import MemoryBroker
+from service.queue.metrics import read_queue_gauges
+from service.webhooks.deliver import Dispatcher
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from service.api.parts import Parts
+    from service.runner.runner import Runner
+    from service.worker.worker import Worker
+
+GAUGE_SECONDS = 5.0
+DRAIN_SECONDS = 5
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where the service listens."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where a browser of this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - compared, not bound to
+        return f"http://{host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether nobody but this machine reaches it."""
+        return self.host in {"127.0.0.1", "::1", "localhost"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What a process serves, open and ready to run.
+
+    Attributes:
+        address: where it listens; with port 0, the port that it was given.
+        login: the one-time address for a browser; None: keys open it.
+        about: who scores programs, for people; empty: no runs are driven here.
+    """
+
+    address: Address
+    server: uvicorn.Server
+    listener: socket.socket
+    login: OneTimeLogin | None = None
+    runner: "Runner | None" = None
+    worker: "Worker | None" = None
+    about: str = ""
+
+    async def run(self) -> None:
+        """Serve until `leave` is called; on return all runs are let go of."""
+        parts = [self.server.serve([self.listener])]
+        parts += [self.runner.run()] if self.runner else []
+        tasks = [asyncio.create_task(part) for part in parts]
+        working = [asyncio.create_task(self.worker.run())] if self.worker else []
+        try:
+            done, _ = await asyncio.wait([*tasks, *working], return_when=asyncio.FIRST_COMPLETED)
+            self.leave()
+            await asyncio.wait(tasks)
+            for task in (*done, *tasks):
+                task.result()
+        finally:
+            for task in working:
+                task.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
+
+    def leave(self) -> None:
+        """Let go of all runs as they stand, and end when what is being answered is answered."""
+        self.server.should_exit = True
+        if self.runner:
+            self.runner.leave()
+
+
+@asynccontextmanager
+async def open_api(settings: Settings, address: Address, db: str | None, queue: str | None) -> AsyncIterator[Service]:
+    """The API alone; runs are driven and programs evaluated by other processes.
+
+    Raises:
+        UsageError: there is no secret, or the address cannot be had.
+        StorageError: the database cannot be opened.
+    """
+    with _listening(address) as (listener, heard):
+        async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
+            yield Service(address=heard, server=_server(create_app(parts)), listener=listener)
+
+
+@asynccontextmanager
+async def open_all(
+    settings: Settings,
+    address: Address,
+    db: str | None,
+    queue: str | None,
+    *,
+    runs: int | None = None,
+    slots: int | None = None,
+) -> AsyncIterator[Service]:
+    """API, runner and a worker in one process; with a queue, its workers evaluate.
+
+    Raises:
+        UsageError: the address cannot be had.
+        StorageError: the database cannot be opened.
+        RefusedError: this machine offers less isolation than is required.
+    """
+    login = OneTimeLogin() if address.loopback else None
+    broker = MemoryBroker(clock=SystemClock()) if queue_url(settings, queue) is None else None
+    with _listening(address) as (listener, heard), open_storage(settings, db) as storage:
+        async with AsyncExitStack() as stack:
+            parts = await stack.enter_async_context(open_parts(settings, db, queue=queue, broker=broker, login=login))
+            await stack.enter_async_context(_beside(parts, settings))
+            worker = None
+            if broker is not None:
+                worker = await stack.enter_async_context(open_local_worker(settings, broker, slots))
+            opened = await stack.enter_async_context(
+                open_runner(settings, storage, runs=runs, queue=queue, broker=broker)
+            )
+            yield Service(
+                address=heard,
+                server=_server(create_app(parts)),
+                listener=listener,
+                login=login,
+                runner=opened.runner,
+                worker=worker.worker if worker else None,
+                about=opened.evaluates,
+            )
+
+
+@asynccontextmanager
+async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
+    """What goes on beside the answering of requests: webhooks are told, gauges are read."""
+    dispatcher = Dispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
+    tasks = [asyncio.create_task(dispatcher.run()), asyncio.create_task(_read_gauges(parts))]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await dispatcher.close()
+
+
+async def _read_gauges(parts: "Parts") -> None:
+    while True:
+        with suppress(UnreachableError):
+            await read_queue_gauges(parts.workers)
+        await asyncio.sleep(GAUGE_SECONDS)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _server(app: "FastAPI") -> uvicorn.Server:
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    return _Server(config)
+
+
+@contextmanager
+def _listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
+    """A socket at an address, so that a taken port is told before anything else is begun."""
+    try:
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listener = socket.create_server((address.host, address.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or "no such address"
+        raise UsageError(f"{address.host}:{address.port} cannot be had ({reason}): name another --port") from error
+    with listener:
+        yield listener, Address(host=address.host, port=listener.getsockname()[1])

@@ -1,0 +1,77 @@
+"""The commands `evolve serve` and `evolve api`."""
+
+import asyncio
+import os
+import signal
+from contextlib import AbstractAsyncContextManager
+
+from service.bootstrap.metrics import metrics_shown
+from service.bootstrap.serving import Address, Service, open_all, open_api
+from service.cli.main import INTERRUPTED, OK
+from service.cli.terminal import Terminal
+from service.config import load_settings
+
+
+def serve_all(
+    terminal: Terminal,
+    address: Address,
+    *,
+    db: str | None,
+    queue: str | None,
+    runs: int | None,
+    slots: int | None,
+    metrics_port: int | None,
+) -> int:
+    """Serve everything from this process until told to leave, and return the exit code."""
+    service = open_all(load_settings(), address, db, queue, runs=runs, slots=slots)
+    return _run(terminal, service, address, metrics_port)
+
+
+def serve_api(
+    terminal: Terminal, address: Address, *, db: str | None, queue: str | None, metrics_port: int | None
+) -> int:
+    """Serve the API until told to leave, and return the exit code."""
+    return _run(terminal, open_api(load_settings(), address, db, queue), address, metrics_port)
+
+
+def _run(
+    terminal: Terminal, service: AbstractAsyncContextManager[Service], address: Address, metrics_port: int | None
+) -> int:
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    with metrics_shown(metrics_port, address.host):
+        return asyncio.run(_serve(terminal, service))
+
+
+async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Service]) -> int:
+    async with opening as service:
+        loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+
+        def hear() -> None:
+            if leaving.is_set():
+                os.write(2, b"\nevolve: left at once; runs go on with the next start\n")
+                os._exit(INTERRUPTED)
+            leaving.set()
+            service.leave()
+            terminal.note("leaving: runs are let go of as they stand; once more leaves at once")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, hear)
+        _announce(terminal, service)
+        await service.run()
+    return OK
+
+
+def _announce(terminal: Terminal, service: Service) -> None:
+    url = service.address.url
+    if terminal.as_json:
+        login = f"{url}/login?token={service.login.token}" if service.login else None
+        terminal.emit({"kind": "service.started", "url": url, "login": login})
+        return
+    terminal.note(f"serving at {url}; Ctrl-C ends it", style="dim")
+    if service.about:
+        terminal.note(f"runs are driven here, evaluated by {service.about}", style="dim")
+    if service.login:
+        terminal.note(f"open, once: {url}/login?token={service.login.token}")
+    terminal.note(f"keys for programs: {terminal.command('keys create')}", style="dim")
