@@ -114,6 +114,7 @@ class EventRow(Base):
     """An event of a run; rows are only ever added."""
 
     __tablename__ = "events"
+    __table_args__ = (Index(None, "run_id", "kind", "sequence"),)
 
     run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -176,7 +177,7 @@ class CandidateRow(Base):
     """One answer of one run. `attempt` is that of its latest evaluation; `rewards` come from there."""
 
     __tablename__ = "candidates"
-    __table_args__ = (UniqueConstraint("id"), Index(None, "run_id", "fitness"), Index(None, "program_id"))
+    __table_args__ = (UniqueConstraint("id"), Index(None, "program_id"))
 
     run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -193,6 +194,10 @@ class CandidateRow(Base):
     rewards: Mapped[Sequence[Any] | None]
     created_at: Mapped[datetime]
     evaluated_at: Mapped[datetime | None]
+
+
+# The order of a ranking: the fittest first, among equals the oldest.
+Index(None, CandidateRow.run_id, CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
 
 
 class ParentRow(Base):
