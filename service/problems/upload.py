@@ -44,7 +44,7 @@ def _read(upload: Upload) -> tuple[Folder, list[str]]:
         if not complaints and not _is_left_out(path, environments)
     }
     complaints += _collisions(files.keys())
-    return Folder(files=files, executable=upload.executable & files.keys()), complaints[:_MOST_COMPLAINTS]
+    return Folder(files=files, executable=upload.executable.intersection(files)), complaints[:_MOST_COMPLAINTS]
 
 
 def _complain(path: str) -> str:
