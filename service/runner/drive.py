@@ -79,7 +79,7 @@ class _Sitting:
         self._begun = False
         self._search = open_search(job.run_id, job.problem, config, asking)
         self._fold = StatusFold(job.run_id)
-        self._waiting = self._since = self._away = ""
+        self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._flight = Flight(
             self._search,
@@ -88,7 +88,7 @@ class _Sitting:
             calls=config.concurrency.policy or policy.concurrency,
             slots=config.concurrency.evaluations,
         )
-        self.patience = Patience(job.clock, job.patience_seconds, self.wake)
+        self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)
 
     def wake(self) -> None:
         """Let the loop look around at once."""
@@ -240,11 +240,15 @@ class _Sitting:
     def _show(self, committed: Sequence[LoggedEvent]) -> None:
         self._observer.committed(committed, self._status())
 
+    def _look_for_storage(self) -> None:
+        self._show(())  # of what cannot be committed now, this alone is shown
+        self.wake()
+
     def _status(self) -> RunStatus:
-        status = self._fold.status
+        status, absence = self._fold.status, self.patience.absence
         return replace(
             status,
-            waiting=self._away or status.waiting,
+            waiting=absence.reason if absence else status.waiting,
             evaluating=self._flight.evaluating,
             proposing=self._flight.proposing,
             elapsed_seconds=self._elapsed,
@@ -252,10 +256,7 @@ class _Sitting:
 
     def _note_waiting(self) -> None:
         absence = self.patience.absence
-        if self._away != (away := absence.reason if absence else ""):
-            self._away = away
-            self._show(())  # of what cannot be committed now, this alone is shown
-        waiting, before = away or self._flight.waiting, self._waiting
+        waiting, before = absence.reason if absence else self._flight.waiting, self._waiting
         if waiting == before:
             return
         self._waiting = waiting

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
-from evolve.evaluation import Evaluation
 from evolve.events import Kind
-from evolve.ports import Policy
-from evolve.problem import Problem
-from evolve.program import Program
 from evolve.proposal import Answer, Completed, Proposal, Reply
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import serve
@@ -27,48 +23,14 @@ from service.db.reader import SqlRunReader
 from service.errors import LeaseLostError, StorageError
 from service.policy.settings import PolicySettings
 from service.ports import LoggedEvent
-from service.runner.drive import RunJob, drive
+from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, new_run
 from tests.fakes.openai_server import Reply as Scripted
 from tests.fakes.openai_server import chain, openai_server
-from tests.fakes.world import answers, score, toy_problem
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(f"sqlite:///{tmp_path / 'runs.db'}")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def log(database: Database) -> SqlRunLog:
-    log = SqlRunLog(database, SystemClock())
-    log.create(new_run())
-    return log
-
-
-@dataclass
-class ToyPolicy:
-    """Answers from the toy world; raises the errors of `troubles` first, one a call."""
-
-    troubles: Sequence[Exception] = ()
-    asked: list[int] = field(default_factory=list)
-    answers: int = 3
-    samples: int = 1
-    concurrency: int = 2
-    name: str = "toy"
-
-    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        self.asked.append(proposal.number)
-        if self.troubles:
-            trouble, *self.troubles = self.troubles
-            raise trouble
-        for answer in answers(proposal):
-            yield answer
-        yield Completed(completions=("toy",))
+from tests.fakes.world import toy_problem
+from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
 
 
 @dataclass
@@ -85,15 +47,6 @@ class AwayPolicy(ToyPolicy):
         for entry in events:
             if self.troubles and entry.event.payload.get("reason") == str(self.troubles[0]):
                 self.troubles = self.troubles[1:]
-
-
-@dataclass
-class SilentPolicy(ToyPolicy):
-    """Never answers."""
-
-    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        await asyncio.Event().wait()
-        yield Completed(completions=())
 
 
 @dataclass
@@ -123,58 +76,6 @@ class SpeechlessPolicy(ToyPolicy):
             return
         async for reply in super().propose(proposal):
             yield reply
-
-
-@dataclass
-class ToyEvaluator:
-    problem: Problem
-    slots: int = 2
-    waiting: str = ""
-    scored: list[str] = field(default_factory=list)
-    before: Callable[[], None] = lambda: None
-
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
-        self.before()
-        await asyncio.sleep(0)
-        self.scored.append(evaluation_id)
-        return score(self.problem, program)
-
-
-@dataclass
-class Notes:
-    """What an observer heard, and what it does when it hears."""
-
-    events: list[LoggedEvent] = field(default_factory=list)
-    react: Callable[[Sequence[LoggedEvent]], None] = lambda _: None
-
-    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
-        self.events += events
-        self.react(events)
-
-    def kinds(self) -> list[Kind]:
-        return [logged.event.kind for logged in self.events]
-
-
-def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **config: Any) -> RunJob:
-    problem = toy_problem()
-    return RunJob(
-        run_id=RUN,
-        problem=problem,
-        config=RunConfig(budget=BudgetConfig(evaluations=evaluations), **config),
-        policy=policy or ToyPolicy(),
-        evaluator=ToyEvaluator(problem),
-        log=log,
-        clock=SystemClock(),
-        owner="test",
-    )
-
-
-def play(work: RunJob, notes: Notes, orders: Orders | None = None) -> RunStatus:
-    async def scene() -> RunStatus:
-        async with asyncio.timeout(8):
-            return await drive(work, observer=notes, orders=orders or Orders())
-
-    return asyncio.run(scene())
 
 
 def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> RunStatus:

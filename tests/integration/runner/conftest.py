@@ -1,0 +1,25 @@
+"""A run on a database of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.bootstrap.clock import SystemClock
+from service.db.engine import Database, open_database
+from service.db.log import SqlRunLog
+from tests.contract.story import new_run
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = open_database(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def log(database: Database) -> SqlRunLog:
+    log = SqlRunLog(database, SystemClock())
+    log.create(new_run())
+    return log

@@ -1,0 +1,104 @@
+"""What the suites of the runner share: a toy policy and evaluator, an observer, and a run over a real database."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evolve.configuration import BudgetConfig, RunConfig
+from evolve.evaluation import Evaluation
+from evolve.events import Kind
+from evolve.ports import Policy
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Completed, Proposal, Reply
+from service.bootstrap.clock import SystemClock
+from service.db.log import SqlRunLog
+from service.ports import LoggedEvent
+from service.runner.drive import RunJob, drive
+from service.runner.orders import Orders
+from service.runner.status import RunStatus
+from tests.contract.story import RUN
+from tests.fakes.world import answers, score, toy_problem
+
+
+@dataclass
+class ToyPolicy:
+    """Answers from the toy world; raises the errors of `troubles` first, one a call."""
+
+    troubles: Sequence[Exception] = ()
+    asked: list[int] = field(default_factory=list)
+    answers: int = 3
+    samples: int = 1
+    concurrency: int = 2
+    name: str = "toy"
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        self.asked.append(proposal.number)
+        if self.troubles:
+            trouble, *self.troubles = self.troubles
+            raise trouble
+        for answer in answers(proposal):
+            yield answer
+        yield Completed(completions=("toy",))
+
+
+@dataclass
+class SilentPolicy(ToyPolicy):
+    """Never answers."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        await asyncio.Event().wait()
+        yield Completed(completions=())
+
+
+@dataclass
+class ToyEvaluator:
+    problem: Problem
+    slots: int = 2
+    waiting: str = ""
+    scored: list[str] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        self.before()
+        await asyncio.sleep(0)
+        self.scored.append(evaluation_id)
+        return score(self.problem, program)
+
+
+@dataclass
+class Notes:
+    """What an observer heard, and what it does when it hears."""
+
+    events: list[LoggedEvent] = field(default_factory=list)
+    react: Callable[[Sequence[LoggedEvent]], None] = lambda _: None
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        self.events += events
+        self.react(events)
+
+    def kinds(self) -> list[Kind]:
+        return [logged.event.kind for logged in self.events]
+
+
+def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **config: Any) -> RunJob:
+    problem = toy_problem()
+    return RunJob(
+        run_id=RUN,
+        problem=problem,
+        config=RunConfig(budget=BudgetConfig(evaluations=evaluations), **config),
+        policy=policy or ToyPolicy(),
+        evaluator=ToyEvaluator(problem),
+        log=log,
+        clock=SystemClock(),
+        owner="test",
+    )
+
+
+def play(work: RunJob, notes: Notes, orders: Orders | None = None) -> RunStatus:
+    async def scene() -> RunStatus:
+        async with asyncio.timeout(8):
+            return await drive(work, observer=notes, orders=orders or Orders())
+
+    return asyncio.run(scene())
