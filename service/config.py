@@ -90,7 +90,7 @@ class ApiSettings(BaseModel):
     body_limit_mb: int = Field(default=96, ge=1, le=1024, description="Largest body of a request, in megabytes")
     requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")
     unaudited: tuple[str, ...] = Field(
-        default=("lease_evaluation", "renew_evaluation", "complete_evaluation"),
+        default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "beat_worker"),
         description="Operations that leave no line in the audit log: those of workers",
     )
 

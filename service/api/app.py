@@ -13,16 +13,17 @@ from service.api import faults
 from service.api.answers import ERRORS
 from service.api.middleware import Envelope
 from service.api.parts import Parts
-from service.api.routes import programs, proposals, runs, sessions, system
+from service.api.routes import evaluations, programs, proposals, runs, sessions, system
 from service.api.watch import Watch
 from service.schemas.problem_details import ProblemDetails
 
-ROUTERS = (runs.router, programs.router, proposals.router, sessions.router, system.router)
+ROUTERS = (runs.router, programs.router, proposals.router, sessions.router, evaluations.router, system.router)
 TAGS = {
     "runs": "Searches: submit, watch, steer.",
     "sessions": "People at a browser.",
     "programs": "Candidates of runs: sources, lineages, diffs, evaluations.",
     "proposals": "What policies were asked, and what they wrote.",
+    "evaluations": "For workers that cannot reach the queue.",
     "system": "Health, readiness, and what errors mean.",
 }
 DESCRIPTION = (

@@ -7,6 +7,8 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve import __version__
@@ -23,9 +25,11 @@ from service.problems.load import load_bundle
 if TYPE_CHECKING:
     from service.queue.evaluator import QueuedEvaluator
     from service.queue.memory import MemoryBroker
-    from service.worker.worker import Worker
+    from service.worker.worker import Pace, Worker
 
 CPU, GPU = "cpu", "gpu"
+# A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
+REMOTE_ASK_SECONDS = 2.0
 _POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 
 
@@ -35,6 +39,15 @@ class Opening:
 
     worker: "Worker"
     beat: WorkerBeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a worker takes tasks: at a service over HTTP, else at a queue; `queue` None: what the settings say."""
+
+    queue: str | None = None
+    server: str | None = None
+    api_key_file: Path | None = None
 
 
 def queue_url(settings: Settings, override: str | None) -> str | None:
@@ -78,31 +91,76 @@ async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) 
 
 
 @asynccontextmanager
-async def open_worker(settings: Settings, override: str | None, pool: str, slots: int | None) -> AsyncIterator[Opening]:
-    """A worker of a pool, whose sandbox has tested itself and whose queue has answered.
+async def open_worker(settings: Settings, place: Place, pool: str, slots: int | None) -> AsyncIterator[Opening]:
+    """A worker of a pool, whose sandbox has tested itself and whose queue or service has answered.
 
     Args:
         settings: what the operator allows and requires.
-        override: address of the queue; None: what the settings say.
+        place: where it takes tasks.
         pool: whose tasks it takes.
         slots: evaluations at once; None: as many as this process has cores.
 
     Raises:
         UsageError: no queue is named, or a word is off.
-        RefusedError: this machine offers less isolation than is required.
-        UnreachableError: the queue does not answer.
+        RefusedError: this machine offers less isolation than is required, or the service refuses the key.
+        UnreachableError: the queue or the service does not answer.
     """
+    if not _POOL.fullmatch(pool):
+        raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
+    leasing = _leasing(settings, place)
+    beat = await _first_beat(settings, pool, slots)
+    async with leasing(pool, beat.worker_id) as (leases, pace):
+        yield await _opening(settings, leases, beat, pace)
+
+
+Leasing = Callable[[str, str], AbstractAsyncContextManager[tuple[EvaluationLeases, "Pace | None"]]]
+
+
+def _leasing(settings: Settings, place: Place) -> Leasing:
+    """How tasks are leased at a place, by pool and worker."""
+    if place.server is not None:
+        if place.queue is not None:
+            raise UsageError("a worker takes tasks at one place: name --queue or --server")
+        if place.api_key_file is None:
+            raise UsageError("name the file that holds the worker's key: --api-key-file FILE")
+        return partial(_leased_remotely, place.server, _key_in(place.api_key_file))
+    url = queue_url(settings, place.queue)
+    if url is None:
+        raise UsageError(
+            "name the queue to take tasks from: --queue redis://HOST:6379/0, or the setting queue.url; or a service:"
+            " --server URL --api-key-file FILE"
+        )
+    return partial(_leased_from_redis, url)
+
+
+@asynccontextmanager
+async def _leased_from_redis(url: str, pool: str, worker_id: str) -> AsyncIterator[tuple[EvaluationLeases, None]]:
     from service.queue.connection import connect
     from service.queue.redis import RedisEvaluationLeases
 
-    url = queue_url(settings, override)
-    if url is None:
-        raise UsageError("name the queue to take tasks from: --queue redis://HOST:6379/0, or the setting queue.url")
-    if not _POOL.fullmatch(pool):
-        raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
-    beat = await _first_beat(settings, pool, slots)
     async with connect(url) as client:
-        yield await _opening(settings, RedisEvaluationLeases(client, pool, beat.worker_id), beat)
+        yield RedisEvaluationLeases(client, pool, worker_id), None
+
+
+@asynccontextmanager
+async def _leased_remotely(
+    server: str, key: str, pool: str, worker_id: str
+) -> AsyncIterator[tuple[EvaluationLeases, "Pace"]]:
+    from service.client.leases import RemoteEvaluationLeases, connect_service
+    from service.worker.worker import Pace
+
+    async with connect_service(server, key) as client:
+        yield RemoteEvaluationLeases(client, pool, worker_id), Pace(ask=REMOTE_ASK_SECONDS)
+
+
+def _key_in(path: Path) -> str:
+    try:
+        key = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the key cannot be read from {path}: name a file that holds it and nothing else") from error
+    if not key or not key.isprintable() or " " in key:
+        raise UsageError(f"{path} holds no key: name a file that holds it and nothing else")
+    return key
 
 
 @asynccontextmanager
@@ -123,7 +181,7 @@ async def open_local_worker(
     from service.queue.memory import MemoryEvaluationLeases
 
     beat = await _first_beat(settings, pool, slots)
-    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, beat.worker_id), beat)
+    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, beat.worker_id), beat, None)
 
 
 async def _first_beat(settings: Settings, pool: str, slots: int | None) -> WorkerBeat:
@@ -142,11 +200,11 @@ async def _first_beat(settings: Settings, pool: str, slots: int | None) -> Worke
     )
 
 
-async def _opening(settings: Settings, leases: EvaluationLeases, beat: WorkerBeat) -> Opening:
+async def _opening(settings: Settings, leases: EvaluationLeases, beat: WorkerBeat, pace: "Pace | None") -> Opening:
     from service.worker.worker import Worker
 
     await leases.beat(beat)
-    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat), beat=beat)
+    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat, pace), beat=beat)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:

@@ -4,23 +4,27 @@ import asyncio
 import os
 import signal
 
-from service.bootstrap.workers import open_worker
+from service.bootstrap.metrics import metrics_shown
+from service.bootstrap.workers import Place, open_worker
 from service.cli import figures
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
 
 
-def work(terminal: Terminal, queue: str | None, pool: str, slots: int | None) -> int:
+def work(
+    terminal: Terminal, place: Place, *, pool: str, slots: int | None, metrics_port: int, metrics_host: str
+) -> int:
     """Work until drained, and return the exit code."""
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
-    return asyncio.run(_work(terminal, queue, pool, slots))
+    with metrics_shown(metrics_port, metrics_host):
+        return asyncio.run(_work(terminal, place, pool, slots))
 
 
-async def _work(terminal: Terminal, queue: str | None, pool: str, slots: int | None) -> int:
-    async with open_worker(load_settings(), queue, pool, slots) as opening:
+async def _work(terminal: Terminal, place: Place, pool: str, slots: int | None) -> int:
+    async with open_worker(load_settings(), place, pool, slots) as opening:
         beat, drain = opening.beat, opening.worker.drain
         loop = asyncio.get_running_loop()
 

@@ -30,18 +30,18 @@ class EvaluationResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A task in a worker's hands.
-
-    Attributes:
-        id: names this submission of the task.
-        delivery: how often it was handed out.
-        waited_seconds: from its submission until now, by the queue's own clock.
-    """
+class LeaseName:
+    """What tells a lease from all others: `id` names a submission of a task, `delivery` how often it was handed out."""
 
     id: str
-    task: EvaluationTask
     delivery: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease(LeaseName):
+    """A task in a worker's hands. `waited_seconds`: since its submission, by the queue's own clock."""
+
+    task: EvaluationTask
     waited_seconds: float = 0.0
 
 
@@ -136,10 +136,10 @@ class EvaluationLeases(Protocol):
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
 
-    async def renew(self, lease: Lease) -> Standing:
+    async def renew(self, lease: LeaseName) -> Standing:
         """Say that the task is being worked at; a lease that is not renewed in time goes to another worker."""
 
-    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+    async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
 
     async def bundle(self, bundle_hash: str) -> Bundle:

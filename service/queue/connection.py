@@ -17,6 +17,8 @@ BLOCK_SECONDS = 0.5
 # Longer than any read blocks; a server that is silent for longer is taken for away.
 _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
+# Each reading that waits holds one: of a worker or a run, or, in an API, one for each remote worker.
+_MOST_CONNECTIONS = 1000
 
 
 def pools() -> str:
@@ -85,6 +87,7 @@ async def connect(url: str) -> AsyncIterator[Redis]:
         pool = BlockingConnectionPool.from_url(
             url,
             protocol=2,
+            max_connections=_MOST_CONNECTIONS,
             socket_timeout=None,  # with one, a cancellation can be lost in the client; `reaching` has its own
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 1),  # a connection that a restart has broken is made anew at once

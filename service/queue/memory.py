@@ -14,6 +14,7 @@ from service.ports import (
     EvaluationResult,
     EvaluationTask,
     Lease,
+    LeaseName,
     Standing,
     WorkerBeat,
     WorkerState,
@@ -188,7 +189,7 @@ class MemoryEvaluationLeases:
         waited_seconds = now - entry.submitted_at
         return Lease(id=entry.id, task=entry.task, delivery=entry.delivery, waited_seconds=waited_seconds)
 
-    async def renew(self, lease: Lease) -> Standing:
+    async def renew(self, lease: LeaseName) -> Standing:
         """Say that the task is being worked at."""
         entry = self._held(lease)
         if entry is None:
@@ -198,7 +199,7 @@ class MemoryEvaluationLeases:
         entry.renewed_at = self._broker.clock.monotonic()
         return Standing.HELD
 
-    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+    async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
         entry = self._held(lease)
         if entry is None:
@@ -225,7 +226,7 @@ class MemoryEvaluationLeases:
         self._broker.beats.pop(self._worker_id, None)
         self._broker.drains.discard(self._worker_id)
 
-    def _held(self, lease: Lease) -> _Entry | None:
+    def _held(self, lease: LeaseName) -> _Entry | None:
         entry = self._broker.pending.get(lease.id)
         mine = entry is not None and (entry.worker, entry.delivery) == (self._worker_id, lease.delivery)
         return entry if mine else None

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import NotFoundError, UnreachableError, UsageError
-from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, Standing, WorkerBeat, WorkerState
+from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat, WorkerState
 from service.queue import connection, scripts, wire
 from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
 from service.queue.fairness import fair_share
@@ -208,14 +208,14 @@ class RedisEvaluationLeases:
         waited_seconds = max(0.0, seconds + microseconds / 1e6 - int(entry.partition("-")[0]) / 1e3)
         return Lease(id=entry, task=task, delivery=delivery, waited_seconds=waited_seconds)
 
-    async def renew(self, lease: Lease) -> Standing:
+    async def renew(self, lease: LeaseName) -> Standing:
         """Say that the task is being worked at."""
         keys = [self._stream, connection.cancellation(self._pool, lease.id)]
         async with reaching():
             said: bytes = await self._renew(keys=keys, args=[GROUP, lease.id, self._worker_id, lease.delivery])
         return Standing(said.decode())
 
-    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+    async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
         answer, stays = wire.evaluation_to_json(evaluation), _milliseconds(self._terms.result_seconds)
         args: list[str | int] = [GROUP, lease.id, self._worker_id, lease.delivery, answer, stays]

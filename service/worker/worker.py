@@ -141,9 +141,20 @@ class Worker:
             if done:
                 return Standing.HELD
             with suppress(UnreachableError):  # the evaluation may end before anyone else can have the task
-                standing = await self._leases.renew(lease)
+                standing = await self._renewed(lease, evaluating)
                 if standing is not Standing.HELD:
                     return standing
+
+    async def _renewed(self, lease: Lease, evaluating: asyncio.Task[Evaluation]) -> Standing:
+        """How a lease stands; the answer may wait for news, and is not waited for when the evaluation ends."""
+        renewing = asyncio.ensure_future(self._leases.renew(lease))
+        try:
+            await asyncio.wait([evaluating, renewing], return_when=asyncio.FIRST_COMPLETED)
+            return renewing.result() if renewing.done() else Standing.HELD
+        finally:
+            if not renewing.done():
+                renewing.cancel()
+                await asyncio.wait([renewing])
 
     async def _evaluate(self, task: EvaluationTask) -> Evaluation:
         try:

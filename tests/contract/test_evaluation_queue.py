@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,16 +11,30 @@ import pytest
 from evolve.evaluation import Outcome
 from service.errors import NotFoundError
 from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, WorkerState
-from tests.contract.queueing import BUNDLE, GOOD, POOL, TERMS, Bench, MemoryBench, beat, redis_bench, results, task
+from tests.contract.http_leases import http_bench
+from tests.contract.queueing import (
+    BUNDLE,
+    GOOD,
+    POOL,
+    TERMS,
+    Bench,
+    MemoryBench,
+    beat,
+    redis_bench,
+    results,
+    task,
+)
 
 
-@pytest.fixture(params=["memory", "redis"])
+@pytest.fixture(params=["memory", "redis", "memory over http", "redis over http"])
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    if request.param == "memory":
-        yield MemoryBench()
-        return
-    async with redis_bench(request.getfixturevalue("redis_url")) as opened:
-        yield opened
+    async with AsyncExitStack() as stack:
+        found: Bench = MemoryBench()
+        if "redis" in request.param:
+            found = await stack.enter_async_context(redis_bench(request.getfixturevalue("redis_url")))
+        if "http" in request.param:
+            found = await stack.enter_async_context(http_bench(found))
+        yield found
 
 
 @pytest.fixture

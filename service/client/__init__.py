@@ -1,0 +1,1 @@
+"""What speaks to a service over HTTP."""

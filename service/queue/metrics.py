@@ -1,0 +1,38 @@
+"""What Prometheus is told of queue and workers, asked of the queue whenever it is told."""
+
+from collections import Counter
+
+from prometheus_client import Gauge
+
+from service.ports import Workers, WorkerState
+
+DEPTH = Gauge("evolve_queue_depth", "Tasks that wait for a worker", ["pool"])
+WORKERS = Gauge("evolve_workers", "Workers that live, by state", ["pool", "state"])
+SLOTS = Gauge("evolve_worker_slots", "Slots of the active workers", ["pool"])
+BUSY = Gauge("evolve_worker_slots_busy", "Slots of the workers that live on which an evaluation goes on", ["pool"])
+
+
+async def read_queue_gauges(workers: Workers) -> None:
+    """Set the gauges of queue and workers to what holds now; those of pools that are gone fall to 0.
+
+    Raises:
+        UnreachableError: the queue does not answer; the gauges keep what they had.
+    """
+    depths, beats = await workers.depths(), await workers.workers()
+    counts = Counter((beat.pool, beat.state) for beat in beats)
+    slots: Counter[str] = Counter()
+    busy: Counter[str] = Counter()
+    for beat in beats:
+        slots[beat.pool] += beat.slots if beat.state is WorkerState.ACTIVE else 0
+        busy[beat.pool] += beat.busy
+    for pool in {*depths, *slots, *_shown()}:
+        DEPTH.labels(pool).set(depths.get(pool, 0))
+        SLOTS.labels(pool).set(slots[pool])
+        BUSY.labels(pool).set(busy[pool])
+        for state in WorkerState:
+            WORKERS.labels(pool, state).set(counts[pool, state])
+
+
+def _shown() -> set[str]:
+    """Pools that were told of before."""
+    return {sample.labels["pool"] for metric in DEPTH.collect() for sample in metric.samples}

@@ -1,0 +1,108 @@
+"""Evaluations on their way to workers that come over HTTP, and back."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evolve.problem import LARGEST
+from service.schemas.types import Count, Moment, Positive, Reply, Request, Seconds, Text
+
+LONGEST_WAIT_SECONDS = 20.0
+LONGEST_HOLD_SECONDS = 5.0
+MOST_SLOTS = 1024
+
+WorkerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+Pool = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
+Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="What came with the lease")]
+Measured = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Numbers = Annotated[dict[Text, Measured], Field(max_length=10_000)]
+
+
+class LeaseRequest(Request):
+    """A worker that has a slot free."""
+
+    worker_id: WorkerId = Field(description="A name that no other worker has", examples=["gpu-box-1"])
+    pool: Pool = Field(default="cpu", description="Whose tasks it takes")
+    wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS, allow_inf_nan=False)] = Field(
+        default=0.0, description="How long to wait for a task"
+    )
+
+
+class Task(Reply):
+    """A program to score; its problem is in the bundle."""
+
+    evaluation_id: str
+    bundle_hash: str = Field(description="Of `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
+    pool: str
+    files: dict[str, str] = Field(description="The program, by path")
+
+
+class Leased(Reply):
+    """A task in a worker's hands."""
+
+    lease_id: str
+    token: str = Field(description="To be shown with every word about this lease")
+    delivery: int = Field(description="How often the task was handed out")
+    waited_seconds: float = Field(description="Since the task was submitted")
+    task: Task
+
+
+class LeaseRenewal(Request):
+    """A worker that is at work."""
+
+    token: Token
+    wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_HOLD_SECONDS, allow_inf_nan=False)] = Field(
+        default=0.0, description="Answer later, unless the task is taken back; meanwhile the lease is held"
+    )
+
+
+class LeaseStanding(Reply):
+    """How a lease stands; one that is no longer the worker's is answered with 409."""
+
+    standing: Literal["held", "cancelled"]
+
+
+class EvaluationGiven(Request):
+    """What came of scoring a program: `Evaluation` of the library, without the worker's name."""
+
+    outcome: Literal["ok", "invalid", "error", "timeout", "memory", "crash", "output", "stage", "cancelled", "lost"]
+    reason: Annotated[Text, Field(max_length=10_000)] = ""
+    scores: Numbers = Field(default={})
+    measures: Numbers = Field(default={})
+    cases: Numbers = Field(default={})
+    spread: Numbers = Field(default={})
+    feedback: Annotated[Text, Field(max_length=4_000_000)] = ""
+    seconds: Seconds = 0.0
+    isolation: Annotated[Text, Field(max_length=100)] = ""
+
+
+class LeaseCompletion(Request):
+    """A result."""
+
+    token: Token
+    evaluation: EvaluationGiven
+
+
+class WorkerWord(Request):
+    """What a worker says of itself every few seconds."""
+
+    pool: Pool = "cpu"
+    slots: Annotated[Positive, Field(le=MOST_SLOTS)] = 1
+    busy: Count = 0
+    isolation: Annotated[Text, Field(max_length=100)] = Field(default="", description="Level that its self-test found")
+    version: Annotated[Text, Field(max_length=100)] = ""
+    started_at: Moment
+    state: Literal["active", "draining"] = "active"
+    evaluations: Count = Field(default=0, description="How many it has done")
+
+
+class WorkerOrders(Reply):
+    """What a worker is told."""
+
+    drain: bool = Field(description="Finish what is under way, take nothing more, and leave")
+
+
+class WorkerLeave(Request):
+    """A worker that has ended."""
+
+    pool: Pool = "cpu"
