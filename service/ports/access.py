@@ -58,7 +58,11 @@ class KeyStore(Protocol):
     """Keys, found by the keyed hash of what is shown."""
 
     def add(self, record: KeyRecord, key_hash: str) -> None:
-        """Store a key; its tenant is made when there is none of the name."""
+        """Store a key; its tenant is made when there is none of the name.
+
+        Raises:
+            UsageError: the tenant's name is none.
+        """
 
     def find(self, key_hash: str) -> KeyRecord | None:
         """The key of a hash, revoked and expired ones too."""
@@ -129,7 +133,11 @@ class Requests(Protocol):
         """
 
     def finish(self, actor: str, key: str, response: StoredResponse) -> None:
-        """Keep the answer, in the transaction of the effect."""
+        """Keep the answer, in the transaction of the effect.
+
+        Raises:
+            ConflictError: the key was not claimed.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +175,11 @@ class Accounts(Protocol):
     """Quotas and usage of tenants."""
 
     def quotas(self, tenant: str) -> Quotas:
-        """The limits of a tenant."""
+        """The limits of a tenant.
+
+        Raises:
+            NotFoundError: no such tenant.
+        """
 
     def set_quotas(self, tenant: str, quotas: Quotas) -> None:
         """Set them.
@@ -177,4 +189,7 @@ class Accounts(Protocol):
         """
 
     def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
-        """What was used in a span of time, by the times of creation, answer and evaluation."""
+        """What was used from `since` until before `until`, by the times of creation, answer and evaluation.
+
+        Cancelled evaluations do not count; active are the runs that have not ended by now.
+        """

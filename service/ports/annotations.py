@@ -55,7 +55,10 @@ class Share:
 
 
 class Annotations(Protocol):
-    """Notes, pins, views and shares of one tenant's runs; NotFoundError for what it does not have."""
+    """Notes, pins, views and shares of one tenant's runs; NotFoundError for what it does not have.
+
+    Ids of runs are whole ones. What is stored is the tenant's, whatever the record says.
+    """
 
     def add_note(self, note: Note) -> None:
         """Store a note."""

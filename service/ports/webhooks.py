@@ -59,7 +59,11 @@ class Webhooks(Protocol):
         """Webhooks in order of their ids, which is that of age."""
 
     def update(self, webhook: Webhook) -> None:
-        """Store what was changed: address, types, secrets, whether it is disabled."""
+        """Store what was changed: address, types, secrets, whether it is disabled.
+
+        Raises:
+            NotFoundError: the tenant has none.
+        """
 
     def remove(self, tenant: str, webhook_id: str) -> None:
         """Remove it with its deliveries.
@@ -69,13 +73,24 @@ class Webhooks(Protocol):
         """
 
     def deliveries(self, tenant: str, webhook_id: str, before: str = "", limit: int = 50) -> list[Delivery]:
-        """Deliveries to one webhook, newest first."""
+        """Deliveries to one webhook, newest first.
+
+        Raises:
+            NotFoundError: the tenant has none.
+        """
 
     def deliver(self, delivery: Delivery) -> None:
-        """Store a delivery to be made: a ping, or one made again."""
+        """Store a delivery to be made: a ping, or one made again. Ids begin with `dlv_` and sort by age.
+
+        Raises:
+            NotFoundError: there is no such webhook.
+        """
 
     def due(self, now: datetime, hold_seconds: float, limit: int) -> list[tuple[Webhook, Delivery]]:
-        """Deliveries whose time has come, held for a while so that no other process makes them too."""
+        """Deliveries whose time has come, held for a while so that no other process makes them too.
+
+        Those of disabled webhooks are left out. A held one comes again when nobody told how the attempt went.
+        """
 
     def attempted(self, delivery: Delivery) -> None:
-        """Store how an attempt went."""
+        """Store how an attempt went; harmless when the webhook was removed meanwhile."""
