@@ -64,7 +64,7 @@ class HttpBench:
             "seal": self.seal,
             "keys": self.keys,
             "audit": self,
-            "limiter": MemoryRateLimiter(1000, clock),
+            "limiter": MemoryRateLimiter(50, clock),
             "leases": lambda pool, worker_id: under.worker(worker_id, pool),
         }
         self.app = create_api(Parts(**given))

@@ -11,7 +11,7 @@ import pytest
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from service.errors import InvalidProblemError, UnreachableError
-from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, WorkerBeat, WorkerState
+from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, LeaseName, WorkerBeat, WorkerState
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import Pace, Worker
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
@@ -233,7 +233,7 @@ class Shaky(MemoryEvaluationLeases):
         self._fail("lease")
         return await super().lease(timeout_seconds)
 
-    async def complete(self, lease: Lease, evaluation: Evaluation) -> bool:
+    async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         self._fail("complete")
         return await super().complete(lease, evaluation)
 
