@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
+from service.db.identifiers import wellformed
 from service.db.models import CandidateRow, EvaluationRow, ProblemRow, ProposalRow, RunRow
 from service.db.rebuild import AnySelect
 from service.ports import CandidateFilter, RunFilter
@@ -19,7 +20,7 @@ def of_runs(only: RunFilter) -> list[ColumnElement[bool]]:
     if only.problem:
         conditions.append(ProblemRow.name == only.problem)
     if only.batch_id:
-        conditions.append(RunRow.batch_id == only.batch_id)
+        conditions.append(RunRow.batch_id.in_(wellformed([only.batch_id])))
     return conditions
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, func, literal, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import CandidateRow, ParentRow
-from service.db.rebuild import AnySelect
+from service.db.rebuild import AnySelect, chunks
 from service.db.scope import Scope
 
 INSPIRATION = "inspiration"  # the one role that is no descent
@@ -37,22 +37,30 @@ def children(candidate_id: str) -> AnySelect:
 
 
 def descendants(connection: Connection, candidate_id: str, limit: int, scope: Scope) -> list[str]:
-    """Ids of what descends from a candidate, itself left out, the oldest first."""
-    edge = aliased(ParentRow)
-    start = children(candidate_id).with_only_columns(ParentRow.candidate_id.label("id"))
-    steps = start.cte("line", recursive=True)
-    # UNION, not UNION ALL: what descends over several ways is followed once, and a circle ends.
-    down = steps.union(
-        select(edge.candidate_id).join(steps, edge.parent_id == steps.c.id).where(edge.role != INSPIRATION)
-    )
-    query = (
-        select(CandidateRow.id)
-        .join(down, down.c.id == CandidateRow.id)
-        .where(CandidateRow.id != candidate_id, scope.under(CandidateRow.run_id))
-        .order_by(CandidateRow.number, CandidateRow.position, CandidateRow.id)
+    """Ids of what descends from a candidate, itself left out, the oldest first.
+
+    Goes on only from those that may be shown: a child is younger than its parents, so that nothing that descends from
+    one behind the limit comes before it.
+    """
+    below = (
+        select(CandidateRow.id, CandidateRow.number, CandidateRow.position)
+        .join(ParentRow, ParentRow.candidate_id == CandidateRow.id)
+        .where(ParentRow.role != INSPIRATION, scope.under(CandidateRow.run_id))
+        .order_by(CandidateRow.number, CandidateRow.position)
+        .distinct()
         .limit(limit)
     )
-    return list(connection.execute(query).scalars())
+    places: dict[str, tuple[int, int]] = {}
+    oldest, followed, ahead = list[str](), set[str](), [candidate_id]
+    while ahead:
+        for chunk in chunks(ahead):
+            for found in connection.execute(below.where(ParentRow.parent_id.in_(chunk))):
+                places[found.id] = (found.number, found.position)
+        followed.update(ahead)
+        places.pop(candidate_id, None)
+        oldest = sorted(places, key=places.__getitem__)[:limit]
+        ahead = [found for found in oldest if found not in followed]
+    return oldest
 
 
 def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Scope) -> list[str]:
@@ -75,7 +83,7 @@ def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Sco
 def _above(connection: Connection, candidate_id: str, scope: Scope) -> Mapping[str, Sequence[str]]:
     """Parents in their order, of a candidate and of all that it descends from."""
     edge = aliased(ParentRow)
-    steps = select(literal(candidate_id).label("id")).cte("line", recursive=True)
+    steps = select(CandidateRow.id).where(CandidateRow.id == candidate_id).cte("line", recursive=True)
     up = steps.union(
         select(edge.parent_id)
         .join(steps, edge.candidate_id == steps.c.id)
