@@ -18,7 +18,7 @@ from service.ports.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs; empty: all. `labels`: those that have all of these pairs."""
+    """Which runs; empty: all. `problem`: by its name. `labels`: those that have all of these pairs."""
 
     states: Sequence[str] = ()
     problem: str = ""
@@ -143,12 +143,22 @@ class RunReader(Protocol):
         """A shortest line over parents and crossover from one candidate down to another; empty: there is none."""
 
     def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
-        """Evaluated candidates in order of evaluation, from the one after `after`."""
+        """Evaluated candidates in the order in which they were first scored, from the one after `after`.
+
+        That order never changes: a candidate that is evaluated again keeps its place and shows its latest result.
+
+        Raises:
+            NotFoundError: no such run; at once, not with the first candidate.
+        """
 
     def events(
         self, run_id: str, after: int = 0, limit: int | None = None, kinds: Sequence[str] = ()
     ) -> Iterator[LoggedEvent]:
-        """Events of a run in order, from the one after `after`; `kinds` empty: of every kind."""
+        """Events of a run in order, from the one after `after`; `kinds` empty: of every kind.
+
+        Raises:
+            NotFoundError: no such run; at once, not with the first event.
+        """
 
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         """The last sequence and the state of each run, by whole id, in one statement; deleted runs are missing."""
