@@ -239,10 +239,11 @@ class Scored:
     """What curves, fronts and grids are drawn from: a candidate in one line, without texts.
 
     Attributes:
-        order: of evaluation, from 1.
+        order: of the first evaluation, from 1.
         rewards: reward vector, larger is better; None: it has none.
         descriptor: values on the axes of the grid.
         seconds: that the evaluation took.
+        at: when it was first evaluated.
     """
 
     order: int
