@@ -13,14 +13,53 @@ from service.api import faults
 from service.api.answers import ERRORS
 from service.api.middleware import Envelope
 from service.api.parts import Parts
-from service.api.routes import evaluations, programs, proposals, runs, sessions, system
+from service.api.roster import Roster
+from service.api.routes import (
+    accounts,
+    annotations,
+    batches,
+    evaluations,
+    events,
+    keys,
+    problems,
+    programs,
+    proposals,
+    runs,
+    sessions,
+    system,
+    webhooks,
+    workers,
+)
 from service.api.watch import Watch
 from service.schemas.problem_details import ProblemDetails
 
-ROUTERS = (runs.router, programs.router, proposals.router, sessions.router, evaluations.router, system.router)
+ROUTERS = (
+    accounts.router,
+    annotations.router,
+    batches.router,
+    evaluations.router,
+    events.router,
+    keys.router,
+    problems.router,
+    programs.router,
+    proposals.router,
+    runs.router,
+    sessions.router,
+    system.router,
+    webhooks.router,
+    workers.router,
+)
 TAGS = {
     "runs": "Searches: submit, watch, steer.",
+    "problems": "What is searched on: seeds, evaluator, objectives, limits.",
+    "batches": "Many runs submitted as one.",
+    "annotations": "What people put beside runs: notes, pins, views, shares.",
+    "keys": "Who may do what, and what was done.",
+    "accounts": "Usage and quotas of tenants.",
+    "webhooks": "Addresses that hear what becomes of runs.",
+    "workers": "Who evaluates.",
     "sessions": "People at a browser.",
+    "events": "What happens in runs, in pages and as streams.",
     "programs": "Candidates of runs: sources, lineages, diffs, evaluations.",
     "proposals": "What policies were asked, and what they wrote.",
     "evaluations": "For workers that cannot reach the queue.",
@@ -38,6 +77,7 @@ def create_api(parts: Parts) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
+        app.state.roster = Roster(parts.events_poll_seconds)
         try:
             yield
         finally:

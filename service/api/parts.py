@@ -38,6 +38,7 @@ class Parts:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
         unit: everything written inside it, in one thread, is one transaction.
         leases: those of one remote worker, by pool and the worker's id.
+        check_webhook: refuses addresses that webhooks may not lead to.
         login: the one-time address of a service on a laptop.
         checks: what must answer for the service to be ready, by name; a check raises what is wrong.
         events_poll_seconds: how often the log is asked for what is new.
@@ -60,6 +61,8 @@ class Parts:
     requests: Requests
     accounts: Accounts
     webhooks: Webhooks
+    check_webhook: Callable[[str], object]
+    new_webhook_secret: Callable[[], str]
     limiter: RateLimiter
     workers: Workers
     leases: Callable[[str, str], EvaluationLeases]

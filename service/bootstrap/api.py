@@ -27,12 +27,14 @@ from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
+from service.net.address import check_address
 from service.ports import EvaluationLeases, RateLimiter, RunIntents, Workers
 from service.queue.connection import connect
 from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
 from service.queue.redis import RedisEvaluationLeases
 from service.queue.workers import RedisWorkers
+from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
     from service.api.sessions import OneTimeLogin
@@ -100,6 +102,8 @@ async def open_parts(
             requests=SqlRequests(database),
             accounts=SqlAccounts(database),
             webhooks=SqlWebhooks(database),
+            check_webhook=lambda address: check_address(address, private=settings.webhooks.private),
+            new_webhook_secret=new_secret,
             limiter=found.limiter,
             workers=found.workers,
             leases=found.leases,

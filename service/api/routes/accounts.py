@@ -1,0 +1,68 @@
+"""Usage and quotas of tenants."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import TypeAdapter, ValidationError
+
+from service.api.access import PartsDep, requires
+from service.api.faults import ApiFault
+from service.ports import Caller, Quotas, Scope
+from service.schemas.keys import Quota, QuotaLimits, Usage
+from service.schemas.problem_details import Code
+from service.schemas.types import Moment
+
+router = APIRouter(prefix="/v1", tags=["accounts"])
+
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
+Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
+Tenant = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Name of a tenant.")]
+Time = Annotated[
+    str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
+]
+LONGEST = timedelta(days=366)
+_MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
+
+
+@router.get("/usage", response_model=Usage, operation_id="get_usage")
+def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = "") -> Usage:
+    """Read what the tenant used from `since` (a day before `until`) to `until` (now), and what it may."""
+    end = _moment("until", until) or parts.clock.now()
+    begin = _moment("since", since) or end - timedelta(days=1)
+    if not timedelta(0) <= end - begin <= LONGEST:
+        raise ApiFault(422, Code.INVALID_REQUEST, "since must lie before until, and no more than a year")
+    found = parts.accounts.usage(caller.tenant, begin, end)
+    fields = {name: getattr(found, name) for name in Usage.model_fields if name != "quotas"}
+    return Usage(**fields, quotas=_quota(caller.tenant, parts.accounts.quotas(caller.tenant)))
+
+
+@router.get("/tenants/{tenant}/quotas", response_model=Quota, operation_id="get_quotas")
+def get_quotas(tenant: Tenant, caller: Operating, parts: PartsDep) -> Quota:
+    """Read what a tenant may use."""
+    del caller
+    return _quota(tenant, parts.accounts.quotas(tenant))
+
+
+@router.put("/tenants/{tenant}/quotas", response_model=Quota, operation_id="set_quotas")
+def set_quotas(tenant: Tenant, body: QuotaLimits, caller: Operating, parts: PartsDep) -> Quota:
+    """Set what a tenant may use; what is left out has no limit."""
+    del caller
+    quotas = Quotas(**body.model_dump())
+    parts.accounts.set_quotas(tenant, quotas)
+    return _quota(tenant, quotas)
+
+
+def _quota(tenant: str, quotas: Quotas) -> Quota:
+    return Quota(tenant=tenant, **quotas.as_json())
+
+
+def _moment(name: str, text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return _MOMENT.validate_python(text)
+    except (ValidationError, OverflowError):
+        raise ApiFault(
+            422, Code.INVALID_REQUEST, f"{name} is no time with a zone: write 2026-03-01T00:00:00Z"
+        ) from None

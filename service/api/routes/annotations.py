@@ -1,0 +1,240 @@
+"""What people put beside runs: notes, pins, saved views, shares."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
+
+from service import keys
+from service.api.access import PartsDep
+from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.faults import ApiFault
+from service.api.once import OnceDep, made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.parts import Parts
+from service.api.routes.runs import Reading, RunId, Writing, reader_of
+from service.identifiers import new_id
+from service.ports import Annotations, Caller
+from service.ports import Note as StoredNote
+from service.ports import Pin as StoredPin
+from service.ports import Share as StoredShare
+from service.ports import View as StoredView
+from service.schemas.annotations import (
+    NewShare,
+    Note,
+    NoteCreate,
+    NotePage,
+    NotePatch,
+    Pin,
+    PinList,
+    Share,
+    ShareCreate,
+    ShareList,
+    View,
+    ViewCreate,
+    ViewPage,
+)
+from service.schemas.problem_details import Code
+
+router = APIRouter(prefix="/v1", tags=["annotations"])
+
+Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
+CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]
+OfRun = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,64}$", description="Views of this run; empty: of none.")]
+
+
+def _made(model: type) -> dict[int | str, dict[str, Any]]:
+    return {201: {"model": model, "headers": LOCATION | REPLAY_HEADER}}
+
+
+@router.post(
+    "/runs/{run_id}/notes", status_code=201, response_model=Note, responses=_made(Note), operation_id="create_note"
+)
+def create_note(run_id: RunId, body: NoteCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Put a note beside a run or one of its candidates."""
+    run, book = _book(parts, caller, run_id)
+    now = parts.clock.now()
+    candidate_id = _candidate(parts, caller, run, body.candidate_id) if body.candidate_id else ""
+
+    def effect() -> Response:
+        note = StoredNote(
+            id=new_id("note", now),
+            run_id=run,
+            candidate_id=candidate_id,
+            body=body.body,
+            author=caller.actor,
+            created_at=now,
+            updated_at=now,
+        )
+        book.add_note(note)
+        return made(_note(note), 201, {"Location": f"/v1/runs/{run}/notes/{note.id}"})
+
+    return once(effect)
+
+
+@router.get("/runs/{run_id}/notes", response_model=NotePage, operation_id="list_notes")
+def list_notes(
+    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> NotePage:
+    """List the notes of a run and its candidates, the oldest first."""
+    run, book = _book(parts, caller, run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "notes", "run": run})
+    rows, following = paging.cut(book.notes(run, paging.after or "", paging.limit + 1), lambda row: row.id)
+    return NotePage(items=[_note(row) for row in rows], next_cursor=following)
+
+
+@router.patch("/runs/{run_id}/notes/{note_id}", response_model=Note, operation_id="update_note")
+def update_note(run_id: RunId, note_id: Id, body: NotePatch, caller: Writing, parts: PartsDep) -> Note:
+    """Give a note another text."""
+    run, book = _book(parts, caller, run_id)
+    return _note(book.edit_note(run, note_id, body.body, parts.clock.now()))
+
+
+@router.delete("/runs/{run_id}/notes/{note_id}", status_code=204, responses=EMPTY, operation_id="delete_note")
+def delete_note(run_id: RunId, note_id: Id, caller: Writing, parts: PartsDep) -> Response:
+    """Remove a note."""
+    run, book = _book(parts, caller, run_id)
+    book.remove_note(run, note_id)
+    return Response(status_code=204)
+
+
+@router.get("/runs/{run_id}/pins", response_model=PinList, operation_id="list_pins")
+def list_pins(run_id: RunId, caller: Reading, parts: PartsDep) -> PinList:
+    """List the pinned candidates of a run, the first pinned first."""
+    run, book = _book(parts, caller, run_id)
+    return PinList(items=[_pin(pin) for pin in book.pins(run)])
+
+
+@router.put("/runs/{run_id}/pins/{candidate_id}", response_model=Pin, operation_id="pin_program")
+def pin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Pin:
+    """Pin a candidate; repeating changes nothing."""
+    run, book = _book(parts, caller, run_id)
+    found = _candidate(parts, caller, run, candidate_id)
+    pin = StoredPin(run_id=run, candidate_id=found, author=caller.actor, created_at=parts.clock.now())
+    book.pin(pin)
+    return _pin(next((one for one in book.pins(run) if one.candidate_id == found), pin))
+
+
+@router.delete("/runs/{run_id}/pins/{candidate_id}", status_code=204, responses=EMPTY, operation_id="unpin_program")
+def unpin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Response:
+    """Take a pin away; repeating changes nothing."""
+    run, book = _book(parts, caller, run_id)
+    book.unpin(run, candidate_id)
+    return Response(status_code=204)
+
+
+@router.post("/views", status_code=201, response_model=View, responses=_made(View), operation_id="create_view")
+def create_view(body: ViewCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Save a view."""
+    run = reader_of(parts, caller).run(body.run_id).id if body.run_id else ""
+    now = parts.clock.now()
+
+    def effect() -> Response:
+        view = StoredView(
+            id=new_id("view", now),
+            tenant=caller.tenant,
+            run_id=run,
+            name=body.name,
+            settings=body.settings,
+            created_at=now,
+        )
+        parts.annotations(caller.tenant).save_view(view)
+        return made(_view(view), 201, {"Location": f"/v1/views/{view.id}"})
+
+    return once(effect)
+
+
+@router.get("/views", response_model=ViewPage, operation_id="list_views")
+def list_views(
+    caller: Reading, parts: PartsDep, run_id: OfRun = "", limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> ViewPage:
+    """List saved views of a run, or those of no run in particular, the oldest first."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id or caller.run_id).id if run_id or caller.run_id else ""
+    paging = Paging(parts.seal, cursor, limit, {"list": "views", "tenant": caller.tenant, "run": run})
+    found = parts.annotations(caller.tenant).views(run, paging.after or "", paging.limit + 1)
+    rows, following = paging.cut(found, lambda row: row.id)
+    return ViewPage(items=[_view(row) for row in rows], next_cursor=following)
+
+
+@router.delete("/views/{view_id}", status_code=204, responses=EMPTY, operation_id="delete_view")
+def delete_view(view_id: Id, caller: Writing, parts: PartsDep) -> Response:
+    """Remove a saved view."""
+    parts.annotations(caller.tenant).remove_view(view_id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/runs/{run_id}/shares",
+    status_code=201,
+    response_model=NewShare,
+    responses=_made(NewShare),
+    operation_id="create_share",
+)
+def create_share(run_id: RunId, body: ShareCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Make a token that lets whoever bears it read this run; it is shown in this answer alone."""
+    run, book = _book(parts, caller, run_id)
+    now = parts.clock.now()
+    if body.expires_at is not None and body.expires_at <= now:
+        raise ApiFault(422, Code.INVALID_REQUEST, "expires_at lies in the past: name a time to come")
+
+    def effect() -> Response:
+        minted = keys.mint(parts.seal, keys.SHARE)
+        share = StoredShare(
+            id=new_id("shr", now),
+            tenant=caller.tenant,
+            run_id=run,
+            created_by=caller.actor,
+            created_at=now,
+            expires_at=body.expires_at,
+        )
+        book.add_share(share, minted.hash)
+        shown = NewShare(**_share(share).model_dump(exclude=set()), token=minted.text)
+        return made(shown, 201, {"Location": f"/v1/runs/{run}/shares/{share.id}"})
+
+    return once(effect)
+
+
+@router.get("/runs/{run_id}/shares", response_model=ShareList, operation_id="list_shares")
+def list_shares(run_id: RunId, caller: Writing, parts: PartsDep) -> ShareList:
+    """List the shares of a run, the oldest first; never their tokens."""
+    run, book = _book(parts, caller, run_id)
+    return ShareList(items=[_share(share) for share in book.shares(run)])
+
+
+@router.delete("/runs/{run_id}/shares/{share_id}", status_code=204, responses=EMPTY, operation_id="revoke_share")
+def revoke_share(run_id: RunId, share_id: Id, caller: Writing, parts: PartsDep) -> Response:
+    """Close a share for good."""
+    run, book = _book(parts, caller, run_id)
+    book.revoke_share(run, share_id, parts.clock.now())
+    return Response(status_code=204)
+
+
+def _book(parts: Parts, caller: Caller, run_id: str) -> tuple[str, Annotations]:
+    """The whole id of a run that the caller may see, and what lies beside the tenant's runs."""
+    return reader_of(parts, caller).run(run_id).id, parts.annotations(caller.tenant)
+
+
+def _candidate(parts: Parts, caller: Caller, run_id: str, candidate_id: str) -> str:
+    candidate = reader_of(parts, caller).candidate(candidate_id)
+    if candidate.run_id != run_id:
+        raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {candidate_id}")
+    return candidate.id
+
+
+def _note(note: StoredNote) -> Note:
+    fields = {name: getattr(note, name) for name in Note.model_fields}
+    return Note(**fields | {"candidate_id": note.candidate_id or None})
+
+
+def _pin(pin: StoredPin) -> Pin:
+    return Pin(**{name: getattr(pin, name) for name in Pin.model_fields})
+
+
+def _view(view: StoredView) -> View:
+    fields = {name: getattr(view, name) for name in View.model_fields}
+    return View(**fields | {"run_id": view.run_id or None})
+
+
+def _share(share: StoredShare) -> Share:
+    return Share(**{name: getattr(share, name) for name in Share.model_fields})

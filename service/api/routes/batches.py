@@ -1,0 +1,177 @@
+"""Batches: many runs submitted as one, steered as one, summed up."""
+
+from collections import defaultdict
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from service.api.access import PartsDep
+from service.api.answers import LOCATION, REPLAY_HEADER
+from service.api.faults import ApiFault
+from service.api.once import OnceDep, made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.parts import Parts
+from service.api.routes.runs import Reading, Steering, Writing, reader_of
+from service.identifiers import new_id
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, BatchRecord, Caller, RunFilter, RunRecord, RunRequest
+from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary, GroupSummary, Sweep
+from service.schemas.problem_details import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+router = APIRouter(prefix="/v1/batches", tags=["batches"])
+
+BatchId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a batch.")]
+GROUPING = ("strategy", "policy", "variant")
+_MADE: dict[int | str, dict[str, Any]] = {201: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
+_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
+
+
+@router.post("", status_code=201, response_model=Batch, responses=_MADE, operation_id="create_batch")
+def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Submit many runs as one: all of them are stored, or none."""
+    now = parts.clock.now()
+    batch_id = new_id("bat", now)
+    requests = _requests(body, batch_id)
+
+    def effect() -> Response:
+        batch = BatchRecord(
+            id=batch_id,
+            tenant=caller.tenant,
+            name=body.name,
+            request=body.model_dump(mode="json"),
+            states={},
+            created_at=now,
+        )
+        parts.batches.add(batch)
+        for request in requests:
+            parts.submissions.submit(caller.tenant, request)
+        return _located(parts, caller, batch_id, 201)
+
+    return once(effect)
+
+
+@router.get("", response_model=BatchPage, operation_id="list_batches")
+def list_batches(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> BatchPage:
+    """List batches, newest first."""
+    paging = Paging(parts.seal, cursor, limit, {"list": "batches", "tenant": caller.tenant})
+    found = [] if caller.run_id else parts.batches.batches(caller.tenant, paging.after or "", paging.limit + 1)
+    rows, following = paging.cut(found, lambda row: row.id)
+    return BatchPage(items=[_shown(row) for row in rows], next_cursor=following)
+
+
+@router.get("/{batch_id}", response_model=Batch, operation_id="get_batch")
+def get_batch(batch_id: BatchId, caller: Reading, parts: PartsDep) -> Batch:
+    """Read a batch; its runs are `/v1/runs?batch_id=`."""
+    return _shown(_batch(parts, caller, batch_id))
+
+
+@router.get("/{batch_id}/summary", response_model=BatchSummary, operation_id="get_batch_summary")
+def get_batch_summary(batch_id: BatchId, caller: Reading, parts: PartsDep) -> BatchSummary:
+    """Sum up what the runs of a batch have come to, by what they differ in beside their seeds."""
+    batch = _batch(parts, caller, batch_id)
+    groups: dict[str, list[RunRecord]] = defaultdict(list)
+    for run in _runs(parts, caller, batch.id):
+        groups[", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)].append(run)
+    return BatchSummary(batch=_shown(batch), groups=[_summed(group, runs) for group, runs in sorted(groups.items())])
+
+
+@router.post("/{batch_id}/pause", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="pause_batch")
+def pause_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Have all runs of a batch that have not ended stop until they are resumed."""
+    return once(lambda: _want(parts, caller, batch_id, PAUSED))
+
+
+@router.post("/{batch_id}/resume", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="resume_batch")
+def resume_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """Have all paused runs of a batch go on."""
+    return once(lambda: _want(parts, caller, batch_id, RUNNING))
+
+
+@router.post("/{batch_id}/cancel", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="cancel_batch")
+def cancel_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+    """End all runs of a batch for good."""
+    return once(lambda: _want(parts, caller, batch_id, CANCELLED))
+
+
+def _requests(body: BatchCreate, batch_id: str) -> list[RunRequest]:
+    if bool(body.runs) == (body.sweep is not None):
+        raise ApiFault(422, Code.INVALID_REQUEST, "a batch has either runs or a sweep: give one of them")
+    if body.sweep is not None:
+        return _swept(body.sweep, batch_id)
+    return [
+        RunRequest(problem=run.problem, config=run.config, policy=run.policy, labels=run.labels, batch_id=batch_id)
+        for run in body.runs
+    ]
+
+
+def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
+    strategies: Sequence[str | None] = sweep.strategies or [None]
+    variants: list[tuple[str, dict[str, Any]]] = list(sweep.variants.items()) or [("", {})]
+    count = len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
+    if count > MOST_RUNS:
+        raise ApiFault(422, Code.INVALID_REQUEST, f"the sweep has {count} runs: {MOST_RUNS} are the most of one batch")
+    requests = []
+    for number, policy in enumerate(sweep.policies):
+        for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
+            config = {**sweep.config, **changes, "seed": seed} | ({"strategy": strategy} if strategy else {})
+            named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
+            labels = {"strategy": strategy or "", "policy": named, "variant": variant}
+            labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
+            requests.append(
+                RunRequest(problem=sweep.problem, config=config, policy=policy, labels=labels, batch_id=batch_id)
+            )
+    return requests
+
+
+def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
+    batch = _batch(parts, caller, batch_id)
+    intents = parts.intents(caller.tenant)
+    for run in _runs(parts, caller, batch.id):
+        if run.state not in ENDED:
+            intents.want(run.id, state, caller.actor)
+    return _located(parts, caller, batch.id, 202)
+
+
+def _batch(parts: Parts, caller: Caller, batch_id: str) -> BatchRecord:
+    if caller.run_id:
+        raise ApiFault(404, Code.NOT_FOUND, f"there is no batch {batch_id}: a share shows one run")
+    return parts.batches.get(caller.tenant, batch_id)
+
+
+def _runs(parts: Parts, caller: Caller, batch_id: str) -> list[RunRecord]:
+    return reader_of(parts, caller).runs(MOST_RUNS, None, RunFilter(batch_id=batch_id))
+
+
+def _located(parts: Parts, caller: Caller, batch_id: str, status: int) -> Response:
+    return made(_shown(parts.batches.get(caller.tenant, batch_id)), status, {"Location": f"/v1/batches/{batch_id}"})
+
+
+def _shown(batch: BatchRecord) -> Batch:
+    return Batch(
+        id=batch.id,
+        name=batch.name,
+        state=batch.state,
+        states=dict(batch.states),
+        request=batch.request,
+        created_at=batch.created_at,
+    )
+
+
+def _summed(group: str, runs: list[RunRecord]) -> GroupSummary:
+    found = [run.best_fitness for run in runs if run.best_fitness is not None]
+    quartiles = [float(value) for value in np.quantile(found, [0.25, 0.5, 0.75])] if found else []
+    return GroupSummary(
+        group=group,
+        runs=len(runs),
+        ended=sum(run.state in ENDED for run in runs),
+        best=max(found, default=None),
+        median=quartiles[1] if quartiles else None,
+        quartiles=quartiles[::2],
+        evaluations=sum(run.counters.evaluations for run in runs),
+        tokens=sum(run.counters.tokens_input + run.counters.tokens_output for run in runs),
+    )

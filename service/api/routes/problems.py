@@ -1,0 +1,142 @@
+"""Problems: submit, check, look at."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.responses import Response
+
+from service.api.access import PartsDep, requires
+from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.faults import ApiFault
+from service.api.once import OnceDep, made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.errors import InvalidProblemError
+from service.ports import Caller, ProblemRecord, ProblemReport, Scope, Upload
+from service.schemas.problem_details import Code
+from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
+
+router = APIRouter(prefix="/v1/problems", tags=["problems"])
+
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
+Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
+ProblemId = Annotated[
+    str,
+    Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest one, or `name@version`."),
+]
+_MADE: dict[int | str, dict[str, Any]] = {201: {"model": Problem, "headers": LOCATION | REPLAY_HEADER}}
+
+
+@router.post("", status_code=201, response_model=Problem, responses=_MADE, operation_id="create_problem")
+def create_problem(body: ProblemCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Submit a problem. Another content under a name is its next version, the same content the one it has."""
+    upload = _upload(body)
+
+    def effect() -> Response:
+        record = parts.problems.add(replace(parts.submissions.read_problem(upload), tenant=caller.tenant))
+        return made(shown(record), 201, {"Location": f"/v1/problems/{record.id}"})
+
+    return once(effect)
+
+
+@router.post("/check", response_model=ProblemCheck, operation_id="check_problem")
+async def check_problem(body: ProblemCreate, caller: Writing, parts: PartsDep) -> ProblemCheck:
+    """Check a problem without saving it: every complaint, and how its seeds are scored in the sandbox."""
+    del caller
+    upload = _upload(body)
+    try:
+        return _checked(await parts.submissions.check_problem(upload))
+    except InvalidProblemError as error:
+        complaints = list(error.complaints)
+        return ProblemCheck(name=body.name, ok=False, complaints=complaints, warnings=[], document={}, seeds=[])
+
+
+@router.get("", response_model=ProblemPage, operation_id="list_problems")
+def list_problems(
+    caller: Reading,
+    parts: PartsDep,
+    name: Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only versions of this name.")] = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> ProblemPage:
+    """List problems, newest first."""
+    paging = Paging(parts.seal, cursor, limit, {"list": "problems", "tenant": caller.tenant, "name": name})
+    rows = parts.problems.problems(caller.tenant, name, paging.after or "", paging.limit + 1)
+    page, following = paging.cut(rows, lambda row: row.id)
+    return ProblemPage(items=[shown(row) for row in page], next_cursor=following)
+
+
+@router.get("/{problem_id}", response_model=Problem, operation_id="get_problem")
+def get_problem(problem_id: ProblemId, caller: Reading, parts: PartsDep) -> Problem:
+    """Read a version of a problem."""
+    return shown(parts.problems.get(caller.tenant, problem_id))
+
+
+@router.get(
+    "/{problem_id}/bundle",
+    response_class=Response,
+    responses={200: {"content": {"application/gzip": {}}, "description": "The folder as tar.gz."}},
+    operation_id="download_problem",
+)
+def download_problem(problem_id: ProblemId, caller: Reading, parts: PartsDep) -> Response:
+    """Download a problem's folder as it was submitted."""
+    if Scope.PROGRAMS_READ not in caller.scopes:
+        raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {Scope.PROGRAMS_READ}: use one that has it")
+    record = parts.problems.get(caller.tenant, problem_id)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{record.id}.tar.gz"',
+        "Cache-Control": "private, max-age=31536000, immutable",
+        "ETag": f'"{record.bundle_hash}"',
+    }
+    return Response(parts.problems.bundle(record.bundle_hash).content, 200, headers, "application/gzip")
+
+
+@router.delete("/{problem_id}", status_code=204, responses=EMPTY, operation_id="delete_problem")
+def delete_problem(problem_id: ProblemId, caller: Writing, parts: PartsDep) -> Response:
+    """Remove a version of a problem that has no runs."""
+    parts.problems.delete(caller.tenant, parts.problems.get(caller.tenant, problem_id).id)
+    return Response(status_code=204)
+
+
+def shown(record: ProblemRecord) -> Problem:
+    """A problem as it goes over the wire."""
+    return Problem(
+        id=record.id,
+        name=record.name,
+        version=record.version,
+        bundle_hash=record.bundle_hash,
+        document={key: value for key, value in record.document.items() if key != "warnings"},
+        warnings=list(record.document.get("warnings", ())),
+        created_at=record.created_at,
+    )
+
+
+def _upload(body: ProblemCreate) -> Upload:
+    if twice := set(body.files) & set(body.binary_files):
+        raise ApiFault(
+            422, Code.INVALID_REQUEST, f"{min(twice)!r} stands in files and in binary_files: leave it in one"
+        )
+    return Upload(name=body.name, files=body.contents(), executable=frozenset(body.executable))
+
+
+def _checked(report: ProblemReport) -> ProblemCheck:
+    seeds = [
+        SeedScore(
+            seed=seed.name,
+            outcome=str(seed.evaluation.outcome),
+            reason=seed.evaluation.reason,
+            scores=dict(seed.evaluation.scores),
+            measures=dict(seed.evaluation.measures),
+            feedback=seed.evaluation.feedback,
+            seconds=seed.evaluation.seconds,
+        )
+        for seed in report.seeds
+    ]
+    return ProblemCheck(
+        name=report.name,
+        ok=not report.complaints,
+        complaints=list(report.complaints),
+        warnings=list(report.warnings),
+        document=report.document,
+        seeds=seeds,
+    )

@@ -1,0 +1,70 @@
+"""Batches on the wire."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from service.schemas.runs import RunCreate
+from service.schemas.types import Count, Identifier, Labels, Moment, Name, Object, Page, Reply, Request
+
+MOST_RUNS = 200
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**53)]
+
+
+class Sweep(Request):
+    """Every combination of some seeds, policies and configurations of one problem."""
+
+    problem: Identifier
+    config: dict[str, Any] = Field(default={}, description="What all runs have in common")
+    seeds: list[Seed] = Field(min_length=1, max_length=MOST_RUNS)
+    policies: list[Name | dict[str, Any] | None] = Field(default=[None], min_length=1, max_length=20)
+    strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(default=[], max_length=3)
+    variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], dict[str, Any]] = Field(
+        default={}, max_length=20, description="Further configurations, by the name that they shall have"
+    )
+    labels: Labels = Field(default={})
+
+
+class BatchCreate(Request):
+    """Many runs submitted as one: a list of runs, or a sweep."""
+
+    name: Name
+    runs: list[RunCreate] = Field(default=[], max_length=MOST_RUNS)
+    sweep: Sweep | None = None
+
+
+class Batch(Reply):
+    """A batch; its state is that of its runs."""
+
+    id: str
+    name: str
+    state: str = Field(description="queued, running, paused, succeeded, failed or cancelled: of the whole")
+    states: dict[str, Count] = Field(description="How many of its runs are in which state")
+    request: Object
+    created_at: Moment
+
+
+class BatchPage(Page):
+    """Batches, newest first."""
+
+    items: list[Batch]
+
+
+class GroupSummary(Reply):
+    """What the runs of one group have come to: those that differ in nothing but their seeds."""
+
+    group: str = Field(description="Labels that the runs have in common: strategy, policy, variant")
+    runs: Count
+    ended: Count
+    best: float | None = Field(description="Highest best fitness")
+    median: float | None = Field(description="Median of the best fitnesses")
+    quartiles: list[float] = Field(description="First and third quartile, linearly interpolated; empty without runs")
+    evaluations: Count
+    tokens: Count
+
+
+class BatchSummary(Reply):
+    """What a batch has come to so far."""
+
+    batch: Batch
+    groups: list[GroupSummary]

@@ -1,0 +1,98 @@
+"""Keys, audit, usage and quotas on the wire."""
+
+from pydantic import Field
+
+from service.ports import Scope
+from service.schemas.types import Count, Identifier, Moment, Name, Page, Positive, Reply, Request
+
+
+class KeyCreate(Request):
+    """A new key."""
+
+    name: Name = Field(description="What it is for")
+    scopes: list[Scope] = Field(
+        min_length=1, max_length=16, strict=False, description="What it allows; none that the key at hand lacks"
+    )
+    expires_at: Moment | None = Field(default=None, description="When it ends; null: when it is revoked")
+    tenant: Identifier | None = Field(default=None, description="Another tenant's: for keys of the operator alone")
+
+
+class ApiKey(Reply):
+    """A key, without the key itself."""
+
+    id: str
+    tenant: str
+    name: str
+    shown: str = Field(description="Its first characters")
+    scopes: list[Scope]
+    created_at: Moment
+    created_by: str
+    expires_at: Moment | None
+    last_used_at: Moment | None
+    revoked_at: Moment | None
+
+
+class NewApiKey(ApiKey):
+    """A key that was just made."""
+
+    key: str = Field(description="The key itself: it is shown this once")
+
+
+class KeyPage(Page):
+    """Keys, the oldest first."""
+
+    items: list[ApiKey]
+
+
+class AuditLine(Reply):
+    """Something that somebody did or was refused."""
+
+    id: str
+    at: Moment
+    actor: str
+    action: str
+    subject: str
+    outcome: str
+    request_id: str
+    address: str
+
+
+class AuditPage(Page):
+    """Audit, newest first."""
+
+    items: list[AuditLine]
+
+
+class QuotaLimits(Request):
+    """What a tenant may use; null: no limit."""
+
+    active_runs: Positive | None = None
+    evaluations_per_day: Positive | None = None
+    tokens_per_day: Positive | None = None
+
+
+class Quota(Reply):
+    """What a tenant may use; null: no limit."""
+
+    tenant: str
+    active_runs: Count | None
+    evaluations_per_day: Count | None
+    tokens_per_day: Count | None
+
+
+class Usage(Reply):
+    """What a tenant used from one time to another, and what it may."""
+
+    tenant: str
+    since: Moment
+    until: Moment
+    runs: Count
+    active_runs: Count
+    proposals: Count
+    answers: Count
+    evaluations: Count
+    evaluation_seconds: float
+    tokens_input: Count
+    tokens_cached: Count
+    tokens_output: Count
+    quotas: Quota
