@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -46,8 +46,8 @@ def problem_of(folder: Path, seed: str, *, wall_seconds: float = 5.0) -> Path:
 class WorkerProcess:
     """`evolve worker`, and every process that it ever had as far as they were looked for."""
 
-    def __init__(self, evolve: Evolve, slots: int = 1) -> None:
-        self.process = evolve.start("-v", "worker", "--slots", str(slots))
+    def __init__(self, evolve: Evolve, slots: int = 1, words: Sequence[str] = ()) -> None:
+        self.process = evolve.start("-v", "worker", "--slots", str(slots), *words)
         self.children: set[int] = set()
         assert self.process.stderr is not None
         assert "taking evaluations" in self.process.stderr.readline()
