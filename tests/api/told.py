@@ -1,5 +1,6 @@
 """An API over real stores on SQLite, with runs that are told in events."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
@@ -104,3 +106,19 @@ def small_run(told: Told, run_id: str = RUN, **changes: object) -> Story:
         *story.child(3, story.id(1), None),
     ])  # fmt: skip
     return story
+
+
+@asynccontextmanager
+async def served(app: FastAPI) -> AsyncIterator[str]:
+    """The address of a real server on loopback, whose application lives already."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 -- the server has no event for it
+        await asyncio.sleep(0.01)
+    host, port = server.servers[0].sockets[0].getsockname()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        await task

@@ -1,0 +1,147 @@
+"""What streams of events are made of: the events of one run, or of all runs of a caller."""
+
+import asyncio
+import heapq
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from service.api.position import Position
+from service.api.roster import Roster, Snapshot
+from service.api.stream import AWAY_SECONDS, PING, Chunks, Lifetime, begun, told
+from service.api.watch import Watch
+from service.errors import NotFoundError, ServiceError
+from service.ports import ENDED, Clock, LoggedEvent, RunReader
+
+log = structlog.get_logger(__name__)
+
+PAGE = 200
+MOST_NEW_RUNS = 2000
+END = "end"
+SKEW = timedelta(seconds=60)  # between clocks of those who create runs
+
+
+class RunFeed:
+    """The events of one run from a place on, until it has ended and all is told."""
+
+    def __init__(self, reader: RunReader, run_id: str, after: int, kinds: Sequence[str] = ()) -> None:
+        self._reader, self._run_id, self._after, self._kinds = reader, run_id, after, kinds
+
+    async def chunks(self, watch: Watch, lifetime: Lifetime) -> Chunks:
+        """What is sent, as it happens."""
+        yield begun()
+        while not lifetime.over:
+            try:
+                events, state = await run_in_threadpool(self._read)
+            except ServiceError as error:  # the client need not notice
+                log.warning("stream.away", reason=str(error))
+                yield PING
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
+            if events:
+                yield b"".join(told(str(one.event.kind), one.as_json(), str(one.sequence)) for one in events)
+            elif state:
+                yield told(END, {"run_id": self._run_id, "state": state})
+                return
+            elif not await watch.beyond(self._run_id, self._after, lifetime.pause_seconds):
+                yield PING
+
+    def _read(self) -> tuple[list[LoggedEvent], str]:
+        """What comes next; where there is nothing more to come, the state in which the run ended."""
+        sequence, state = self._reader.sequences([self._run_id]).get(self._run_id, (0, "deleted"))
+        try:
+            events = list(self._reader.events(self._run_id, self._after, PAGE, self._kinds))
+        except NotFoundError:
+            return [], "deleted"
+        last = events[-1].sequence if events else self._after
+        # What a page that is not full lacks, up to the sequence that was read before it, is of kinds that nobody wants.
+        self._after = last if len(events) == PAGE else max(last, sequence)
+        return events, state if state in ENDED or state == "deleted" else ""
+
+
+class Feed:
+    """The events of all runs of a caller from a position on; in order within each run."""
+
+    def __init__(self, reader: RunReader, clock: Clock, position: Position, kinds: Sequence[str] = ()) -> None:
+        self._reader, self._clock, self._kinds = reader, clock, kinds
+        self.position = position
+        self._newest: str | None = None
+
+    async def chunks(self, roster: Roster, key: str, lifetime: Lifetime) -> Chunks:
+        """What is sent, as it happens."""
+        yield begun()
+        known: Snapshot | None = None
+        while not lifetime.over:
+            try:
+                moved = await roster.beyond(key, self._reader, known, lifetime.pause_seconds)
+                events = await run_in_threadpool(self.read, PAGE) if moved is not None else []
+            except ServiceError as error:
+                log.warning("stream.away", reason=str(error))
+                yield PING
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
+            if events:
+                yield b"".join(told(str(one.event.kind), one.as_json(), place.text()) for one, place in events)
+            elif moved is None:
+                yield PING
+            else:
+                known = moved
+
+    def read(self, limit: int) -> list[tuple[LoggedEvent, Position]]:
+        """The next events, each with the position behind it; none: all is told for now."""
+        while True:
+            seen = self._seen()
+            standings = self._reader.sequences(list(seen))
+            seen = {run_id: after for run_id, after in seen.items() if run_id in standings}
+            moved = [run_id for run_id, after in seen.items() if standings[run_id][0] > after]
+            if not moved:
+                self._settle(seen, [run_id for run_id in seen if standings[run_id][1] in ENDED])
+                return []
+            if found := self._next(seen, {run_id: standings[run_id][0] for run_id in moved[:limit]}, limit):
+                return found
+
+    def _seen(self) -> dict[str, int]:
+        """How far each run has been told, those included that are new."""
+        seen = dict.fromkeys(self._reader.active(), 0) | dict(self.position.seen)
+        page = self._reader.runs(1)
+        newest = page[0].id if page else ""
+        if newest == self._newest:
+            return seen
+        for _ in range(MOST_NEW_RUNS // PAGE):
+            new = [run.id for run in page if run.created_at > self.position.since]
+            seen = dict.fromkeys(new, 0) | seen
+            if len(new) < len(page) or not page:
+                break
+            page = self._reader.runs(PAGE, before=page[-1].id)
+        self._newest = newest
+        return seen
+
+    def _next(self, seen: dict[str, int], moved: Mapping[str, int], limit: int) -> list[tuple[LoggedEvent, Position]]:
+        share, found, passed = max(1, limit // len(moved)), [], {}
+        for run_id, sequence in moved.items():
+            events = self._events(run_id, seen[run_id], share)
+            found.append(events)
+            if len(events) < share:  # what is left up to here is of kinds that nobody wants
+                passed[run_id] = max(sequence, events[-1].sequence if events else 0)
+        placed = []
+        for event in heapq.merge(*found, key=lambda one: one.at):  # which keeps the order within each run
+            seen[event.run_id] = event.sequence
+            placed.append((event, Position(since=self.position.since, seen=dict(seen))))
+        self.position = Position(since=self.position.since, seen=seen | passed)
+        return placed
+
+    def _events(self, run_id: str, after: int, limit: int) -> list[LoggedEvent]:
+        try:
+            return list(self._reader.events(run_id, after, limit, self._kinds))
+        except NotFoundError:  # deleted just now
+            return []
+
+    def _settle(self, seen: dict[str, int], ended: Sequence[str]) -> None:
+        """Forget runs that have ended, once nobody can take them for new."""
+        since = max(self.position.since, self._clock.now() - SKEW)
+        for run_id in ended:
+            if self._reader.run(run_id).created_at <= since:
+                del seen[run_id]
+        self.position = Position(since=since, seen=seen)

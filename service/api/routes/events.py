@@ -1,0 +1,136 @@
+"""Events: what happens in runs, in pages and as streams."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from evolve.events import Kind
+from service.api.access import PartsDep
+from service.api.faults import ApiFault
+from service.api.feeds import Feed, RunFeed
+from service.api.once import made
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.pages import MOST_LIMIT as MOST
+from service.api.parts import Parts
+from service.api.position import LONGEST, Position, is_position, position_of
+from service.api.routes.runs import Reading, RunId, reader_of
+from service.api.stream import MEDIA_TYPE, EventStream, Lifetime
+from service.ports import Caller
+from service.schemas.events import EventFeed, EventPage
+from service.schemas.problem_details import Code
+
+router = APIRouter(prefix="/v1", tags=["events"])
+
+MOST_SEQUENCE = 2**53
+After = Annotated[int, Query(ge=0, le=MOST_SEQUENCE, description="Only events behind this sequence number.")]
+Kinds = Annotated[
+    str,
+    Query(
+        pattern=r"^([a-z_.]+(,[a-z_.]+)*)?$",
+        max_length=1000,
+        description="Only of these kinds, separated by commas: `best.improved,run.finished`.",
+    ),
+]
+LastEventId = Annotated[
+    str,
+    Header(alias="Last-Event-ID", description="Of a stream: the id of the last event that was seen; before `after`."),
+]
+Place = Annotated[
+    str, Query(max_length=LONGEST, description="`position` of an earlier page, or the id of an event; empty: from now.")
+]
+_STREAM: dict[str, Any] = {
+    MEDIA_TYPE: {
+        "schema": {"type": "string"},
+        "example": "event: run.started\\ndata: {...}\\nid: 2\\n\\n",
+    }
+}
+_PAGED: dict[int | str, dict[str, Any]] = {200: {"model": EventPage, "content": _STREAM}}
+_FED: dict[int | str, dict[str, Any]] = {200: {"model": EventFeed, "content": _STREAM}}
+
+
+@router.get("/runs/{run_id}/events", response_class=Response, responses=_PAGED, operation_id="list_events")
+async def list_events(
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    after: After = 0,
+    kinds: Kinds = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+    last_event_id: LastEventId = "",
+) -> Response:
+    """List the events of a run in order, or follow them.
+
+    With `Accept: text/event-stream` the same events come as a stream that goes on with the run: `id` is the sequence
+    number, `event` the kind, `data` the event. It begins behind `Last-Event-ID` or `after`, pings every 15 seconds,
+    and closes with `event: end` when the run has ended and everything is told. A connection lasts 10 minutes at most.
+    """
+    reader, wanted = reader_of(parts, caller), _kinds(kinds)
+    run = await run_in_threadpool(reader.run, run_id)
+    if _streams(request):
+        begin = int(last_event_id) if _is_sequence(last_event_id) else after
+        feed = RunFeed(reader, run.id, begin, wanted)
+        return EventStream(feed.chunks(request.app.state.watch, Lifetime()))
+    paging = Paging(parts.seal, cursor, limit, {"list": "events", "run": run.id, "kinds": kinds})
+    place = after if paging.after is None else int(paging.after)
+    found = await run_in_threadpool(lambda: list(reader.events(run.id, place, paging.limit + 1, wanted)))
+    rows, following = paging.cut(found, lambda row: row.sequence)
+    return made(EventPage(items=[row.as_json() for row in rows], next_cursor=following), 200)
+
+
+@router.get("/events", response_class=Response, responses=_FED, operation_id="list_all_events")
+async def list_all_events(
+    request: Request,
+    caller: Reading,
+    parts: PartsDep,
+    kinds: Kinds = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Place = "",
+    last_event_id: LastEventId = "",
+) -> Response:
+    """List or follow the events of all runs that the caller may read, from now on, or from a position.
+
+    A position is a text such as `1767225600000000~0190aaaa.17~0190bbbb.3`: a time in microseconds since 1970, after
+    which runs count as new, and for every run that has not ended, or only just, its id without `run_` and the sequence
+    number of its last event that was told. Every page has one, and in a stream (`Accept: text/event-stream`) it is the
+    `id` of every event, so that a client that comes back misses nothing. Events come in order within each run. Runs
+    that had ended before a position are not in it: what is evaluated again in them is told under their own address.
+    """
+    wanted = _kinds(kinds)
+    if not _streams(request):
+        begin = await run_in_threadpool(_begin, parts, caller, cursor)
+        feed = Feed(reader_of(parts, caller), parts.clock, begin, wanted)
+        rows = await run_in_threadpool(feed.read, min(limit, MOST))
+        position = feed.position.text()
+        following = position if rows else None
+        return made(EventFeed(items=[row.as_json() for row, _ in rows], next_cursor=following, position=position), 200)
+    begin = await run_in_threadpool(_begin, parts, caller, last_event_id if is_position(last_event_id) else cursor)
+    feed = Feed(reader_of(parts, caller), parts.clock, begin, wanted)
+    key = f"{caller.tenant}/{caller.run_id}"
+    return EventStream(feed.chunks(request.app.state.roster, key, Lifetime()))
+
+
+def _begin(parts: Parts, caller: Caller, text: str) -> Position:
+    if text:
+        return position_of(text)
+    now = parts.clock.now()
+    return Position(since=now, seen=dict(reader_of(parts, caller).active()))
+
+
+def _streams(request: Request) -> bool:
+    return MEDIA_TYPE in request.headers.get("accept", "").lower()
+
+
+def _is_sequence(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 16
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(filter(None, text.split(",")))
+    for kind in kinds:
+        if kind not in set(Kind):
+            raise ApiFault(422, Code.INVALID_REQUEST, f"there is no kind of event {kind[:60]!r}: run.finished is one")
+    return kinds
