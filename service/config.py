@@ -58,6 +58,18 @@ class DatabaseSettings(BaseModel):
     )
 
 
+def _entries(value: Any) -> Any:
+    """A list as a variable of the environment holds it: separated by commas, or as JSON."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip().startswith("["):
+        return [entry for part in value.split(",") if (entry := part.strip())]
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError("must be a list, such as vllm:8000,gpu.example") from error
+
+
 class SandboxSettings(BaseModel):
     """What candidates may run under."""
 
@@ -66,6 +78,9 @@ class SandboxSettings(BaseModel):
     require: Level = Field(default="weak", description="Weakest isolation under which a run starts")
     network: bool = Field(default=False, description="Whether a problem may give its programs the network")
     gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
+    interpreters: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Interpreters that problems submitted over the API may name in evaluator.python"
+    )
 
 
 class QueueSettings(BaseModel):
@@ -93,18 +108,6 @@ class ApiSettings(BaseModel):
         default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "beat_worker"),
         description="Operations that leave no line in the audit log: those of workers",
     )
-
-
-def _entries(value: Any) -> Any:
-    """A list as a variable of the environment holds it: separated by commas, or as JSON."""
-    if not isinstance(value, str):
-        return value
-    if not value.strip().startswith("["):
-        return [entry for part in value.split(",") if (entry := part.strip())]
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise ValueError("must be a list, such as vllm:8000,gpu.example") from error
 
 
 class PoliciesSettings(BaseModel):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation
 from evolve.ports import Evaluator
+from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.parts import read_templates, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, new_run, new_run_id
@@ -23,7 +24,7 @@ from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
-from service.errors import InvalidProblemError, QuotaError, UnreachableError, UsageError
+from service.errors import InvalidProblemError, QuotaError, RefusedError, UnreachableError, UsageError
 from service.net import Resolve
 from service.policy.settings import PolicySettings, read_policy
 from service.ports import (
@@ -128,6 +129,7 @@ class BundledSubmissions:
         except InvalidProblemError as error:
             return ProblemReport(name=upload.name, document={}, complaints=error.complaints)
         name, document = loaded.problem.name, _document(loaded)
+        self._refuse_unpermitted(loaded.problem)
         try:
             async with self._checks, asyncio.timeout(CHECK_SECONDS):
                 seeds, complaints = await self._score(loaded)
@@ -213,9 +215,19 @@ class BundledSubmissions:
         )
         _refuse_outside(config.prompt.template_dir)
         read_templates(plan)
-        if self._queue is None:  # workers know themselves what is permitted there
-            refuse_unpermitted(plan.problem, self._settings.sandbox)
+        self._refuse_unpermitted(plan.problem)
         return plan
+
+    def _refuse_unpermitted(self, problem: Problem) -> None:
+        python, permitted = problem.evaluator.python, self._settings.sandbox.interpreters
+        # It is started before there is a sandbox around it: a stranger could name any program of the machine.
+        if python and python not in permitted:
+            raise RefusedError(
+                f"the problem names the interpreter {python[:80]!r}, which is not permitted: leave evaluator.python"
+                " out, or ask for it in sandbox.interpreters"
+            )
+        if self._queue is None:  # workers know themselves what is permitted there
+            refuse_unpermitted(problem, self._settings.sandbox)
 
     def _refuse_beyond(self, tenant: str, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)
@@ -237,9 +249,8 @@ class BundledSubmissions:
             async def evaluate(program: Program) -> Evaluation:
                 return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}")
 
-            # What a stranger's problem calls an interpreter is started in the sandbox only.
-            look_up = self._queue is None and not loaded.problem.evaluator.python
-            report = await check_problem(loaded, evaluate, look_up)
+            here = self._queue is None and self._broker is None
+            report = await check_problem(loaded, evaluate, look_up=here)
         return [SeedReport(name=seed.name, evaluation=seed.evaluation) for seed in report.seeds], report.complaints
 
     def _evaluator(self, loaded: LoadedProblem) -> AbstractAsyncContextManager[Evaluator]:

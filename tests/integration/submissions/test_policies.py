@@ -1,0 +1,204 @@
+"""Only the operator's policies have keys and private addresses; what others describe has neither."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from evolve.program import Program
+from service.bootstrap.parts import answering
+from service.bootstrap.plan import plan_again
+from service.bootstrap.policies import way_to
+from service.config import PoliciesSettings
+from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
+from service.net.transport import AddressRefused, PinnedTransport
+from service.policy.settings import DEFAULT_KEY_ENV, read_policy
+from service.ports import RunRecord, Upload
+from tests.fakes.openai_server import openai_server
+from tests.integration.submissions.conftest import OPERATOR, PUBLIC, Build, House
+from tests.unit.problems.folders import EVALUATE, SEED
+
+ELSEWHERE = {"name": "mine", "base_url": "https://policy.example/v1", "model": "m"}
+
+
+def project(address: str, model: str = "m") -> dict[str, bytes]:
+    config = f"max_iterations: 3\nllm:\n  api_base: {address}\n  api_key: ${{PATH}}\n  primary_model: {model}\n"
+    return {"initial_program.py": SEED.encode(), "evaluator.py": EVALUATE.encode(), "config.yaml": config.encode()}
+
+
+def policy_of(run: RunRecord) -> dict[str, Any]:
+    (policy,) = run.policies
+    return dict(policy)
+
+
+def test_the_operators_policies_are_named_and_shown_without_their_keys(house: House) -> None:
+    house.problem()
+    shown = {policy["name"]: policy for policy in house.submissions.policies()}
+    assert set(shown) == {"own", "syntax"}
+    run = house.submit(problem="p", policy="own")
+    assert policy_of(run) == shown["own"]
+    assert policy_of(run)["base_url"] == "http://10.0.0.5:8000/v1"
+    assert "OPERATORS_OWN_KEY" not in repr([run, shown])
+    with pytest.raises(NotFoundError, match="name one of own, syntax"):
+        house.submit(problem="p", policy="theirs")
+
+
+def test_a_described_policy_may_have_a_public_address(house: House) -> None:
+    house.problem()
+    policy = policy_of(house.submit(problem="p", policy=ELSEWHERE))
+    assert (policy["name"], policy["base_url"], policy["model"]) == ("mine", "https://policy.example/v1", "m")
+    assert not {key for key in policy if "key" in key}
+    assert policy_of(house.submit(problem="p", policy={"kind": "syntax", "answers": 2}))["answers"] == 2
+
+
+@pytest.mark.parametrize("key", ["api_key_env", "api_key_file"])
+def test_a_described_policy_names_no_key(house: House, key: str) -> None:
+    house.problem()
+    with pytest.raises(UsageError, match="only the operator's have keys"):
+        house.submit(problem="p", policy={**ELSEWHERE, key: "PATH"})
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ({"base_url": "http://10.0.0.5:8000/v1", "name": "own", "model": "dearer"}, "own is the operator's"),
+        ({**ELSEWHERE, "api_key": "sk-123"}, "a key never stands in a file"),
+        ({**ELSEWHERE, "base_url": "http://u:p@policy.example"}, "no user, password"),
+        ({**ELSEWHERE, "base_url": "ftp://policy.example"}, "must be an address"),
+        ({**ELSEWHERE, "base_url": "http://2130706433/v1"}, "no IP address in its usual form"),
+        ({**ELSEWHERE, "tempo": 1}, "the key tempo is unknown"),
+        ({"kind": "openai"}, "base_url is missing"),
+        ({}, "base_url is missing"),
+    ],
+)
+def test_a_description_that_is_off_is_refused(house: House, policy: dict[str, Any], told: str) -> None:
+    house.problem()
+    with pytest.raises(UsageError) as caught:
+        house.submit(problem="p", policy=policy)
+    assert told in str(caught.value)
+    assert "sk-123" not in str(caught.value)
+    assert house.storage.reader.runs() == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "::ffff:10.0.0.5"])
+def test_a_described_policy_leads_nowhere_behind_the_service(build: Build, address: str) -> None:
+    house = build(resolve=lambda *_: [address])
+    house.problem()
+    literal = f"[{address}]" if ":" in address else address
+    for host in ("policy.example", literal):
+        with pytest.raises(RefusedError, match="may not be reached"):
+            house.submit(problem="p", policy={**ELSEWHERE, "base_url": f"http://{host}/v1"})
+
+
+def test_the_operator_may_allow_addresses(build: Build) -> None:
+    listed = build(resolve=lambda *_: ["10.0.0.9"], allow=["gpu:8000"])
+    listed.problem()
+    assert listed.submit(problem="p", policy={**ELSEWHERE, "base_url": "http://gpu:8000"}).state == "queued"
+    with pytest.raises(RefusedError):
+        listed.submit(problem="p", policy={**ELSEWHERE, "base_url": "http://gpu:9000"})
+    private = build(resolve=lambda *_: ["10.0.0.9"], private=True)
+    assert private.submit(problem="p", policy={**ELSEWHERE, "base_url": "http://gpu:9000"}).state == "queued"
+
+
+def test_a_problem_names_a_policy_without_a_key(house: House) -> None:
+    files = project("https://policy.example/v1")
+    problem = house.problem("sorter", files)
+    policy = policy_of(house.submit(problem=problem))
+    assert (policy["base_url"], policy["model"]) == ("https://policy.example/v1", "m")
+    assert "PATH" not in repr(policy)
+    document = house.submissions.read_problem(Upload(name="sorter", files=files)).document
+    assert document["policy"]["base_url"] == "https://policy.example/v1"
+    assert "PATH" not in repr(document)
+
+
+def test_a_problem_that_names_the_operators_address_and_model_gets_the_operators_policy(house: House) -> None:
+    house.problem("a", project("http://10.0.0.5:8000/v1", "vpo"))
+    assert policy_of(house.submit(problem="a"))["name"] == "own"
+    house.problem("b", project("http://10.0.0.5:8000/v1", "dearer"))
+    assert policy_of(house.submit(problem="b"))["kind"] == "syntax"
+
+
+def test_a_problem_whose_policy_is_not_allowed_is_mutated_by_syntax(build: Build) -> None:
+    house = build(resolve=lambda *_: ["10.0.0.9"])
+    house.problem("sorter", project("https://policy.example/v1"))
+    assert policy_of(house.submit(problem="sorter"))["kind"] == "syntax"
+
+
+def test_a_fork_goes_on_with_the_policy_of_its_run(house: House) -> None:
+    house.problem()
+    better = Program.of({"seed.py": "def solve():\n    return 2\n"})
+    for asked in ("own", ELSEWHERE, {"kind": "syntax", "answers": 2}):
+        run = house.submit(problem="p", policy=asked)
+        assert house.submit(fork_of=house.evolved(run, better)).policies == run.policies
+
+
+async def test_a_runner_gives_the_operators_key_to_the_operators_address_alone(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPERATORS_OWN_KEY", "own-key")
+    monkeypatch.setenv(DEFAULT_KEY_ENV, "default-key")
+    with openai_server(lambda _: ["<answer_1>\nx\n</answer_1>"]) as server:
+        house = build(
+            operator=OPERATOR.replace("http://10.0.0.5:8000/v1", server.url).replace('"vpo"', '""'), private=True
+        )
+        house.problem()
+        stranger = server.url.replace("127.0.0.1", "localhost")
+        described = {"name": "theirs", "base_url": stranger}
+        for asked, key in (("own", "Bearer own-key"), (described, None)):
+            run = house.submit(problem="p", policy=asked)
+            plan = plan_again(run.id, house.storage, None)
+            async with answering(plan, house.settings.policies) as policy:
+                assert policy.name == run.policies[0]["name"]
+            assert {request.headers.get("authorization") for request in server.requests} == {key}
+            server.requests.clear()
+
+
+async def test_a_runner_checks_the_address_again(build: Build) -> None:
+    house = build()
+    house.problem()
+    run = house.submit(problem="p", policy={**ELSEWHERE, "base_url": "http://localhost:9/v1"})
+    with pytest.raises(RefusedError, match=r"127\.0\.0\.1|::1"):
+        async with answering(plan_again(run.id, house.storage, None), house.settings.policies):
+            pass
+
+
+async def test_a_name_that_changes_its_mind_after_the_check_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Sequence[str]] = [[PUBLIC], ["169.254.169.254"]]
+    monkeypatch.setattr("service.net.address.resolve_host", lambda *_: answers.pop(0))
+    policy = read_policy(ELSEWHERE, "the test")
+    way = way_to(policy, "api:p@1", PoliciesSettings())
+    assert isinstance(way.transport, PinnedTransport)
+    async with httpx.AsyncClient(transport=way.transport) as client:
+        with pytest.raises(AddressRefused):
+            await client.get("https://policy.example/v1/models")
+
+
+def test_a_record_that_names_a_key_gives_nobody_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a record written by other hands would."""
+    monkeypatch.setattr("service.net.address.resolve_host", lambda *_: [PUBLIC])
+    monkeypatch.setenv(DEFAULT_KEY_ENV, "default-key")
+    policy = read_policy({**ELSEWHERE, "api_key_env": "PATH"}, "the test")
+    way = way_to(policy, "api:p@1", PoliciesSettings())
+    assert way.key is None
+    assert way.policy.api_key_env == ""
+    mine = policy.model_copy(update={"api_key_env": DEFAULT_KEY_ENV})
+    local = way_to(mine, "/home/me/problem", PoliciesSettings())
+    assert local.key is not None
+    assert local.transport is None
+
+
+def test_an_address_that_does_not_resolve_is_told(build: Build) -> None:
+    def nowhere(host: str, port: int) -> Sequence[str]:
+        raise UnreachableError(f"the name {host} does not resolve")
+
+    house = build(resolve=nowhere)
+    house.problem()
+    with pytest.raises(UnreachableError, match=r"policy\.example does not resolve"):
+        house.submit(problem="p", policy=ELSEWHERE)
+
+
+@pytest.mark.parametrize("operator", ["[[policies]]\nname = 'x'\n", "nonsense", "[other]\n"])
+def test_a_policy_file_that_is_off_is_told_at_the_start(build: Build, operator: str) -> None:
+    with pytest.raises(UsageError, match=r"policies\.toml"):
+        build(operator=operator)
