@@ -31,12 +31,25 @@ class Watch:
 
     async def beyond(self, run_id: str, sequence: int, timeout_seconds: float) -> bool:
         """Wait until a run has an event after a sequence, or is gone; False: it had none in time."""
+        return await self._until(run_id, lambda known: known[0] > sequence or not known[1], timeout_seconds)
+
+    async def left(self, run_id: str, state: str, timeout_seconds: float) -> bool:
+        """Wait until a run is in another state, or is gone; False: it was in this one all the time."""
+        return await self._until(run_id, lambda known: known[1] != state, timeout_seconds)
+
+    async def aclose(self) -> None:
+        """Stop asking."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _until(self, run_id: str, holds: Callable[[tuple[int, str]], bool], timeout_seconds: float) -> bool:
         self._wanted[run_id] += 1
         if self._task is None:
             self._task = asyncio.create_task(self._watch())
         try:
             async with asyncio.timeout(timeout_seconds), self._round:
-                await self._round.wait_for(lambda: self._moved(run_id, sequence))
+                await self._round.wait_for(lambda: run_id in self._known and holds(self._known[run_id]))
         except TimeoutError:
             return False
         else:
@@ -46,16 +59,6 @@ class Watch:
             if not self._wanted[run_id]:
                 del self._wanted[run_id]
                 self._known.pop(run_id, None)
-
-    async def aclose(self) -> None:
-        """Stop asking."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def _moved(self, run_id: str, sequence: int) -> bool:
-        known = self._known.get(run_id)
-        return known is not None and (known[0] > sequence or not known[1])
 
     async def _watch(self) -> None:
         while True:

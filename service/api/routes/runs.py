@@ -16,7 +16,8 @@ from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.parts import Parts
 from service.api.runs_shown import shown
 from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
-from service.ports import CANCELLED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
+from service.api.watch import Watch
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch
 
@@ -43,7 +44,7 @@ Prefer = Annotated[
     str,
     Header(
         max_length=200,
-        description="`wait=30` answers when the run has changed from what `If-None-Match` names, or after 30 s.",
+        description="`wait=30` answers when the state has changed, or what `If-None-Match` names, or after 30 s.",
     ),
 ]
 LONGEST_WAIT_SECONDS = 60
@@ -89,15 +90,19 @@ def list_runs(
 
 @router.get("/{run_id}", response_model=Run, responses=NOT_MODIFIED, operation_id="get_run")
 async def get_run(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, prefer: Prefer = "") -> Response:
-    """Read a run; with `Prefer: wait=30` once it has changed."""
+    """Read a run; with `Prefer: wait=30` once its state has changed."""
     reader = reader_of(parts, caller)
     run = await run_in_threadpool(reader.run, run_id)
     wait = _WAIT.search(prefer)
     if wait is None:
         return tagged(request, shown(run), run_tag(run))
     seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
-    if seen(request, run_tag(run)) or not request.headers.get("if-none-match"):
-        await request.app.state.watch.beyond(run.id, run.sequence, seconds)
+    if run.state not in ENDED:
+        watch: Watch = request.app.state.watch
+        if not request.headers.get("if-none-match"):
+            await watch.left(run.id, run.state, seconds)
+        elif seen(request, run_tag(run)):
+            await watch.beyond(run.id, run.sequence, seconds)
         run = await run_in_threadpool(reader.run, run.id)
     answer = tagged(request, shown(run), run_tag(run))
     answer.headers["Preference-Applied"] = f"wait={seconds}"
