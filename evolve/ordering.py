@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 
+from evolve.budget import extended
 from evolve.closing import ENDED
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
@@ -77,12 +78,14 @@ class Ordering:
         return self._advance()
 
     def extend(self, key: str, value: float | None, by: str = "") -> Step:
-        """Give a key of the budget another value, from the next proposal on.
+        """Give a key of the budget another value; whatever was due under the budget of before comes first.
 
         Raises:
             ConfigurationError: there is no such key, or it cannot have this value.
         """
-        return self._search.extend(key, value, by)
+        extended(self.state.budget, key, value)
+        due = self._advance()
+        return _join([due, self._search.extend(key, value, by)])
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""
@@ -190,6 +193,9 @@ class Ordering:
             if waiting and waiting.number and event.payload["outcome"] != Outcome.CANCELLED:
                 number = waiting.number
                 self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
+        elif event.kind is Kind.BUDGET_EXTENDED:
+            while self._search.ended() is None and self._skip():
+                pass
 
     def _skip_until(self, there: Callable[[], bool]) -> None:
         for _ in range(3 * len(self._slots) + 3):
@@ -198,14 +204,17 @@ class Ordering:
             self._skip()
         raise ReplayError("the run was written under another deterministic window")
 
-    def _skip(self) -> None:
-        """Pass a phase that left no event."""
-        if self._phase is Phase.ASK:
+    def _skip(self) -> bool:
+        """Pass a phase that left no event; whether it could be passed."""
+        if self._phase is Phase.ASK and any(self._slots):
             self._push(None)
         elif self._phase is Phase.ANSWERS and self._answering is None:
             self._phase = Phase.EVALUATIONS
         elif self._phase is Phase.EVALUATIONS and not self._waiting(self._slots[0] or -1):
             self._phase = Phase.ASK
+        else:
+            return False
+        return True
 
 
 def open_search(run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> Search | Ordering:

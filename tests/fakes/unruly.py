@@ -60,14 +60,28 @@ class UnrulyWorld:
         self._unscored.clear()
 
     def play(self, search: Search | Ordering, calls: int = MOST_CALLS) -> str | None:
-        """Drive a search until it ends, or for a number of calls; why it ended."""
+        """Drive a search until it ends, and close it, or for a number of calls; why it ended."""
+        reason = self.go_on(search, calls)
+        if reason is not None:
+            self.close(search)
+        assert reason is not None or calls < MOST_CALLS, "the search goes on for ever"
+        return reason
+
+    def go_on(self, search: Search | Ordering, calls: int) -> str | None:
+        """Drive a search for a number of calls, or until it would end; why it would."""
         for _ in range(calls):
             if (reason := search.ended()) is not None:
-                self._take(search.close())
                 return reason
             self._turn(search)
-        assert calls < MOST_CALLS, "the search goes on for ever"
         return None
+
+    def extend(self, search: Search | Ordering, key: str, value: int | None) -> None:
+        """Give a key of the budget another value."""
+        self._take(search.extend(key, value, "somebody"))
+
+    def close(self, search: Search | Ordering) -> None:
+        """End a search where it stands."""
+        self._take(search.close())
 
     def _turn(self, search: Search | Ordering) -> None:
         busy = isinstance(search, Search) and len(self._conversations) + len(self._unscored) >= 8
@@ -169,6 +183,7 @@ def known(state: State) -> dict[str, Any]:
     """Everything that decisions of a search depend on, in comparable form."""
     return {
         "account": replace(state.account),
+        "budget": state.budget,
         "asked": state.asked,
         "open": [
             (number, entry.payload, sorted(entry.taken), entry.fresh, entry.proposal)

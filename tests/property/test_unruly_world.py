@@ -1,7 +1,9 @@
 """Whatever policies and evaluators do, a search spends its budget exactly, ends, and is the fold of its events."""
 
 import json
+import math
 from collections import Counter
+from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
@@ -65,6 +67,15 @@ def budgets() -> st.SearchStrategy[BudgetConfig]:
         st.none() | st.integers(1, 300),
         st.none() | st.integers(3, 30),
     )
+
+
+Change = tuple[str, int | None]
+
+
+def changes() -> st.SearchStrategy[Change]:
+    """Another value for a key of the budget; never one that lets a search go on for ever."""
+    limits = st.tuples(st.sampled_from(["evaluations", "answers"]), st.integers(1, 60))
+    return limits | st.tuples(st.sampled_from(["tokens", "patience"]), st.none() | st.integers(1, 300))
 
 
 def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
@@ -210,20 +221,82 @@ def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Sea
 
 @given(
     problem=problems(),
+    config=configs(st.integers(0, 7)),
+    temper=st.integers(0, 1000),
+    order=st.integers(0, 1000),
+    sittings=st.lists(st.tuples(st.integers(0, 60), st.none() | changes()), max_size=5),
+    cancelled=st.booleans(),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_events(
+    problem: Problem,
+    config: RunConfig,
+    temper: int,
+    order: int,
+    sittings: list[tuple[int, Change | None]],
+    cancelled: bool,
+) -> None:
+    world = UnrulyWorld(problem, temper, np.random.default_rng(order))
+    search = opened(problem, config)
+    world.begin(search.start())
+    most = {key: getattr(config.budget, key) or math.inf for key in ("evaluations", "answers")}
+    for calls, change in sittings:
+        world.go_on(search, calls)
+        if change is None:
+            search = cut(world, search, config)
+            continue
+        world.extend(search, *change)
+        most |= {change[0]: max(change[1] or 0, given_out(search, change[0]))} if change[0] in most else {}
+    if cancelled:
+        world.close(search)
+    else:
+        reason = world.play(search)
+        assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted"}
+    account = search.state.account
+    assert account.evaluations <= max(most["evaluations"], len(problem.seeds))
+    assert account.answers <= most["answers"]
+    if search.state.best is not None:
+        check_log(search, world.log)
+    for stored in (config, replace(config, budget=search.state.budget)):
+        again = opened(problem, stored)
+        resumed(world, again, world.log)
+        assert known(again.state) == known(search.state)
+
+
+def given_out(search: Search | Ordering, key: str) -> int:
+    """What is used of a key, and what was asked for and may still come."""
+    state = search.state
+    pending = len(state.pending) if key == "evaluations" else 0
+    return int(getattr(state.account, key)) + pending + state.outstanding
+
+
+@given(
+    problem=problems(),
     config=configs(st.integers(1, 7)),
     temper=st.integers(0, 1000),
     orders=st.tuples(st.integers(0, 1000), st.integers(0, 1000)),
     part=st.floats(0.0, 1.0),
+    extensions=st.lists(st.tuples(st.integers(0, 80), changes()), max_size=2),
 )
 @settings(max_examples=150, deadline=None)
 def test_a_deterministic_search_is_the_same_in_any_order_and_after_any_cut(
-    problem: Problem, config: RunConfig, temper: int, orders: tuple[int, int], part: float
+    problem: Problem,
+    config: RunConfig,
+    temper: int,
+    orders: tuple[int, int],
+    part: float,
+    extensions: list[tuple[int, Change]],
 ) -> None:
     whole = UnrulyWorld(problem, temper, np.random.default_rng(orders[0]))
     search = opened(problem, config)
     whole.begin(search.start())
+    since = 0
+    for calls, (key, value) in extensions:
+        whole.go_on(search, calls)
+        whole.extend(search, key, value)
+        since = len(whole.boundaries) - 1
     whole.play(search)
-    upto = whole.boundaries[int(part * (len(whole.boundaries) - 2))]
+    upto = whole.boundaries[since + int(part * (len(whole.boundaries) - 2 - since))]
     rest = UnrulyWorld(problem, temper, np.random.default_rng(orders[1]))
     again = opened(problem, config)
     rest.begin(resumed(whole, again, whole.log[:upto]))
