@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 import structlog
+from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from service.errors import ServiceError
@@ -12,6 +13,13 @@ from service.errors import ServiceError
 log = structlog.get_logger(__name__)
 
 Standings = Mapping[str, tuple[int, str]]
+
+
+def watch_of(request: Request) -> "Watch":
+    """The watch of the application."""
+    watch = request.app.state.watch
+    assert isinstance(watch, Watch)
+    return watch
 
 
 class Watch:

@@ -294,7 +294,8 @@ def serve(
     """Serve API, runs and evaluations from this process, until told to stop."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
-        from service.cli.serve import Address, serve_all
+        from service.bootstrap.serving import Address
+        from service.cli.serve import serve_all
 
     address = Address(host=host, port=port)
     raise typer.Exit(
@@ -315,7 +316,8 @@ def api(
     """Serve the API alone; other processes drive runs and evaluate."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
-        from service.cli.serve import Address, serve_api
+        from service.bootstrap.serving import Address
+        from service.cli.serve import serve_api
 
     raise typer.Exit(serve_api(terminal, Address(host=host, port=port), db=db, queue=queue, metrics_port=metrics_port))
 

@@ -28,7 +28,7 @@ Path = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"
 class ProblemCreate(Request):
     """A problem's folder: `problem.toml` or an OpenEvolve project, with everything that lies beside it."""
 
-    name: Name = Field(description="Name of the folder: an OpenEvolve project is called after it")
+    name: Name | None = Field(default=None, description="What it is called; null: as its files say")
     files: dict[Path, Text] = Field(
         min_length=1, max_length=MOST_FILES, description="Content of text files by path, relative to the folder"
     )

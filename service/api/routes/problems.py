@@ -48,7 +48,7 @@ async def check_problem(body: ProblemCreate, caller: Writing, parts: PartsDep) -
         return _checked(await parts.submissions.check_problem(upload))
     except InvalidProblemError as error:
         complaints = list(error.complaints)
-        return ProblemCheck(name=body.name, ok=False, complaints=complaints, warnings=[], document={}, seeds=[])
+        return ProblemCheck(name=body.name or "", ok=False, complaints=complaints, warnings=[], document={}, seeds=[])
 
 
 @router.get("", response_model=ProblemPage, operation_id="list_problems")
@@ -116,7 +116,7 @@ def _upload(body: ProblemCreate) -> Upload:
         raise ApiFault(
             422, Code.INVALID_REQUEST, f"{min(twice)!r} stands in files and in binary_files: leave it in one"
         )
-    return Upload(name=body.name, files=body.contents(), executable=frozenset(body.executable))
+    return Upload(name=body.name or "", files=body.contents(), executable=frozenset(body.executable))
 
 
 def _checked(report: ProblemReport) -> ProblemCheck:

@@ -16,7 +16,7 @@ from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.parts import Parts
 from service.api.runs_shown import shown
 from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
-from service.api.watch import Watch
+from service.api.watch import watch_of
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch
@@ -98,11 +98,10 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
         return tagged(request, shown(run), run_tag(run))
     seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
     if run.state not in ENDED:
-        watch: Watch = request.app.state.watch
         if not request.headers.get("if-none-match"):
-            await watch.left(run.id, run.state, seconds)
+            await watch_of(request).left(run.id, run.state, seconds)
         elif seen(request, run_tag(run)):
-            await watch.beyond(run.id, run.sequence, seconds)
+            await watch_of(request).beyond(run.id, run.sequence, seconds)
         run = await run_in_threadpool(reader.run, run.id)
     answer = tagged(request, shown(run), run_tag(run))
     answer.headers["Preference-Applied"] = f"wait={seconds}"
