@@ -3,7 +3,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ import structlog
 import uvicorn
 
 from service.api.sessions import OneTimeLogin
-from service.app import create_app
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.runners import open_runner
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 GAUGE_SECONDS = 5.0
 DRAIN_SECONDS = 5
+
+Create = Callable[["Parts"], "FastAPI"]
 
 log = structlog.get_logger(__name__)
 
@@ -99,8 +100,17 @@ class Service:
 
 
 @asynccontextmanager
-async def open_api(settings: Settings, address: Address, db: str | None, queue: str | None) -> AsyncIterator[Service]:
+async def open_api(
+    settings: Settings, address: Address, create: Create, db: str | None, queue: str | None
+) -> AsyncIterator[Service]:
     """The API alone; runs are driven and programs evaluated by other processes.
+
+    Args:
+        settings: of this installation.
+        address: where to listen.
+        create: makes the application of its parts.
+        db: database to use instead of the one of the settings.
+        queue: Redis to use instead of the one of the settings.
 
     Raises:
         UsageError: there is no secret, or the address cannot be had.
@@ -108,13 +118,14 @@ async def open_api(settings: Settings, address: Address, db: str | None, queue: 
     """
     with _listening(address) as (listener, heard):
         async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
-            yield Service(address=heard, server=_server(create_app(parts)), listener=listener)
+            yield Service(address=heard, server=_server(create(parts)), listener=listener)
 
 
 @asynccontextmanager
 async def open_all(
     settings: Settings,
     address: Address,
+    create: Create,
     db: str | None,
     queue: str | None,
     *,
@@ -142,7 +153,7 @@ async def open_all(
             )
             yield Service(
                 address=heard,
-                server=_server(create_app(parts)),
+                server=_server(create(parts)),
                 listener=listener,
                 login=login,
                 runner=opened.runner,

@@ -5,6 +5,7 @@ import os
 import signal
 from contextlib import AbstractAsyncContextManager
 
+from service.app import create_app
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.serving import Address, Service, open_all, open_api
 from service.cli.main import INTERRUPTED, OK
@@ -23,7 +24,7 @@ def serve_all(
     metrics_port: int | None,
 ) -> int:
     """Serve everything from this process until told to leave, and return the exit code."""
-    service = open_all(load_settings(), address, db, queue, runs=runs, slots=slots)
+    service = open_all(load_settings(), address, create_app, db, queue, runs=runs, slots=slots)
     return _run(terminal, service, address, metrics_port)
 
 
@@ -31,7 +32,7 @@ def serve_api(
     terminal: Terminal, address: Address, *, db: str | None, queue: str | None, metrics_port: int | None
 ) -> int:
     """Serve the API until told to leave, and return the exit code."""
-    return _run(terminal, open_api(load_settings(), address, db, queue), address, metrics_port)
+    return _run(terminal, open_api(load_settings(), address, create_app, db, queue), address, metrics_port)
 
 
 def _run(

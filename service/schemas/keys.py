@@ -1,9 +1,11 @@
 """Keys, audit, usage and quotas on the wire."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from service.ports import Scope
-from service.schemas.types import Count, Identifier, Moment, Name, Page, Positive, Reply, Request
+from service.schemas.types import Count, Moment, Name, Page, Positive, Reply, Request
 
 
 class KeyCreate(Request):
@@ -14,7 +16,9 @@ class KeyCreate(Request):
         min_length=1, max_length=16, strict=False, description="What it allows; none that the key at hand lacks"
     )
     expires_at: Moment | None = Field(default=None, description="When it ends; null: when it is revoked")
-    tenant: Identifier | None = Field(default=None, description="Another tenant's: for keys of the operator alone")
+    tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] | None = Field(
+        default=None, description="Another tenant's: for keys of the operator alone"
+    )
 
 
 class ApiKey(Reply):

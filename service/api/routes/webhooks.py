@@ -176,7 +176,7 @@ def _find(parts: Parts, caller: Caller, webhook_id: str, delivery_id: str) -> St
 def _sent(parts: Parts, webhook_id: str, kind: str, payload: Any) -> Response:
     now = parts.clock.now()
     delivery = StoredDelivery(
-        id=new_id("msg", now),
+        id=new_id("dlv", now),
         webhook_id=webhook_id,
         type=kind,
         payload=payload,
