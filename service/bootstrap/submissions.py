@@ -161,7 +161,7 @@ class BundledSubmissions:
             new_run(plan, WORKERS, now),
             tenant=tenant,
             policies=[shown(plan.policy)],
-            document=_document(start.loaded),
+            document=_document(start.loaded) | ({"fork_of": start.fork_of} if start.fork_of else {}),
             labels=dict(request.labels),
             batch_id=request.batch_id,
             fork_of=start.fork_of,

@@ -15,7 +15,8 @@ class ProblemRecord:
 
     Attributes:
         document: what its files say: description, language, seeds, objectives, measures, limits, integrity, known_best,
-            search (its defaults) and warnings.
+            search (its defaults), policy (that it names, without a key) and warnings; fork_of: of a fork, the candidate
+            that is its seed.
     """
 
     id: str

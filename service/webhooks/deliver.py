@@ -94,7 +94,9 @@ class Dispatcher:
                 nap.cancel()
                 for task in [task for task in going if task.done()]:
                     going.discard(task)
-                    task.result()
+                    if error := task.exception():
+                        # One message that breaks its sender must not keep the others; it falls due again.
+                        _log.error("webhook.broke", exc_info=error)
         finally:
             for task in going:
                 task.cancel()

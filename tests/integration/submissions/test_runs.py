@@ -137,6 +137,7 @@ def test_a_fork_starts_from_the_candidate_alone(house: House) -> None:
     fork = house.submit(fork_of=candidate, config={"alpha": 0.25})
     assert (fork.fork_of, fork.problem_name, fork.source) == (candidate, "p", f"api:{candidate}")
     assert fork.bundle_hash != parent.bundle_hash
+    assert SqlProblemStore(house.storage.database).get(TENANT, fork.problem_id).document["fork_of"] == candidate
     assert (fork.config["islands"], fork.config["alpha"], fork.config["budget"]["patience"]) == (5, 0.25, 9)
     plan = plan_again(fork.id, house.storage, None)
     assert plan.problem.seeds == (BETTER,)

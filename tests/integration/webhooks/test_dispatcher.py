@@ -74,6 +74,9 @@ class Outbox:
         (found,) = self.webhooks.deliveries("default", self.webhook.id)
         return found
 
+    def state(self, name: str) -> str:
+        return next(found.state for found in self.webhooks.deliveries("default", self.webhook.id) if found.id == name)
+
     def disabled(self) -> str:
         return self.webhooks.get("default", self.webhook.id).disabled
 
@@ -303,6 +306,24 @@ async def test_the_loop_outlives_a_database_that_is_away(outbox: Outbox, receive
     assert waits[:2] == [5.0, 5.0]
     ids = [heard.headers["webhook-id"] for heard in receiver.heard]
     assert ids == ["dlv_1", "dlv_1"]  # the first was not stored, so that it came again
+
+
+async def test_a_message_that_breaks_its_sender_keeps_no_other(outbox: Outbox, receiver: Receiver) -> None:
+    draws = iter([0.0])
+    outbox.post("dlv_1")
+    outbox.post("dlv_2")
+    outbox.post("dlv_3")
+    receiver.answers = [Answer(status=500), Answer(status=500), Answer()]
+    async with dispatching(
+        outbox, draw=lambda: next(draws), at_once=1, sleep=lambda _: asyncio.sleep(0.001)
+    ) as dispatcher:
+        loop = asyncio.create_task(dispatcher.run())
+        await until(lambda: len(receiver.heard) == 3)
+        await until(lambda: outbox.state("dlv_3") == "delivered")
+        loop.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loop
+    assert (outbox.state("dlv_1"), outbox.state("dlv_2")) == ("pending", "pending")
 
 
 async def test_a_slow_receiver_keeps_no_other_waiting(

@@ -78,3 +78,19 @@ def test_known_keys_are_those_of_the_settings(home: Path) -> None:
     settings = load_settings()
     groups = {key.partition(".")[0] for key in known_keys()}
     assert groups == set(type(settings).model_fields)
+
+
+@pytest.mark.parametrize("text", ["vllm:8000, https://gpu.example/v1 ,", '["vllm:8000", "https://gpu.example/v1"]'])
+def test_a_list_is_separated_by_commas_or_json(home: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("EVOLVE_POLICIES__ALLOW", text)
+    monkeypatch.setenv("EVOLVE_SANDBOX__INTERPRETERS", "")
+    assert load_settings().policies.allow == ("vllm:8000", "https://gpu.example/v1")
+    assert load_settings().sandbox.interpreters == ()
+
+
+@pytest.mark.parametrize("text", ["vllm:port", "[1", "ftp://gpu", "http://u:pw@gpu"])
+def test_a_list_of_what_is_no_address_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("EVOLVE_POLICIES__ALLOW", text)
+    with pytest.raises(UsageError, match=r"policies\.allow") as caught:
+        load_settings()
+    assert "pw" not in str(caught.value)
