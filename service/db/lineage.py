@@ -82,19 +82,13 @@ def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Sco
 
 def _above(connection: Connection, candidate_id: str, scope: Scope) -> Mapping[str, Sequence[str]]:
     """Parents in their order, of a candidate and of all that it descends from."""
-    edge = aliased(ParentRow)
-    steps = select(CandidateRow.id).where(CandidateRow.id == candidate_id).cte("line", recursive=True)
-    up = steps.union(
-        select(edge.parent_id)
-        .join(steps, edge.candidate_id == steps.c.id)
-        .where(edge.role != INSPIRATION, scope.holds(edge.parent_id))
+    edges = select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.place).where(
+        ParentRow.role != INSPIRATION, scope.holds(ParentRow.parent_id)
     )
-    query = (
-        select(ParentRow.candidate_id, ParentRow.parent_id)
-        .join(up, up.c.id == ParentRow.candidate_id)
-        .where(ParentRow.role != INSPIRATION)
-        .order_by(ParentRow.candidate_id, ParentRow.place)
-    )
+    steps = edges.where(ParentRow.candidate_id == candidate_id).cte("line", recursive=True)
+    # UNION, not UNION ALL: what is reached over several ways is followed once, and a circle ends.
+    up = steps.union(edges.join(steps, ParentRow.candidate_id == steps.c.parent_id))
+    query = select(up.c.candidate_id, up.c.parent_id).order_by(up.c.candidate_id, up.c.place)
     parents: dict[str, list[str]] = {}
     for child, parent in connection.execute(query):
         parents.setdefault(child, []).append(parent)

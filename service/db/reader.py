@@ -283,7 +283,7 @@ class SqlRunReader:
 
     def sequences(self, run_ids: Sequence[str]) -> dict[str, tuple[int, str]]:
         """The last sequence and the state of each run, by whole id; deleted runs are missing."""
-        query = select(RunRow.id, RunRow.sequence, RunRow.state).where(self._scope.runs())
+        query = select(RunRow.id, RunRow.sequence, RunRow.state).where(self._scope.named())
         with self._database.read() as connection:
             return {
                 row.id: (row.sequence, row.state)
@@ -293,7 +293,7 @@ class SqlRunReader:
 
     def active(self) -> Mapping[str, int]:
         """Runs that have not ended, by whole id, with their last sequences."""
-        query = select(RunRow.id, RunRow.sequence).where(RunRow.state.in_(LIVE), self._scope.runs())
+        query = select(RunRow.id, RunRow.sequence).where(RunRow.state.in_(LIVE), self._scope.named())
         with self._database.read() as connection:
             return {row.id: row.sequence for row in connection.execute(query)}
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, select, true
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, true
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from service.db.identifiers import resolve
@@ -25,10 +25,17 @@ class Scope:
     run: str = ""
 
     def runs(self) -> ColumnElement[bool]:
-        """Whether a run is there."""
+        """Whether a run is there; for statements over all runs of a tenant."""
         if self.tenant is None:
             return true()
         mine = RunRow.tenant == self.tenant
+        return and_(mine, RunRow.id == self.run) if self.run else mine
+
+    def named(self) -> ColumnElement[bool]:
+        """Whether a run is there; for statements that look runs up by id or state, not in the index of tenants."""
+        if self.tenant is None:
+            return true()
+        mine = func.coalesce(RunRow.tenant, "") == self.tenant
         return and_(mine, RunRow.id == self.run) if self.run else mine
 
     def under(self, run_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
@@ -51,7 +58,7 @@ class Scope:
             NotFoundError: no such run.
             UsageError: several ids begin so.
         """
-        return resolve(connection, select(RunRow.id).where(self.runs()), "run", beginning, _RUN_HINT)
+        return resolve(connection, select(RunRow.id).where(self.named()), "run", beginning, _RUN_HINT)
 
     def candidate_id(self, connection: Connection, beginning: str) -> str:
         """The one candidate whose id begins so.
