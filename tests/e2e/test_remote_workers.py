@@ -135,3 +135,12 @@ def test_a_worker_whose_key_is_off_says_so_and_ends(evolve: Evolve, tmp_path: Pa
     assert refused("--server", server)[0] == 2
     assert refused(*words, "--queue", evolve.environment["EVOLVE_QUEUE__URL"])[0] == 2
     assert refused("--server", f"http://127.0.0.1:{free_port()}", *words[2:])[0] == 6
+
+
+def test_metrics_that_cannot_be_served_end_the_worker_with_a_sentence(evolve: Evolve) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        process = evolve.start("worker", "--metrics-port", str(taken.getsockname()[1]))
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.count("evolve: metrics cannot be served at 127.0.0.1:")) == (2, 1)
