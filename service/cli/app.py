@@ -363,6 +363,7 @@ def runner(
     metrics_port: Annotated[
         int | None, typer.Option(min=1, max=65535, metavar="N", help="Show Prometheus what is counted.")
     ] = None,
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to show them at.")] = "127.0.0.1",
     db: Db = None,
 ) -> None:
     """Drive the runs that wait in the database, until told to let go of them."""
@@ -370,7 +371,8 @@ def runner(
     with terminal.doing("starting"):
         from service.cli.runner import serve_runs
 
-    raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics_port=metrics_port))
+    metrics = (metrics_port, metrics_host)
+    raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics=metrics))
 
 
 @app.command(epilog="Example: evolve doctor --json", rich_help_panel="Installation")

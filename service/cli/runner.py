@@ -14,14 +14,14 @@ from service.config import Settings, load_settings
 
 
 def serve_runs(
-    terminal: Terminal, *, runs: int | None, queue: str | None, db: str | None, metrics_port: int | None
+    terminal: Terminal, *, runs: int | None, queue: str | None, db: str | None, metrics: tuple[int | None, str]
 ) -> int:
-    """Drive runs until told to leave, and return the exit code."""
+    """Drive runs until told to leave, with metrics at a port of an address, and return the exit code."""
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
-    with metrics_shown(metrics_port), open_storage(settings, db) as storage:
+    with metrics_shown(*metrics), open_storage(settings, db) as storage:
         return asyncio.run(_serve(terminal, settings, storage, runs, queue))
 
 
