@@ -65,7 +65,10 @@ async def open_runner(
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
     url, most = queue_url(settings, queue), runs or settings.runner.runs
     if url is not None:
-        evaluates = "the workers of the queue"
+        from service.queue.connection import connect
+
+        async with connect(url):  # that it is no address is the operator's mistake, not that of the runs
+            evaluates = "the workers of the queue"
         yield _opened(storage, settings, _through(url), most, evaluates)
         return
     if broker is not None:

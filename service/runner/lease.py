@@ -10,7 +10,8 @@ from service.ports import RunLog
 from service.runner.owner import is_gone
 from service.runner.patience import Patience, undisturbed
 
-LEASE_SECONDS = 15.0
+# Another process must have the run of one that died within 15 seconds, and it takes some time to look.
+LEASE_SECONDS = 12.0
 
 
 class Hold:

@@ -1,0 +1,322 @@
+"""Runners as processes over a real PostgreSQL and a real Redis: they share runs, and outlive each other."""
+
+import json
+import queue
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from evolve.evaluation import Outcome
+from evolve.events import Kind
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.plan import RunOrder, new_run, plan_new
+from service.bootstrap.storage import Storage, open_storage
+from service.config import load_settings
+from service.db.engine import upgrade
+from service.db.intents import SqlRunIntents
+from service.db.models import RunRow
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
+from tests.e2e.evolving import EVALUATOR, Evolve, make_problem
+from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
+
+# In the evaluator, where no mutation makes a long time of a short one.
+SLOW = "import time\n" + EVALUATOR.replace("    if ", "    time.sleep(0.05)\n    if ", 1)
+PATIENCE_SECONDS = 30.0
+AT_ONCE_SECONDS = 5.0
+TAKEOVER_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+class RunnerProcess:
+    """`evolve runner`, and what it logs."""
+
+    def __init__(self, evolve: Evolve, *words: str) -> None:
+        self.process = evolve.start("-v", "runner", *words)
+        self.said: queue.Queue[str] = queue.Queue()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+        self.wait_for("driving up to")
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.put(line)
+
+    def wait_for(self, words: str) -> str:
+        """The first line not heard yet that holds some words."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            line = self.said.get(timeout=max(0.0, deadline - time.monotonic()))
+            if words in line:
+                return line
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(PATIENCE_SECONDS)
+        self._reading.join(PATIENCE_SECONDS)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code
+
+
+class Installation:
+    """A database with runs in it, and the processes of a test."""
+
+    def __init__(self, evolve: Evolve, storage: Storage, stack: ExitStack) -> None:
+        self.evolve, self.storage, self._stack = evolve, storage, stack
+        self.intents = SqlRunIntents(storage.database, "default", SystemClock())
+
+    def runner(self, *words: str) -> RunnerProcess:
+        runner = RunnerProcess(self.evolve, *words)
+        self._stack.callback(_kill, runner)
+        return runner
+
+    def standby(self, *words: str) -> RunnerProcess:
+        """One that stands still until it is continued, so that another finds the runs first."""
+        runner = self.runner(*words)
+        runner.process.send_signal(signal.SIGSTOP)
+        return runner
+
+    def create(self, problem: Path, *, seed: int = 0, policy: str | None = None, **changes: Any) -> str:
+        order = RunOrder(problem=problem, flags={"seed": seed}, policy=policy, model="m" if policy else None)
+        plan = plan_new(order, problem, datetime.now(UTC))
+        self.storage.log.create(replace(new_run(plan, "workers", datetime.now(UTC)), **changes))
+        return plan.run_id
+
+    def record(self, run: str) -> RunRecord:
+        return self.storage.reader.run(run)
+
+    def events(self, run: str) -> list[LoggedEvent]:
+        return list(self.storage.log.events(run))
+
+    def holder(self, run: str) -> int | None:
+        """The process that holds a run."""
+        with self.storage.database.read() as connection:
+            owner = connection.execute(select(RunRow.lease_owner).where(RunRow.id == run)).scalar_one()
+        return int(owner.split(":")[2]) if owner else None
+
+    def until(self, met: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
+        """Wait for something that must come about in time; how long it took."""
+        began = time.monotonic()
+        while not met():
+            assert time.monotonic() - began < seconds, [run.state for run in self.storage.reader.runs()]
+            time.sleep(POLL_SECONDS)  # what other processes do is only seen by looking
+        return time.monotonic() - began
+
+    def until_ended(self, *runs: str) -> None:
+        self.until(lambda: all(self.record(run).state in ENDED for run in runs), 2 * PATIENCE_SECONDS)
+
+    def until_evaluated(self, runs: Sequence[str], count: int) -> None:
+        self.until(lambda: all(self.record(run).counters.evaluations >= count for run in runs))
+
+
+def _kill(runner: RunnerProcess) -> None:
+    if runner.process.poll() is None:
+        runner.process.send_signal(signal.SIGCONT)
+        runner.end(signal.SIGKILL)
+
+
+@contextmanager
+def installed(home: Path, database: str) -> Iterator[Installation]:
+    evolve = Evolve(home)
+    evolve.url = evolve.environment["EVOLVE_DATABASE__URL"] = database
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        Path(scratch).chmod(0o755)
+        evolve.environment["TMPDIR"] = scratch
+        storage = stack.enter_context(open_storage(load_settings(), database))
+        yield Installation(evolve, storage, stack)
+
+
+@pytest.fixture
+def service(tmp_path: Path, postgres_url: str, redis_url: str) -> Iterator[Installation]:
+    """PostgreSQL, Redis, and a worker of two slots."""
+    upgrade(postgres_url)
+    with installed(tmp_path, postgres_url) as installation:
+        installation.evolve.environment["EVOLVE_QUEUE__URL"] = redis_url
+        worker = installation.evolve.start("worker", "--slots", "2")
+        try:
+            assert worker.stderr is not None
+            assert "taking evaluations" in worker.stderr.readline()
+            yield installation
+        finally:
+            worker.terminate()
+            worker.communicate(timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Installation]:
+    """SQLite, and nothing beside the runner."""
+    with installed(tmp_path, f"sqlite:///{tmp_path / 'runs.db'}") as installation:
+        yield installation
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    problem = make_problem(tmp_path / "slow", evaluations=EVALUATIONS)
+    (problem / "evaluator.py").write_text(SLOW)
+    return problem
+
+
+def takers(events: Sequence[LoggedEvent]) -> list[int]:
+    """Processes that took a run up, one after the other."""
+    taken = [entry for entry in events if entry.event.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED)]
+    return [int(entry.event.payload["by"].split(":")[2]) for entry in taken]
+
+
+def test_a_runner_takes_over_the_runs_of_one_that_was_killed(service: Installation, slow: Path) -> None:
+    second = service.standby("--runs", "8")
+    runs = [service.create(slow, seed=seed) for seed in range(4)]
+    first = service.runner("--runs", "2")
+    service.until(lambda: sum(service.holder(run) == first.pid for run in runs) == 2)
+    second.process.send_signal(signal.SIGCONT)
+    service.until_evaluated(runs, 3)
+    lost = [run for run in runs if service.holder(run) == first.pid]
+    assert {service.holder(run) for run in runs if run not in lost} == {second.pid}
+    assert len(lost) == 2
+    assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    service.until(lambda: all(service.holder(run) == second.pid for run in lost), TAKEOVER_SECONDS)
+    service.until_ended(*runs)
+    for run in runs:
+        check_whole(service.evolve, run)
+        assert (service.record(run).state, service.record(run).counters.evaluations) == ("succeeded", EVALUATIONS)
+        assert takers(service.events(run)) == ([first.pid, second.pid] if run in lost else [second.pid])
+    assert second.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.slow
+def test_a_runner_that_hangs_past_its_lease_never_writes_again(service: Installation, slow: Path) -> None:
+    second = service.standby()
+    run = service.create(slow)
+    first = service.runner()
+    service.until_evaluated([run], 5)
+    first.process.send_signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    second.process.send_signal(signal.SIGCONT)
+    service.until(lambda: service.holder(run) == second.pid)
+    assert time.monotonic() - stopped < TAKEOVER_SECONDS
+    service.until_ended(run)
+    told = service.events(run)
+    first.process.send_signal(signal.SIGCONT)
+    assert json.loads(first.wait_for("run.lost"))["run_id"] == run
+    assert first.end(signal.SIGTERM) == 0
+    assert service.events(run) == told
+    assert takers(told) == [first.pid, second.pid]
+    check_whole(service.evolve, run)
+
+
+def test_a_runner_that_is_told_to_end_hands_its_runs_over_at_once(service: Installation, slow: Path) -> None:
+    second = service.standby()
+    runs = [service.create(slow, seed=seed) for seed in range(2)]
+    first = service.runner()
+    service.until_evaluated(runs, 5)
+    second.process.send_signal(signal.SIGCONT)
+    began = time.monotonic()
+    assert first.end(signal.SIGTERM) == 0
+    service.until(lambda: all(service.holder(run) == second.pid for run in runs), AT_ONCE_SECONDS)
+    assert time.monotonic() - began < AT_ONCE_SECONDS
+    service.until_ended(*runs)
+    for run in runs:
+        check_whole(service.evolve, run)
+        assert not [entry for entry in service.events(run) if entry.event.kind is Kind.RUN_PAUSED]
+        assert takers(service.events(run)) == [first.pid, second.pid]
+
+
+def test_what_people_want_of_a_run_takes_effect_within_a_second(service: Installation, slow: Path) -> None:
+    run = service.create(slow)
+    runner = service.runner()
+    service.until_evaluated([run], 5)
+
+    def wanted(state: str, kind: Kind) -> float:
+        """Seconds from wanting a state to the event that follows."""
+        seen, asked = service.record(run).sequence, datetime.now(UTC)
+        service.intents.want(run, state, "ada")
+
+        def found() -> list[LoggedEvent]:
+            return [entry for entry in service.storage.log.events(run, after=seen) if entry.event.kind is kind]
+
+        service.until(lambda: bool(found()))
+        return (found()[0].at - asked).total_seconds()
+
+    assert wanted(PAUSED, Kind.RUN_PAUSING) < 1.0
+    service.until(lambda: service.record(run).state == "paused" and service.holder(run) is None)
+    service.intents.extend(run, {"evaluations": 1000}, "bob")
+    assert wanted(RUNNING, Kind.RUN_RESUMED) < 2.0  # the policy and the queue are opened anew
+    service.until_evaluated([run], EVALUATIONS + 5)
+    assert service.record(run).config["budget"]["evaluations"] == 1000
+    assert wanted(CANCELLED, Kind.RUN_CANCELLED) < 2.0
+    service.until(lambda: service.holder(run) is None)
+    events = service.events(run)
+    assert [entry.sequence for entry in events] == list(range(1, len(events) + 1))
+    assert [entry.event.payload["by"] for entry in events if entry.event.kind is Kind.RUN_CANCELLED] == ["ada"]
+    left = [
+        one for one in service.storage.reader.candidates(run, limit=2000) if one.status in ("pending", "evaluating")
+    ]
+    assert left == []
+    assert runner.end(signal.SIGTERM) == 0
+
+
+def test_a_run_that_cannot_go_on_waits_or_fails_and_others_go_on(service: Installation, tmp_path: Path) -> None:
+    problem = make_problem(tmp_path / "toy", evaluations=10)
+    off = service.create(problem, config={"strategy": "nonsense"})
+    waits = service.create(problem, policy="http://127.0.0.1:9/v1")
+    fine = service.create(problem)
+    service.runner()
+    service.until_ended(off, fine)
+    assert (service.record(off).state, service.record(fine).state) == ("failed", "succeeded")
+    last = service.events(off)[-1].event
+    assert (last.kind, last.payload["reason"]) == (Kind.RUN_FINISHED, "error")
+    assert "strategy" in last.payload["detail"]
+    service.until(lambda: service.record(waits).waiting is not None)
+    waiting = service.record(waits)
+    assert waiting.waiting is not None
+    assert (waiting.state, "127.0.0.1:9" in waiting.waiting["reason"]) == ("queued", True)
+    service.intents.want(waits, CANCELLED, "ada")
+    assert service.until(lambda: service.record(waits).state == "cancelled") < AT_ONCE_SECONDS
+
+
+def test_a_runner_without_a_queue_evaluates_by_itself_and_again_on_wish(alone: Installation, tmp_path: Path) -> None:
+    problem = make_problem(tmp_path / "toy", evaluations=10)
+    runs = [alone.create(problem, seed=seed) for seed in range(3)]
+    runner = alone.runner("--runs", "2")
+    alone.until_ended(*runs)
+    assert {alone.record(run).counters.evaluations for run in runs} == {10}
+    best = alone.record(runs[0]).best_candidate_id
+    assert best is not None
+    before = alone.record(runs[0])
+    assert alone.intents.reassess(runs[0], [best], "ada", datetime.now(UTC)) == 1
+    alone.until(lambda: len(alone.storage.reader.evaluations(best)) == 2)
+    assert [one.outcome for one in alone.storage.reader.evaluations(best)] == [Outcome.OK, Outcome.OK]
+    assert alone.record(runs[0]).best_fitness == before.best_fitness
+    assert runner.end(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--db", "postgresql://nobody@127.0.0.1:9/none"], 1, "does not answer"),
+        (["--queue", "http://localhost"], 2, "redis://localhost"),
+        (["--runs", "0"], 2, "--runs"),
+    ],
+)
+def test_a_runner_that_cannot_begin_says_why(alone: Installation, words: list[str], code: int, said: str) -> None:
+    process = alone.evolve.start("runner", *words)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert err.count("evolve: ") == 1
+    assert said in err

@@ -1,0 +1,370 @@
+"""The runner of many runs over a real database: what befalls one of them befalls no other."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from evolve.errors import PolicyUnavailable, ReplayError
+from evolve.events import Kind
+from service.bootstrap.clock import SystemClock
+from service.db.engine import Database
+from service.db.intents import SqlRunClaims, SqlRunIntents
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    RefusedError,
+    StorageAwayError,
+    UnreachableError,
+    UsageError,
+)
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Intent, LoggedEvent, RunRecord
+from service.runner.drive import RunJob
+from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, RunMetrics
+from service.runner.reassess import Reassessment
+from service.runner.runner import Runner
+from service.runner.status import RunStatus
+from tests.contract.story import START, new_run
+from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy, job
+
+EVALUATIONS = 12
+PATIENCE_SECONDS = 20.0
+RUNS_OF_TEST = [f"run_0190cccc00000000000000000000000{number}" for number in range(5)]
+ONE, TWO, *_ = RUNS_OF_TEST
+
+
+@dataclass
+class ToyJobs:
+    """Opens runs with toys; `troubles` are raised first, one at each opening of a run."""
+
+    log: SqlRunLog
+    troubles: dict[str, list[Exception]] = field(default_factory=dict)
+    policies: dict[str, ToyPolicy] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    hung: set[str] = field(default_factory=set)
+    failing: dict[str, Exception] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
+        await self._meet(record.id)
+        policy = self.policies.get(record.id) or ToyPolicy()
+        made = job(self.log, policy, EVALUATIONS)
+        if record.id in self.failing:
+            made = replace(made, evaluator=Failing(made.problem, error=self.failing[record.id]))
+        yield replace(made, run_id=record.id, owner="here")
+
+    @asynccontextmanager
+    async def open_again(self, record: RunRecord) -> AsyncIterator[Reassessment]:
+        await self._meet(record.id)
+        made = job(self.log, None, EVALUATIONS)
+        yield Reassessment(
+            run_id=record.id,
+            problem=made.problem,
+            config=made.config,
+            evaluator=made.evaluator,
+            log=self.log,
+            reader=SqlRunReader(DATABASES[id(self.log)]),
+            clock=SystemClock(),
+            owner="here",
+        )
+
+    async def _meet(self, run_id: str) -> None:
+        self.opened.append(run_id)
+        if run_id in self.hung:
+            await asyncio.Event().wait()
+        if waiting := self.troubles.get(run_id):
+            raise waiting.pop(0)
+
+
+DATABASES: dict[int, Database] = {}
+
+
+@dataclass
+class Failing(ToyEvaluator):
+    """Meets with a fault at every evaluation."""
+
+    error: Exception = field(default_factory=RuntimeError)
+
+    async def evaluate(self, program: Any, evaluation_id: str) -> Any:
+        raise self.error
+
+
+class Watch(RunMetrics):
+    """Counts, and remembers which runs were let go of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rested: list[str] = []
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        super().committed(events, status)
+
+    def rests(self, run_id: str) -> None:
+        super().rests(run_id)
+        self.rested.append(run_id)
+
+
+class Place:
+    """A runner over a database, and the people who want things of its runs."""
+
+    def __init__(self, database: Database, claims: SqlRunClaims | None = None, most: int = 8) -> None:
+        self.log = SqlRunLog(database, SystemClock())
+        DATABASES[id(self.log)] = database
+        self.jobs = ToyJobs(self.log)
+        self.watch = Watch()
+        self.reader = SqlRunReader(database)
+        self.intents = SqlRunIntents(database, "default", SystemClock())
+        claims = claims or SqlRunClaims(database, SystemClock())
+        self.runner = Runner(claims, self.log, self.jobs, SystemClock(), "here", most=most, watch=self.watch)
+
+    def create(self, *runs: str) -> None:
+        for number, run in enumerate(runs):
+            self.log.create(new_run(run, created_at=START.replace(minute=number)))
+
+    def record(self, run: str) -> RunRecord:
+        return self.reader.run(run)
+
+    def kinds(self, run: str) -> list[Kind]:
+        return [entry.event.kind for entry in self.log.events(run)]
+
+    def last(self, run: str) -> Mapping[str, Any]:
+        return list(self.log.events(run))[-1].event.payload
+
+    def holds(self, run: str) -> bool:
+        """Whether somebody holds the run: nobody else could take it."""
+        return self.intents_refuse(run)
+
+    def intents_refuse(self, run: str) -> bool:
+        return SqlRunClaims(DATABASES[id(self.log)], SystemClock()).claim("elsewhere", 15, self.others(run)) is None
+
+    def others(self, run: str) -> list[str]:
+        return [record.id for record in self.reader.runs() if record.id != run]
+
+
+@pytest.fixture
+def place(database: Database) -> Place:
+    return Place(database)
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not met():  # noqa: ASYNC110 -- what is stored tells nobody that it was
+            await asyncio.sleep(0.01)
+
+
+def act(place: Place, *steps: Callable[[], object]) -> None:
+    """Let a runner work until each step's condition is met, one after the other, and leave."""
+
+    async def scene() -> None:
+        running = asyncio.create_task(place.runner.run())
+        try:
+            for step in steps:
+                outcome = step()
+                if isinstance(outcome, Wait):
+                    await until(outcome.met)
+        finally:
+            place.runner.leave()
+            await running
+
+    asyncio.run(scene())
+
+
+@dataclass
+class Wait:
+    met: Callable[[], bool]
+
+
+def wait(met: Callable[[], bool]) -> Callable[[], Wait]:
+    return lambda: Wait(met)
+
+
+def ended(place: Place, *runs: str) -> Callable[[], Wait]:
+    return wait(lambda: all(place.record(run).state in ENDED for run in runs))
+
+
+def test_many_runs_go_on_at_once_and_no_more_than_allowed(database: Database) -> None:
+    place = Place(database, most=2)
+    place.create(*RUNS_OF_TEST)
+    at_once: list[int] = []
+    commit = place.watch.committed
+
+    def committed(events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        commit(events, status)
+        at_once.append(sum(RUNS.labels(state)._value.get() for state in ("running", "succeeded")))
+
+    place.watch.committed = committed  # type: ignore[method-assign]  # what it hears is what the test asks for
+    act(place, ended(place, *RUNS_OF_TEST))
+    assert {place.record(run).state for run in RUNS_OF_TEST} == {"succeeded"}
+    assert {place.record(run).counters.evaluations for run in RUNS_OF_TEST} == {EVALUATIONS}
+    assert max(at_once) == 2
+    assert sorted(place.watch.rested) == RUNS_OF_TEST
+
+
+@pytest.mark.parametrize("error", [UnreachableError("the queue is away"), PolicyUnavailable("no policy there")])
+def test_a_run_that_cannot_be_opened_now_waits_and_is_tried_again(place: Place, error: Exception) -> None:
+    place.create(ONE, TWO)
+    place.jobs.troubles[ONE] = [error, error]
+    act(place, ended(place, ONE, TWO))
+    assert place.jobs.opened.count(ONE) == 3
+    assert place.kinds(ONE)[:3] == [Kind.RUN_CREATED, Kind.RUN_WAITING, Kind.RUN_STARTED]
+    assert [place.record(run).state for run in (ONE, TWO)] == ["succeeded", "succeeded"]
+    assert Kind.RUN_WAITING not in place.kinds(TWO)
+
+
+@pytest.mark.parametrize(
+    "error", [InvalidProblemError(["no seed"]), RefusedError("too weak"), UsageError("no such key: set it")]
+)
+def test_a_run_that_never_can_be_opened_fails_with_the_sentence(place: Place, error: Exception) -> None:
+    place.create(ONE, TWO)
+    place.jobs.troubles[ONE] = [error]
+    act(place, ended(place, ONE, TWO))
+    assert [place.record(run).state for run in (ONE, TWO)] == ["failed", "succeeded"]
+    assert place.last(ONE) == {"reason": "error", "candidate_id": None, "fitness": None, "detail": str(error)}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("unforeseen"), ReplayError("another version")])
+def test_a_fault_is_tried_three_times_and_ends_its_own_run_only(place: Place, error: Exception) -> None:
+    place.create(ONE, TWO)
+    place.jobs.failing[ONE] = error
+    act(place, ended(place, ONE, TWO))
+    assert [place.record(run).state for run in (ONE, TWO)] == ["failed", "succeeded"]
+    assert place.jobs.opened.count(ONE) == 3
+    assert place.last(ONE)["detail"] == f"{error} ({type(error).__name__})"
+
+
+def test_a_run_that_was_deleted_is_let_go_of(place: Place) -> None:
+    place.create(ONE, TWO)
+    place.jobs.troubles[ONE] = [UnreachableError("the queue is away")] * 50
+
+    def deleted() -> bool:
+        with contextlib.suppress(ConflictError):  # it is held in the moment in which it is written why it waits
+            place.intents.delete(ONE)
+            return True
+        return False
+
+    act(place, wait(lambda: place.record(ONE).waiting is not None), wait(deleted), ended(place, TWO))
+    assert [record.id for record in place.reader.runs()] == [TWO]
+
+
+@pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
+def test_a_queued_run_is_settled_without_being_opened(place: Place, wish: str, state: str) -> None:
+    place.create(ONE)
+    place.intents.want(ONE, wish, "ada")
+    act(place, wait(lambda: place.record(ONE).state == state))
+    assert place.jobs.opened == []
+    assert place.last(ONE) == {"by": "ada"}
+
+
+@pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
+@pytest.mark.parametrize("hangs", ["opening", "policy"])
+def test_what_is_wanted_reaches_a_run_whatever_it_waits_for(place: Place, wish: str, state: str, hangs: str) -> None:
+    place.create(ONE)
+    if hangs == "opening":
+        place.jobs.hung.add(ONE)
+    else:
+        place.jobs.policies[ONE] = SilentPolicy()
+    act(
+        place,
+        wait(lambda: place.record(ONE).counters.proposals > 0 if hangs == "policy" else ONE in place.jobs.opened),
+        lambda: place.intents.want(ONE, wish, "ada"),
+        wait(lambda: place.record(ONE).state == state),
+    )
+    assert place.last(ONE) == {"by": "ada"}
+
+
+def test_a_paused_run_goes_on_when_it_is_wanted_and_with_the_budget_that_is(place: Place) -> None:
+    place.create(ONE)
+    place.intents.want(ONE, PAUSED, "ada")
+    act(
+        place,
+        wait(lambda: place.record(ONE).state == "paused"),
+        lambda: place.intents.extend(ONE, {"evaluations": EVALUATIONS + 7}, "bob"),
+        lambda: place.intents.want(ONE, RUNNING, "ada"),
+        ended(place, ONE),
+    )
+    assert place.record(ONE).counters.evaluations == EVALUATIONS + 7
+    assert place.record(ONE).wanted_budget == {}
+
+
+@pytest.mark.parametrize("hangs", ["opening", "policy", "nothing"])
+def test_leaving_lets_go_of_every_run_as_it_stands(place: Place, hangs: str) -> None:
+    place.create(ONE)
+    place.jobs.hung |= {ONE} if hangs == "opening" else set()
+    place.jobs.policies[ONE] = SilentPolicy()
+    act(place, wait(lambda: ONE in place.jobs.opened if hangs == "opening" else place.record(ONE).sequence > 2))
+    assert place.record(ONE).state == ("queued" if hangs == "opening" else "running")
+    assert Kind.RUN_PAUSED not in place.kinds(ONE)
+    assert not place.holds(ONE)
+    again = Place(DATABASES[id(place.log)])
+    act(again, ended(again, ONE))
+    assert again.record(ONE).counters.evaluations == EVALUATIONS
+
+
+def test_candidates_of_ended_runs_are_evaluated_again(place: Place) -> None:
+    place.create(ONE)
+    best: list[str] = []
+
+    def want() -> None:
+        best.append(place.record(ONE).best_candidate_id or "")
+        place.intents.reassess(ONE, best, "ada", datetime.now(UTC))
+
+    act(place, ended(place, ONE), want, wait(lambda: len(place.reader.evaluations(best[0])) == 2))
+    assert place.kinds(ONE)[-1] is Kind.CANDIDATE_REEVALUATED
+    assert place.record(ONE).state == "succeeded"
+
+
+def test_what_cannot_be_evaluated_again_is_wanted_no_more(place: Place) -> None:
+    place.create(ONE)
+    act(place, ended(place, ONE))
+    again = Place(DATABASES[id(place.log)])
+    again.jobs.troubles[ONE] = [InvalidProblemError(["the evaluator is of another version"])]
+    claims = SqlRunClaims(DATABASES[id(place.log)], SystemClock())
+    again.intents.reassess(ONE, [again.record(ONE).best_candidate_id or ""], "ada", datetime.now(UTC))
+    act(again, wait(lambda: claims.reassessments(ONE) == []))
+    assert again.record(ONE).state == "succeeded"
+    assert again.jobs.opened == [ONE]
+
+
+class ShakyClaims(SqlRunClaims):
+    """Away at every third call."""
+
+    calls = 0
+
+    def claim(self, *words: Any) -> RunRecord | None:
+        self._shake()
+        return super().claim(*words)
+
+    def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
+        self._shake()
+        return super().wanted(run_ids)
+
+    def _shake(self) -> None:
+        self.calls += 1
+        if self.calls % 3 == 1:
+            raise StorageAwayError("the database does not answer")
+
+
+def test_a_database_that_is_away_now_and_then_ends_no_runner(database: Database) -> None:
+    claims = ShakyClaims(database, SystemClock())
+    place = Place(database, claims)
+    place.create(ONE, TWO)
+    act(place, ended(place, ONE, TWO))
+    assert claims.calls > 2
+
+
+def test_what_runs_do_is_counted(place: Place) -> None:
+    answered = PROPOSALS.labels("mutate", "answered")._value
+    before = answered.get()
+    place.create(ONE)
+    act(place, ended(place, ONE))
+    inserted = sum(sample.value for metric in INSERTIONS.collect() for sample in metric.samples)
+    assert answered.get() - before > 0
+    assert inserted > 0
+    assert [sample for metric in RUNS.collect() for sample in metric.samples] == []
