@@ -1,6 +1,5 @@
 """The door: who makes a request, and whether they may."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from http.cookies import SimpleCookie
 from typing import Annotated
@@ -39,28 +38,34 @@ PartsDep = Annotated[Parts, Depends(parts_of)]
 Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
-def requires(*scopes: Scope, operator: bool = False, limited: bool = True) -> Callable[..., Awaitable[Caller]]:
+class requires:  # noqa: N801 - reads as the verb that it stands for in a route
     """A dependency that lets callers in who have all of some scopes.
 
     Args:
         scopes: what is needed.
         operator: whether only keys of the operator's own tenant may: what is asked for concerns all tenants.
-        limited: whether each call counts against the calls a minute of the key.
+        limited: whether the call is counted against the key's limit; those of workers are not.
     """
 
-    async def caller(request: Request, parts: PartsDep, shown: Shown) -> Caller:
+    def __init__(self, *scopes: Scope, operator: bool = False, limited: bool = True) -> None:
+        self.scopes, self.operator, self.limited = scopes, operator, limited
+
+    async def __call__(self, request: Request, parts: PartsDep, shown: Shown) -> Caller:
+        """Who makes the request.
+
+        Raises:
+            ApiFault: nobody known, one who may not, or one who asks too often.
+        """
         found = await identify(request, parts, shown)
         request.state.caller = found
-        if limited:
+        if self.limited:
             await _limit(request, parts, found.actor)
-        missing = [scope for scope in scopes if scope not in found.scopes]
+        missing = [scope for scope in self.scopes if scope not in found.scopes]
         if missing:
             raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {missing[0]}: use one that has it")
-        if operator and found.tenant != DEFAULT_TENANT:
+        if self.operator and found.tenant != DEFAULT_TENANT:
             raise ApiFault(403, Code.FORBIDDEN, f"only keys of tenant {DEFAULT_TENANT} may do this: use one of them")
         return found
-
-    return caller
 
 
 async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller:

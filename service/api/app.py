@@ -6,10 +6,12 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
 from evolve import __version__
 from service.api import faults
+from service.api.access import requires
 from service.api.answers import ERRORS
 from service.api.middleware import Envelope
 from service.api.parts import Parts
@@ -107,6 +109,17 @@ def create_api(parts: Parts) -> FastAPI:
     return app
 
 
+def routes_of() -> list[APIRoute]:
+    """Every route of the API."""
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+
+def door_of(route: APIRoute) -> requires | None:
+    """What a route requires of its callers; None: it is open to everybody."""
+    found = [one.call for one in route.dependant.dependencies if isinstance(one.call, requires)]
+    return found[0] if found else None
+
+
 def _document(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         app.openapi_schema = _complete(
@@ -119,13 +132,17 @@ def _document(app: FastAPI) -> dict[str, Any]:
                 license_info=app.license_info,
                 tags=app.openapi_tags,
                 routes=app.routes,
-            )
+            ),
         )
     return app.openapi_schema
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:
-    """Put in the one schema that routes only point to, and take out what the declared errors replace."""
+    """Put in the one schema that routes only point to, and the scopes; take out what the declared errors replace."""
+    for route in routes_of():
+        for method in route.methods or ():
+            if door := door_of(route):
+                document["paths"][route.path][method.lower()]["x-required-scopes"] = [str(one) for one in door.scopes]
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     details = ProblemDetails.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= details.pop("$defs", {})

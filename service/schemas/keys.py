@@ -12,8 +12,8 @@ class KeyCreate(Request):
     """A new key."""
 
     name: Name = Field(description="What it is for")
-    scopes: list[Scope] = Field(
-        min_length=1, max_length=16, strict=False, description="What it allows; none that the key at hand lacks"
+    scopes: list[Annotated[Scope, Field(strict=False)]] = Field(
+        min_length=1, max_length=16, description="What it allows; none that the key at hand lacks"
     )
     expires_at: Moment | None = Field(default=None, description="When it ends; null: when it is revoked")
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] | None = Field(
