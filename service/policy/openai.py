@@ -16,9 +16,9 @@ from evolve.chain import parse_format
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
 from evolve.special import guard
+from service.net.retry import Backoff
 from service.policy.breaker import Breaker
 from service.policy.chains import CUT, Chains
-from service.policy.retry import Backoff
 from service.policy.server import Offered, Server
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens

@@ -14,7 +14,7 @@ import httpx
 from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
-from service.policy.retry import read_retry_after
+from service.net.retry import read_retry_after
 from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
 from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json
 

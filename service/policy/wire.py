@@ -8,7 +8,7 @@ from typing import Any
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Usage
-from service.policy.retry import worth_retrying
+from service.net.retry import worth_retrying
 
 DONE = "[DONE]"
 MOST_LINE_BYTES = 2 << 20

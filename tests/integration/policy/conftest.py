@@ -8,9 +8,9 @@ from pydantic import SecretStr
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from evolve.proposal import Individual, Message, Prompt, Proposal
+from service.net.retry import Backoff
 from service.policy.breaker import Breaker
 from service.policy.openai import OpenAIPolicy
-from service.policy.retry import Backoff
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server

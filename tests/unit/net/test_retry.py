@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from service.policy.retry import Backoff, read_retry_after, worth_retrying
+from service.net.retry import Backoff, read_retry_after, worth_retrying
 
 
 def now() -> datetime:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 RETRIED = frozenset({408, 409, 425, 429})
 NOT_IMPLEMENTED = 501
@@ -51,7 +53,7 @@ class Backoff:
     first_seconds: float = 0.5
     most_seconds: float = 20.0
 
-    def wait(self, attempt: int, retry_after_seconds: float, rng: np.random.Generator) -> float | None:
+    def wait(self, attempt: int, retry_after_seconds: float, rng: "np.random.Generator") -> float | None:
         """Seconds to wait after failed attempt number `attempt` (from 1); None: hand the failure on."""
         if attempt >= self.attempts or retry_after_seconds > self.most_seconds:
             return None
