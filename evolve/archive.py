@@ -115,6 +115,11 @@ class Axis:
         self._low = measure.low
         self._high = measure.high
 
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """What the axis spans now; None: nothing was seen, and no range is declared."""
+        return None if self._low is None or self._high is None else (self._low, self._high)
+
     def bin(self, value: float) -> int:
         """Bin of a value; what lies outside the range falls into the outermost bin."""
         if self._low is None or self._high is None or self._low == self._high:

@@ -1,0 +1,232 @@
+"""A run over its evaluations: how good its best was by then, how much was wasted, what it cost, and who succeeded."""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.evaluation import Outcome
+from evolve.events import Kind
+from evolve.pareto import front
+from evolve.statistics import volume
+from service.ports import LoggedEvent, RunRecord, Scored
+from service.projections.candidates import objectives_of
+
+Floats = NDArray[np.float64]
+KINDS = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
+EXACT_OBJECTIVES = 2
+SAMPLES = 4096
+SAMPLES_SEED = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A run after some evaluations.
+
+    Attributes:
+        valid, duplicates: shares, of the evaluations and of all candidates until then.
+        hypervolume: of the front until then; None without several bounded objectives.
+    """
+
+    evaluations: int
+    at: datetime
+    best_fitness: float | None
+    valid: float
+    duplicates: float
+    rejected: float
+    hypervolume: float | None
+    tokens_input: int
+    tokens_output: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Success:
+    """How a kind of candidates did: how many of them were valid, and became the best of the run."""
+
+    name: str
+    evaluations: int
+    valid: int
+    improvements: int
+    mean_fitness: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Moments, evenly over the evaluations, and successes by operator, policy and position of the answer."""
+
+    moments: Sequence[Moment]
+    operators: Sequence[Success]
+    policies: Sequence[Success]
+    positions: Sequence[Success]
+
+
+@dataclass(slots=True)
+class _Sum:
+    evaluations: int = 0
+    valid: int = 0
+    improvements: int = 0
+    fitness: float = 0.0
+
+    def success(self, name: str) -> Success:
+        mean = self.fitness / self.valid if self.valid else None
+        return Success(
+            name=name,
+            evaluations=self.evaluations,
+            valid=self.valid,
+            improvements=self.improvements,
+            mean_fitness=mean,
+        )
+
+
+@dataclass(slots=True)
+class _Scores:
+    """Columns over the evaluations, and sums by what made the candidate."""
+
+    fitness: list[float] = field(default_factory=list)
+    valid: list[bool] = field(default_factory=list)
+    at: list[datetime] = field(default_factory=list)
+    rewards: list[Sequence[float] | None] = field(default_factory=list)
+    best: float = -math.inf
+    sums: dict[tuple[str, str], _Sum] = field(default_factory=dict)
+
+    def add(self, scored: Scored) -> None:
+        valid = scored.outcome == Outcome.OK and scored.fitness is not None
+        fitness = scored.fitness if valid and scored.fitness is not None else math.nan
+        improved = fitness > self.best
+        self.best = fitness if improved else self.best
+        self.fitness.append(fitness)
+        self.valid.append(valid)
+        self.at.append(scored.at)
+        self.rewards.append(scored.rewards if valid else None)
+        seed = scored.number == 0
+        kinds = [("operator", scored.operator)]
+        if not seed:
+            kinds += [("policy", scored.policy), ("position", str(scored.position))]
+        for kind in kinds:
+            entry = self.sums.setdefault(kind, _Sum())
+            entry.evaluations += 1
+            entry.improvements += improved
+            if valid:
+                entry.valid += 1
+                entry.fitness += fitness
+
+    def successes(self, kind: str) -> list[Success]:
+        found = [entry.success(name) for (which, name), entry in self.sums.items() if which == kind]
+        return sorted(found, key=lambda one: (len(one.name), one.name) if kind == "position" else (0, one.name))
+
+
+def fold_series(run: RunRecord, scored: Iterable[Scored], events: Iterable[LoggedEvent], points: int) -> Series:
+    """Fold a run into at most so many moments; the last one is now.
+
+    Args:
+        run: whose.
+        scored: its evaluated candidates, in order of evaluation.
+        events: those of `KINDS`, in order.
+        points: moments at most.
+    """
+    scores = _Scores()
+    for one in scored:
+        scores.add(one)
+    return Series(
+        moments=_moments(run, scores, list(events), points) if scores.at else [],
+        operators=scores.successes("operator"),
+        policies=scores.successes("policy"),
+        positions=scores.successes("position"),
+    )
+
+
+def places(total: int, points: int) -> NDArray[np.intp]:
+    """At most so many places among the numbers from 1 to a total, evenly, the last one among them."""
+    return np.unique(
+        np.ceil(np.linspace(total / max(1, min(points, total)), total, min(points, total))).astype(np.intp)
+    )
+
+
+def best_so_far(fitness: Sequence[float]) -> Floats:
+    """The highest until each place; -inf where there was none yet. NaN stands for no fitness."""
+    values = np.array(fitness, dtype=np.float64)
+    return np.asarray(np.maximum.accumulate(np.where(np.isnan(values), -np.inf, values)))
+
+
+def finite_or_none(value: float) -> float | None:
+    """A number as JSON has it."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _moments(run: RunRecord, scores: _Scores, events: Sequence[LoggedEvent], points: int) -> list[Moment]:
+    taken = places(len(scores.at), points)
+    best, valid = best_so_far(scores.fitness), np.cumsum(scores.valid)
+    duplicates = _until(scores, taken, [e for e in events if e.event.kind is Kind.CANDIDATE_DUPLICATE])
+    rejected = _until(scores, taken, [e for e in events if e.event.kind is Kind.CANDIDATE_REJECTED])
+    answered = [event for event in events if event.event.kind is Kind.PROPOSAL_ANSWERED]
+    answers = _until(scores, taken, answered)
+    tokens = {
+        way: np.cumsum([0, *(event.event.payload["tokens"][way] for event in answered)]) for way in ("input", "output")
+    }
+    volumes = _volumes(run, scores.rewards, taken)
+    return [
+        Moment(
+            evaluations=int(count),
+            at=scores.at[count - 1],
+            best_fitness=finite_or_none(best[count - 1]),
+            valid=float(valid[count - 1] / count),
+            duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
+            rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
+            hypervolume=None if volumes is None else finite_or_none(volumes[place]),
+            tokens_input=int(tokens["input"][answers[place]]),
+            tokens_output=int(tokens["output"][answers[place]]),
+        )
+        for place, count in enumerate(taken)
+    ]
+
+
+def _until(scores: _Scores, taken: NDArray[np.intp], events: Sequence[LoggedEvent]) -> NDArray[np.intp]:
+    """How many of some events had come by each moment; the last moment is now."""
+    times = np.array([event.at.timestamp() for event in events])
+    moments = np.array([scores.at[count - 1].timestamp() for count in taken])
+    counts = np.asarray(np.searchsorted(times, moments, side="right"))
+    counts[-1] = len(times)
+    return counts
+
+
+def _volumes(run: RunRecord, rewards: Sequence[Sequence[float] | None], taken: NDArray[np.intp]) -> list[float] | None:
+    """The hypervolume at each moment; None without several objectives that all have a reference."""
+    floors = [objective.floor for objective in objectives_of(run)]
+    reference = np.array([floor for floor in floors if floor is not None])
+    if len(floors) < 2 or len(reference) < len(floors):
+        return None
+    width = len(floors)
+    points = [_points(rewards[before:after], width) for before, after in itertools.pairwise([0, *map(int, taken)])]
+    with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
+        return _exact(points, reference) if width <= EXACT_OBJECTIVES else _sampled(points, reference)
+
+
+def _points(rewards: Sequence[Sequence[float] | None], width: int) -> Floats:
+    rows = [list(reward) for reward in rewards if reward is not None and len(reward) == width]
+    points = np.array(rows, dtype=np.float64).reshape(-1, width)
+    return np.asarray(points[front(points)])
+
+
+def _exact(points: Sequence[Floats], reference: Floats) -> list[float]:
+    found, members = [], np.zeros((0, len(reference)))
+    for new in points:
+        members = np.concatenate([members, new])
+        members = members[front(members)]
+        found.append(volume(members, reference, np.random.default_rng(SAMPLES_SEED)))
+    return found
+
+
+def _sampled(points: Sequence[Floats], reference: Floats) -> list[float]:
+    """By one set of samples for all moments, so that the curve never falls."""
+    box = np.concatenate([reference[None], *points]).max(axis=0) - reference
+    samples = reference + np.random.default_rng(SAMPLES_SEED).random((SAMPLES, len(reference))) * box
+    covered, found = np.zeros(SAMPLES, dtype=np.bool_), []
+    for new in points:
+        for point in new:
+            covered |= (samples <= point).all(axis=1)
+        found.append(float(box.prod() * covered.mean()))
+    return found
