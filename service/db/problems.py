@@ -20,6 +20,8 @@ _PROBLEMS: AnySelect = select(
     ProblemRow.document,
     ProblemRow.created_at,
 )
+# A fork of a run is a version of its problem too, with another seed; nobody who asks for the problem means it.
+_SUBMITTED = ProblemRow.document["fork_of"].as_string().is_(None)
 
 
 class SqlProblemStore:
@@ -56,7 +58,7 @@ class SqlProblemStore:
         Raises:
             NotFoundError: `before` is none of the tenant's.
         """
-        query = _PROBLEMS.where(ProblemRow.tenant == tenant)
+        query = _PROBLEMS.where(ProblemRow.tenant == tenant, _SUBMITTED)
         if name:
             query = query.where(ProblemRow.name == name)
         query = query.order_by(ProblemRow.created_at.desc(), ProblemRow.id.desc()).limit(limit)
@@ -136,7 +138,7 @@ def _lock(connection: Connection, tenant: str) -> None:
 
 def _find(connection: Connection, tenant: str, given: str) -> ProblemRecord | None:
     name, _, version = given.rpartition("@")
-    choices = [is_id(ProblemRow.id, given), ProblemRow.name == given]
+    choices = [is_id(ProblemRow.id, given), and_(ProblemRow.name == given, _SUBMITTED)]
     if name and version.isascii() and version.isdigit() and len(version) < 10:
         choices.append(and_(ProblemRow.name == name, ProblemRow.version == int(version)))
     for choice in choices:

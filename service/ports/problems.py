@@ -40,7 +40,7 @@ class NewProblem:
 
 
 class ProblemStore(Protocol):
-    """Problems, by tenant, name and version."""
+    """Problems, by tenant, name and version; those of forks are found by id and `name@version` alone."""
 
     def add(self, problem: NewProblem) -> ProblemRecord:
         """Store a version, or find the one with this content."""

@@ -77,6 +77,14 @@ def test_a_problem_is_found_by_id_name_and_version(problems: ProblemStore) -> No
     assert problems.get("lab", "packing@2") == second
 
 
+def test_the_problem_of_a_fork_is_not_the_latest(problems: ProblemStore) -> None:
+    submitted = problems.add(problem())
+    fork = problems.add(problem(b"two", document=DOCUMENT | {"fork_of": "cnd_1"}))
+    assert problems.get("lab", "packing") == submitted
+    assert problems.problems("lab") == problems.problems("lab", "packing") == [submitted]
+    assert problems.get("lab", fork.id) == problems.get("lab", "packing@2") == fork
+
+
 def test_a_name_may_look_like_a_version(problems: ProblemStore) -> None:
     odd = problems.add(problem(name="packing@1"))
     problems.add(problem())
