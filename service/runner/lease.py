@@ -12,6 +12,7 @@ from service.runner.patience import Patience, undisturbed
 
 # Another process must have the run of one that died within 15 seconds, and it takes some time to look.
 LEASE_SECONDS = 12.0
+RELEASE_SECONDS = 5.0
 
 
 class Hold:
@@ -76,8 +77,9 @@ async def held(
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         # A lease that cannot be given back lapses by itself.
-        with contextlib.suppress(StorageError):
-            await undisturbed(partial(log.release, run_id, hold.fence))
+        with contextlib.suppress(StorageError, TimeoutError):
+            async with asyncio.timeout(RELEASE_SECONDS):
+                await undisturbed(partial(log.release, run_id, hold.fence))
 
 
 async def _take(log: RunLog, run_id: str, owner: str) -> int:

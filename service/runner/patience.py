@@ -15,6 +15,7 @@ from service.ports import Clock
 
 FIRST_SECONDS = 0.2
 MOST_SECONDS = 5.0
+STILL_SECONDS = 5.0
 _Found = TypeVar("_Found")
 
 
@@ -98,13 +99,19 @@ class Patience:
 async def undisturbed(function: Callable[[], _Found]) -> _Found:
     """What a function returns that is called in a thread.
 
-    A cancellation waits for its end: the thread would do what the caller believes undone.
+    A cancellation waits for its end, for the thread would do what the caller believes undone; but not for ever: a
+    database that stands still answers nobody, and what the thread writes at last is held off by the lease.
     """
     calling = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:
-        await asyncio.wait([calling])
-        if not calling.cancelled():
-            calling.exception()  # heard, so that nobody complains that it was not
+        calling.add_done_callback(_hear)
+        await asyncio.wait([calling], timeout=STILL_SECONDS)
         raise
+
+
+def _hear(calling: asyncio.Future[_Found]) -> None:
+    """Take note of how a call ended that nobody waits for, so that nobody complains that it was not."""
+    if not calling.cancelled():
+        calling.exception()

@@ -15,7 +15,7 @@ from service.db.log import SqlRunLog
 from service.errors import LeaseLostError, StorageAwayError
 from service.ports import LoggedEvent
 from service.runner import drive as driving
-from service.runner import lease
+from service.runner import lease, patience
 from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.patience import Patience
@@ -214,6 +214,32 @@ def test_a_run_without_anything_to_write_hears_that_its_lease_is_lost(log: SqlRu
         play(job(LongLog(database, lost_after=4), SilentPolicy()), Notes())
 
 
+class StillLog(SqlRunLog):
+    """A database that stands still when the lease is given back."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, SystemClock())
+        self.go_on = threading.Event()
+
+    def release(self, run_id: str, fence: int) -> None:
+        assert self.go_on.wait(8)
+        super().release(run_id, fence)
+
+
+async def test_a_run_ends_although_its_lease_cannot_be_given_back(
+    log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RELEASE_SECONDS", 0.1)
+    monkeypatch.setattr(patience, "STILL_SECONDS", 0.1)
+    still = StillLog(database)
+    try:
+        status = await drive(job(still), observer=Notes(), orders=Orders())
+        assert status.state == "succeeded"
+        assert not still.go_on.is_set()
+    finally:
+        still.go_on.set()
+
+
 def failing(times: int) -> Callable[[], str]:
     left = [times]
 
@@ -230,19 +256,19 @@ async def test_patience_tells_of_an_absence_from_its_beginning_to_its_end() -> N
     seen: list[str] = []
 
     def changed() -> None:
-        seen.append(patience.absence.reason if patience.absence else "")
+        seen.append(waiting.absence.reason if waiting.absence else "")
 
-    patience = Patience(SystemClock(), changed=changed)
-    assert await patience.call(failing(2)) == "back"
+    waiting = Patience(SystemClock(), changed=changed)
+    assert await waiting.call(failing(2)) == "back"
     assert seen == ["away 1", "away 0", ""]
-    assert patience.absence is None
+    assert waiting.absence is None
 
 
 async def test_hurried_patience_gives_up() -> None:
-    patience = Patience(SystemClock())
-    waiting = asyncio.create_task(patience.call(failing(10**6)))
+    waiting = Patience(SystemClock())
+    calling = asyncio.create_task(waiting.call(failing(10**6)))
     await asyncio.sleep(0)
-    patience.hurry()
+    waiting.hurry()
     with pytest.raises(StorageAwayError):
         async with asyncio.timeout(8):
-            await waiting
+            await calling
