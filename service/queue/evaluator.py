@@ -64,6 +64,7 @@ class QueuedEvaluator:
     async def collect(self) -> None:
         """Hand results to who awaits them, without end."""
         async for result in self._queue.results():
+            self._waiting = ""  # who answers is there, whatever was found a moment ago
             answer = self._awaited.get(result.evaluation_id)
             if answer is not None and not answer.done():
                 answer.set_result(result.evaluation)

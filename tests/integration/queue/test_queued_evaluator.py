@@ -140,6 +140,23 @@ async def test_a_run_without_workers_waits_and_says_why_until_one_comes() -> Non
         assert await call == GOOD
 
 
+async def test_a_result_ends_the_waiting_before_the_workers_are_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 60.0)
+    bench = MemoryBench()
+    queue = Claims(bench.broker)
+    async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
+        calls = [asyncio.create_task(evaluator.evaluate(task(n).program, task(n).evaluation_id)) for n in range(2)]
+        await queue.next()
+        assert evaluator.waiting == "no worker takes evaluations of pool cpu"
+        await serve(bench.worker("a"), 1)
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        assert evaluator.waiting == ""
+        await serve(bench.worker("a"), 1)
+        await asyncio.gather(*calls)
+
+
 class Away(Claims):
     """A queue that can be away."""
 
