@@ -34,10 +34,11 @@ class RunIntents(Protocol):
         """Want a run running, paused or cancelled; wanting the same again changes nothing.
 
         A run that no runner has begun is cancelled or paused by the next runner all the same: only runners write state.
+        A run that its own process paused is a runner's only when somebody, by name, wants it.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended; the text names its state.
+            ConflictError: it has ended, or is being cancelled, which nobody takes back; the text names its state.
         """
 
     def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
@@ -62,11 +63,11 @@ class RunIntents(Protocol):
         """
 
     def delete(self, run_id: str) -> None:
-        """Remove an ended or paused run with everything that is its own.
+        """Remove a run that is not at work, with everything that is its own; programs and texts stay for others.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it is at work.
+            ConflictError: it is at work, or a runner holds it for a moment.
         """
 
     def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
@@ -87,8 +88,8 @@ class RunClaims(Protocol):
         """Find the oldest run that should be driven and is not, whoever's tenant; None: there is none.
 
         It should be when it is queued or at work and its lease is free, lapsed or of an owner that is gone; when it is
-        paused and wanted running or cancelled; or when candidates of it wait to be evaluated again. The lease is not
-        taken: driving takes it, and where two runners find the same run one of them is refused.
+        paused and wanted running or cancelled by somebody; or when candidates of it wait to be evaluated again. The
+        lease is not taken: driving takes it, and where two runners find the same run one of them is refused.
 
         Args:
             owner: who asks.
