@@ -119,6 +119,32 @@ class _Scores:
         return sorted(found, key=lambda one: (len(one.name), one.name) if kind == "position" else (0, one.name))
 
 
+@dataclass(slots=True)
+class _Marks:
+    """When candidates came that were not evaluated, and answers with their tokens; in seconds since 1970."""
+
+    duplicates: list[float] = field(default_factory=list)
+    rejected: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+    tokens_input: list[int] = field(default_factory=list)
+    tokens_output: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, events: Iterable[LoggedEvent]) -> "_Marks":
+        marks = cls()
+        for logged in events:
+            at, kind = logged.at.timestamp(), logged.event.kind
+            if kind is Kind.CANDIDATE_DUPLICATE:
+                marks.duplicates.append(at)
+            elif kind is Kind.CANDIDATE_REJECTED:
+                marks.rejected.append(at)
+            elif kind is Kind.PROPOSAL_ANSWERED:
+                marks.answered.append(at)
+                marks.tokens_input.append(logged.event.payload["tokens"]["input"])
+                marks.tokens_output.append(logged.event.payload["tokens"]["output"])
+        return marks
+
+
 def fold_series(run: RunRecord, scored: Iterable[Scored], events: Iterable[LoggedEvent], points: int) -> Series:
     """Fold a run into at most so many moments; the last one is now.
 
@@ -132,7 +158,7 @@ def fold_series(run: RunRecord, scored: Iterable[Scored], events: Iterable[Logge
     for one in scored:
         scores.add(one)
     return Series(
-        moments=_moments(run, scores, list(events), points) if scores.at else [],
+        moments=_moments(run, scores, _Marks.of(events), points) if scores.at else [],
         operators=scores.successes("operator"),
         policies=scores.successes("policy"),
         positions=scores.successes("position"),
@@ -141,9 +167,8 @@ def fold_series(run: RunRecord, scored: Iterable[Scored], events: Iterable[Logge
 
 def places(total: int, points: int) -> NDArray[np.intp]:
     """At most so many places among the numbers from 1 to a total, evenly, the last one among them."""
-    return np.unique(
-        np.ceil(np.linspace(total / max(1, min(points, total)), total, min(points, total))).astype(np.intp)
-    )
+    count = min(points, total)
+    return np.asarray(-(-np.arange(1, count + 1) * total // count), dtype=np.intp)
 
 
 def best_so_far(fitness: Sequence[float]) -> Floats:
@@ -157,16 +182,13 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _moments(run: RunRecord, scores: _Scores, events: Sequence[LoggedEvent], points: int) -> list[Moment]:
+def _moments(run: RunRecord, scores: _Scores, marks: _Marks, points: int) -> list[Moment]:
     taken = places(len(scores.at), points)
     best, valid = best_so_far(scores.fitness), np.cumsum(scores.valid)
-    duplicates = _until(scores, taken, [e for e in events if e.event.kind is Kind.CANDIDATE_DUPLICATE])
-    rejected = _until(scores, taken, [e for e in events if e.event.kind is Kind.CANDIDATE_REJECTED])
-    answered = [event for event in events if event.event.kind is Kind.PROPOSAL_ANSWERED]
-    answers = _until(scores, taken, answered)
-    tokens = {
-        way: np.cumsum([0, *(event.event.payload["tokens"][way] for event in answered)]) for way in ("input", "output")
-    }
+    duplicates, rejected, answers = (
+        _until(scores, taken, times) for times in (marks.duplicates, marks.rejected, marks.answered)
+    )
+    sent, written = np.cumsum([0, *marks.tokens_input]), np.cumsum([0, *marks.tokens_output])
     volumes = _volumes(run, scores.rewards, taken)
     return [
         Moment(
@@ -177,16 +199,15 @@ def _moments(run: RunRecord, scores: _Scores, events: Sequence[LoggedEvent], poi
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
             rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
             hypervolume=None if volumes is None else finite_or_none(volumes[place]),
-            tokens_input=int(tokens["input"][answers[place]]),
-            tokens_output=int(tokens["output"][answers[place]]),
+            tokens_input=int(sent[answers[place]]),
+            tokens_output=int(written[answers[place]]),
         )
         for place, count in enumerate(taken)
     ]
 
 
-def _until(scores: _Scores, taken: NDArray[np.intp], events: Sequence[LoggedEvent]) -> NDArray[np.intp]:
-    """How many of some events had come by each moment; the last moment is now."""
-    times = np.array([event.at.timestamp() for event in events])
+def _until(scores: _Scores, taken: NDArray[np.intp], times: Sequence[float]) -> NDArray[np.intp]:
+    """How many of some times had come by each moment; the last moment is now."""
     moments = np.array([scores.at[count - 1].timestamp() for count in taken])
     counts = np.asarray(np.searchsorted(times, moments, side="right"))
     counts[-1] = len(times)

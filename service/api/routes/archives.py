@@ -1,0 +1,227 @@
+"""What a run keeps: islands, migrations, the front, the grid, the best under weights."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from evolve.events import Kind
+from service.api.access import PartsDep
+from service.api.answers import NOT_MODIFIED
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.programs_shown import shown_program
+from service.api.routes.programs import NAME
+from service.api.routes.runs import Reading, RunId, reader_of
+from service.api.tags import run_tag, seen, tagged
+from service.errors import NotFoundError
+from service.ports import LoggedEvent, MembershipRecord, RunRecord
+from service.projections.best import none_yet, read_weights, weighted_best
+from service.projections.front import measure_front
+from service.projections.grid import fold_grid, measures_of
+from service.schemas.archives import (
+    Best,
+    FrontPage,
+    Grid,
+    GridAxis,
+    GridCell,
+    Island,
+    IslandPage,
+    Member,
+    MemberPage,
+    Migration,
+    MigrationPage,
+)
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
+
+MOST_CELLS = 10_000
+IslandNumber = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of an island, from 0.")]
+Weights = Annotated[
+    str,
+    Query(
+        pattern=NAME,
+        max_length=2000,
+        description="`accuracy=1,speed=2`: by the weighted mean of normalised scores; empty: by fitness.",
+    ),
+]
+
+
+@router.get("/islands", response_model=IslandPage, operation_id="list_islands")
+def list_islands(
+    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> IslandPage:
+    """List the islands of a run with what they hold."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "islands", "run": run.id})
+    members: dict[int, list[MembershipRecord]] = {number: [] for number in range(_islands(run))}
+    for membership in reader.memberships(run.id):
+        members.setdefault(membership.island, []).append(membership)
+    behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
+    rows, following = paging.cut(behind[: paging.limit + 1], lambda number: number)
+    return IslandPage(items=[_island(number, members[number]) for number in rows], next_cursor=following)
+
+
+@router.get("/islands/{number}", response_model=MemberPage, operation_id="list_island_members")
+def list_island_members(
+    run_id: RunId,
+    number: IslandNumber,
+    caller: Reading,
+    parts: PartsDep,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> MemberPage:
+    """List the programs in the archive of an island, the fittest first."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "members", "run": run.id, "island": number})
+    members = reader.memberships(run.id, number)
+    if not members and number >= _islands(run):
+        raise NotFoundError(f"run {run.id} has no island {number}: it has {_islands(run)}, numbered from 0")
+    rows, following = paging.cut(_behind(members, paging.after)[: paging.limit + 1], _place)
+    programs = {record.id: record for record in reader.named([row.candidate_id for row in rows])}
+    items = [
+        Member(since=row.since, program=shown_program(programs[row.candidate_id], caller))
+        for row in rows
+        if row.candidate_id in programs
+    ]
+    return MemberPage(items=items, next_cursor=following)
+
+
+@router.get("/migrations", response_model=MigrationPage, operation_id="list_migrations")
+def list_migrations(
+    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> MigrationPage:
+    """List who came from one island to another, in order."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "migrations", "run": run.id})
+    found = list(reader.events(run.id, paging.after or 0, paging.limit + 1, (str(Kind.ISLAND_MIGRATED),)))
+    rows, following = paging.cut(found, lambda row: row.sequence)
+    return MigrationPage(items=[_migration(row) for row in rows], next_cursor=following)
+
+
+@router.get("/front", response_model=FrontPage, operation_id="list_front")
+def list_front(
+    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> FrontPage:
+    """List the programs whose reward vectors no other dominates, the fittest first, and the volume they dominate."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "front", "run": run.id})
+    members = reader.front(run.id)
+    measured = measure_front(run, members)
+    after = tuple(paging.after) if paging.after else (-math.inf, -1, -1)
+    places = [(-(member.fitness or 0.0), member.number, member.position) for member in members]
+    behind = [member for member, place in zip(members, places, strict=True) if place > after]
+    rows, following = paging.cut(
+        behind[: paging.limit + 1], lambda row: (-(row.fitness or 0.0), row.number, row.position)
+    )
+    return FrontPage(
+        items=[shown_program(row, caller) for row in rows],
+        next_cursor=following,
+        size=measured.size,
+        hypervolume=measured.hypervolume,
+        exact=measured.exact,
+    )
+
+
+@router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")
+def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
+    """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
+
+    An axis without a declared range spans what was seen so far, as the archives of the islands take it. A run without
+    measures has no axes and no cells.
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if seen(request, run_tag(run)):
+        return Response(status_code=304, headers={"ETag": run_tag(run)})
+    measures = measures_of(run)
+    grid = fold_grid(measures, reader.scored(run.id) if measures else ())
+    axes = [
+        GridAxis(
+            name=axis.name,
+            bins=axis.bins,
+            low=span[0] if span else None,
+            high=span[1] if span else None,
+            running=axis.low is None,
+        )
+        for axis, span in zip(grid.axes, grid.ranges, strict=True)
+    ]
+    cells = [
+        GridCell(
+            bins=list(cell.bins),
+            values=list(cell.values),
+            candidate_id=cell.candidate_id,
+            fitness=cell.fitness,
+            candidates=cell.candidates,
+        )
+        for cell in grid.cells[:MOST_CELLS]
+    ]
+    return tagged(request, Grid(run_id=run.id, axes=axes, cells=cells, filled=len(grid.cells)), run_tag(run))
+
+
+@router.get("/best", response_model=Best, operation_id="get_best")
+def get_best(run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights = "") -> Best:
+    """Read the best program of a run: the fittest, or the best under weights of the objectives.
+
+    Scores are normalised by the declared bounds of the objective, else by their range in the run; of equals the oldest
+    is told.
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if weights:
+        wanted = read_weights(weights)
+        winner, value = weighted_best(reader, run, wanted)
+        return Best(program=shown_program(reader.candidate(winner), caller), weights=wanted, value=value)
+    fittest = reader.best(run.id, limit=1)
+    if not fittest:
+        raise none_yet(run)
+    return Best(program=shown_program(fittest[0], caller), weights={}, value=None)
+
+
+def _islands(run: RunRecord) -> int:
+    islands = run.config.get("islands", 1)
+    return islands if isinstance(islands, int) and run.config.get("strategy", "islands") == "islands" else 1
+
+
+def _island(number: int, members: Sequence[MembershipRecord]) -> Island:
+    fitness = [member.fitness for member in members if member.fitness is not None]
+    return Island(
+        number=number,
+        members=len(members),
+        best_candidate_id=members[0].candidate_id if fitness else None,
+        best_fitness=fitness[0] if fitness else None,
+        mean_fitness=math.fsum(fitness) / len(fitness) if fitness else None,
+    )
+
+
+def _place(member: MembershipRecord) -> tuple[float | None, str]:
+    return member.fitness, member.candidate_id
+
+
+def _behind(members: Sequence[MembershipRecord], after: Sequence[object] | None) -> Sequence[MembershipRecord]:
+    """Those behind the last one seen; where it has left meanwhile, those that are less fit."""
+    if after is None:
+        return members
+    fitness, candidate_id = after
+    for place, member in enumerate(members):
+        if member.candidate_id == candidate_id:
+            return members[place + 1 :]
+    if not isinstance(fitness, float):
+        return []
+    return [member for member in members if member.fitness is None or member.fitness < fitness]
+
+
+def _migration(logged: LoggedEvent) -> Migration:
+    payload = logged.event.payload
+    return Migration(
+        sequence=logged.sequence,
+        at=logged.at,
+        from_island=payload["from"],
+        to_island=payload["to"],
+        candidate_ids=list(payload["candidate_ids"]),
+    )

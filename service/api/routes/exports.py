@@ -1,0 +1,150 @@
+"""Exports and artifacts: a run to take away."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from service.api.access import PartsDep
+from service.api.contents import CHANGING, IfRange, Range, ranged, served
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.parts import Parts
+from service.api.routes.programs import Texts
+from service.api.routes.runs import RunId, reader_of
+from service.errors import NotFoundError
+from service.ports import RunReader, RunRecord
+from service.projections.export import export_lines, table_lines, training_lines
+from service.schemas.artifacts import Artifact, ArtifactPage
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
+
+Form = Literal["jsonl", "csv", "training"]
+Format = Annotated[
+    Form,
+    Query(description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards."),
+]
+ArtifactName = Annotated[str, Path(max_length=1100, description="Name of an artifact of the run.")]
+BUNDLE, BEST = "problem.tar.gz", "best/"
+CHUNK = 64 * 1024
+_JSONL, _GZIP = "application/x-ndjson", "application/gzip"
+_CSV, _TEXT = "text/csv; charset=utf-8", "text/plain; charset=utf-8"
+_STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The run, line by line.",
+        "content": {_JSONL: {"schema": {"type": "string"}}, "text/csv": {"schema": {"type": "string"}}},
+        "headers": {"Content-Disposition": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    name: str
+    content: bytes
+    media_type: str
+
+    @property
+    def tag(self) -> str:
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+
+
+@router.get("/export", response_class=Response, responses=_STREAMED, operation_id="export_run")
+def export_run(run_id: RunId, caller: Texts, parts: PartsDep, format: Format = "jsonl") -> Response:  # noqa: A002 -- the name on the wire
+    """Take a run away, line by line.
+
+    `jsonl` is what `evolve export` writes. `csv` has a row per candidate; a text that a spreadsheet would take for a
+    formula begins with an apostrophe there. `training` has a line per answered proposal: the messages of the prompt,
+    the completions, and for every answer its candidate, status, outcome, reward vector, fitness, and what it repeats.
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    ending = "-training.jsonl" if format == "training" else f".{format}"
+    headers = {"Content-Disposition": f'attachment; filename="{run.id}{ending}"'}
+    media_type = _CSV if format == "csv" else _JSONL
+    return StreamingResponse(_chunks(_lines(reader, run, format)), 200, headers, media_type)
+
+
+@router.get("/artifacts", response_model=ArtifactPage, operation_id="list_artifacts")
+def list_artifacts(
+    run_id: RunId, caller: Texts, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> ArtifactPage:
+    """List the files of a run: the problem's folder, and the files of the best program so far."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "artifacts", "run": run.id})
+    behind = [file for file in _files(parts, reader, run) if paging.after is None or _order(file) > tuple(paging.after)]
+    rows, following = paging.cut(behind[: paging.limit + 1], _order)
+    items = [
+        Artifact(
+            name=file.name,
+            media_type=file.media_type,
+            bytes=len(file.content),
+            etag=file.tag,
+            url=f"/v1/runs/{run.id}/artifacts/{file.name}",
+        )
+        for file in rows
+    ]
+    return ArtifactPage(items=items, next_cursor=following)
+
+
+@router.get(
+    "/artifacts/{name:path}",
+    response_class=Response,
+    responses=ranged("text/plain", _GZIP),
+    operation_id="get_artifact",
+)
+@router.head(
+    "/artifacts/{name:path}",
+    response_class=Response,
+    responses=ranged("text/plain", _GZIP),
+    operation_id="head_artifact",
+)
+def get_artifact(
+    request: Request,
+    run_id: RunId,
+    name: ArtifactName,
+    caller: Texts,
+    parts: PartsDep,
+    _range: Range = "",
+    _if_range: IfRange = "",
+) -> Response:
+    """Read a file of a run, whole or in part."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    for file in _files(parts, reader, run):
+        if file.name == name:
+            return served(request, file.content, file.tag, file.media_type, CHANGING)
+    raise NotFoundError(f"run {run.id} has no artifact {name[:100]!r}: /v1/runs/{run.id}/artifacts lists them")
+
+
+def _lines(reader: RunReader, run: RunRecord, form: Form) -> Iterator[str]:
+    if form == "csv":
+        return table_lines(reader, run)
+    return training_lines(reader, run) if form == "training" else export_lines(reader, run.id)
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
+    """Lines in portions that are worth sending."""
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line.encode())
+        size += len(waiting[-1])
+        if size >= CHUNK:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
+
+
+def _files(parts: Parts, reader: RunReader, run: RunRecord) -> Iterator[_File]:
+    yield _File(name=BUNDLE, content=parts.problems.bundle(run.bundle_hash).content, media_type=_GZIP)
+    if run.best_candidate_id:
+        for path, text in reader.program(run.best_candidate_id).files:
+            yield _File(name=BEST + path, content=text.encode("utf-8", "backslashreplace"), media_type=_TEXT)
+
+
+def _order(file: _File) -> tuple[bool, str]:
+    return file.name != BUNDLE, file.name

@@ -1,0 +1,20 @@
+"""Policies that runs may ask."""
+
+from fastapi import APIRouter
+
+from service.api.access import PartsDep
+from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.routes.runs import Reading
+from service.schemas.artifacts import PolicyPage
+
+router = APIRouter(prefix="/v1/policies", tags=["policies"])
+
+
+@router.get("", response_model=PolicyPage, operation_id="list_policies")
+def list_policies(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> PolicyPage:
+    """List the operator's policies, which a run may name; never their keys."""
+    paging = Paging(parts.seal, cursor, limit, {"list": "policies", "tenant": caller.tenant})
+    places = list(enumerate(parts.submissions.policies()))
+    begin = 0 if paging.after is None else int(paging.after) + 1
+    rows, following = paging.cut(places[begin : begin + paging.limit + 1], lambda row: row[0])
+    return PolicyPage(items=[dict(policy) for _, policy in rows], next_cursor=following)

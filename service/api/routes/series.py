@@ -1,0 +1,134 @@
+"""Runs over time and side by side."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from service.api.access import PartsDep
+from service.api.answers import NOT_MODIFIED
+from service.api.faults import ApiFault
+from service.api.routes.runs import Reading, RunId, reader_of
+from service.api.tags import run_tag, seen, tagged
+from service.ports import RunReader, RunRecord
+from service.projections import series
+from service.projections.comparison import Curve, Group, compare, fitnesses
+from service.schemas.problem_details import Code
+from service.schemas.series import ComparedGroup, ComparedRun, Metrics, RunComparison, SeriesPoint, Success
+
+router = APIRouter(prefix="/v1", tags=["metrics"])
+
+MOST_POINTS, MOST_RUNS, MOST_EVALUATIONS = 1000, 20, 400_000
+Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MOST_POINTS} are {MOST_POINTS}.")]
+RunIds = Annotated[
+    str,
+    Query(
+        pattern=r"^[A-Za-z0-9_-]+(,[A-Za-z0-9_-]+)*$",
+        max_length=2000,
+        description=f"Ids of runs, separated by commas, {MOST_RUNS} at most.",
+    ),
+]
+
+
+@router.get("/runs/{run_id}/metrics", response_model=Metrics, responses=NOT_MODIFIED, operation_id="get_run_metrics")
+def get_run_metrics(
+    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, points: Points = 200
+) -> Response:
+    """Read how a run went over its evaluations: its best, what was wasted, what it cost, and who succeeded."""
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if seen(request, run_tag(run)):
+        return Response(status_code=304, headers={"ETag": run_tag(run)})
+    events = reader.events(run.id, kinds=series.KINDS)
+    folded = series.fold_series(run, reader.scored(run.id), events, min(points, MOST_POINTS))
+    body = Metrics(
+        run_id=run.id,
+        points=[_point(moment) for moment in folded.moments],
+        operators=[_success(one) for one in folded.operators],
+        policies=[_success(one) for one in folded.policies],
+        positions=[_success(one) for one in folded.positions],
+    )
+    return tagged(request, body, run_tag(run))
+
+
+@router.get("/compare", response_model=RunComparison, operation_id="compare_runs")
+def compare_runs(caller: Reading, parts: PartsDep, runs: RunIds, points: Points = 200) -> RunComparison:
+    """Set runs side by side: their best fitness so far over a common axis of evaluations, and their last.
+
+    Runs that differ in nothing but the seed are a group, of which the mean, the range, and the expected best of k runs
+    are told.
+    """
+    reader = reader_of(parts, caller)
+    found = _found(reader, list(dict.fromkeys(runs.split(","))))
+    bests = [fitnesses(reader.scored(run.id)) for run in found]
+    comparison = compare(found, bests, min(points, MOST_POINTS))
+    return RunComparison(
+        axis=list(comparison.axis),
+        runs=[_compared(curve) for curve in comparison.curves],
+        groups=[_grouped(group) for group in comparison.groups],
+    )
+
+
+def _found(reader: RunReader, ids: list[str]) -> list[RunRecord]:
+    if len(ids) > MOST_RUNS:
+        raise ApiFault(422, Code.INVALID_REQUEST, f"{len(ids)} runs are too many to compare: name {MOST_RUNS} at most")
+    found = {run.id: run for run in map(reader.run, ids)}
+    if sum(run.counters.evaluations for run in found.values()) > MOST_EVALUATIONS:
+        detail = f"these runs have more than {MOST_EVALUATIONS} evaluations together: name fewer"
+        raise ApiFault(422, Code.INVALID_REQUEST, detail)
+    return list(found.values())
+
+
+def _point(moment: series.Moment) -> SeriesPoint:
+    return SeriesPoint(
+        evaluations=moment.evaluations,
+        at=moment.at,
+        best_fitness=moment.best_fitness,
+        valid_share=moment.valid,
+        duplicate_share=moment.duplicates,
+        rejected_share=moment.rejected,
+        hypervolume=moment.hypervolume,
+        tokens_input=moment.tokens_input,
+        tokens_output=moment.tokens_output,
+    )
+
+
+def _success(success: series.Success) -> Success:
+    return Success(
+        name=success.name,
+        evaluations=success.evaluations,
+        valid=success.valid,
+        improvements=success.improvements,
+        mean_fitness=success.mean_fitness,
+    )
+
+
+def _compared(curve: Curve) -> ComparedRun:
+    run = curve.run
+    return ComparedRun(
+        run_id=run.id,
+        problem=run.problem_name,
+        state=run.state,
+        seed=run.seed,
+        policies=[str(policy.get("name", "")) for policy in run.policies],
+        group=curve.group,
+        evaluations=curve.evaluations,
+        best=list(curve.best),
+        final_fitness=curve.final,
+        best_candidate_id=run.best_candidate_id,
+        known_best=run.known_best,
+    )
+
+
+def _grouped(group: Group) -> ComparedGroup:
+    return ComparedGroup(
+        name=group.name,
+        run_ids=list(group.run_ids),
+        seeds=list(group.seeds),
+        mean=list(group.mean),
+        low=list(group.low),
+        high=list(group.high),
+        final_mean=group.final_mean,
+        final_deviation=group.final_deviation,
+        best_at_k=list(group.best_at_k),
+    )
