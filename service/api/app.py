@@ -154,7 +154,9 @@ def _complete(document: dict[str, Any]) -> dict[str, Any]:
     for route in routes_of():
         for method in route.methods or ():
             if door := door_of(route):
-                document["paths"][route.path][method.lower()]["x-required-scopes"] = [str(one) for one in door.scopes]
+                document["paths"][route.path_format][method.lower()]["x-required-scopes"] = [
+                    str(one) for one in door.scopes
+                ]
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     details = ProblemDetails.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= details.pop("$defs", {})
