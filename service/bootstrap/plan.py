@@ -1,7 +1,5 @@
 """What a run is to be, from a front door's words or from the run's record, before anything of it is started."""
 
-import secrets
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,6 +10,7 @@ from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
+from service.identifiers import new_id
 from service.policy.settings import PolicySettings, load_policies, read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
@@ -79,7 +78,7 @@ def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
     layers += [parse_sets(order.settings), ("the flags", order.flags)]
     config = read_config(layers)
     return Plan(
-        run_id=new_run_id(now),
+        run_id=new_id("run", now),
         problem=loaded.problem,
         bundle=loaded.bundle,
         source=loaded.place,
@@ -145,13 +144,6 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
         source=plan.source,
         created_at=now,
     )
-
-
-def new_run_id(now: datetime) -> str:
-    """`run_` and a UUID of version 7 (RFC 9562): milliseconds since the epoch, then chance; later runs sort later."""
-    milliseconds = int(now.timestamp() * 1000)
-    value = (milliseconds << 80) | (0x7 << 76) | (secrets.randbits(12) << 64) | (0b10 << 62) | secrets.randbits(62)
-    return f"run_{uuid.UUID(int=value)}"
 
 
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:

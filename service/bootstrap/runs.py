@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evolve.evaluation import Evaluation
@@ -59,7 +59,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     plan = _plan(order, storage, clock)
     async with answering(plan, settings.policies) as policy, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
-            storage.log.create(new_run(plan, scorer.isolation, clock.now()))
+            new = new_run(plan, scorer.isolation, clock.now())
+            storage.log.create(replace(new, owner=this_process()))
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,

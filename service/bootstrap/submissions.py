@@ -15,7 +15,7 @@ from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.parts import read_templates, refuse_unpermitted, scoring
-from service.bootstrap.plan import Plan, new_run, new_run_id
+from service.bootstrap.plan import Plan, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
 from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
@@ -25,6 +25,7 @@ from service.db.log import SqlRunLog
 from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
 from service.errors import InvalidProblemError, QuotaError, RefusedError, UnreachableError, UsageError
+from service.identifiers import new_id
 from service.net import Resolve
 from service.policy.settings import PolicySettings, read_policy
 from service.ports import (
@@ -206,7 +207,7 @@ class BundledSubmissions:
             raise ConfigurationError(str(error)) from error
         config = read_config([*start.layers, ("the request", request.config)])
         plan = Plan(
-            run_id=new_run_id(now),
+            run_id=new_id("run", now),
             problem=start.loaded.problem,
             bundle=start.loaded.bundle,
             source=start.source,

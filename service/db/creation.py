@@ -1,5 +1,7 @@
 """Storing a new run with its problem."""
 
+from datetime import timedelta
+
 from sqlalchemy import Connection, insert
 
 from evolve.events import Kind
@@ -9,6 +11,9 @@ from service.db.statements import add
 from service.db.totals import COUNTERS
 from service.errors import ConflictError
 from service.ports import NewProblem, NewRun
+
+# For whoever begins to drive a run in the moment after it was stored.
+FIRST_LEASE = timedelta(seconds=15)
 
 
 def create(connection: Connection, run: NewRun) -> None:
@@ -50,8 +55,8 @@ def _row(run: NewRun, problem_id: str) -> dict[str, object]:
             "isolation": run.isolation,
             "source": run.source,
             "desired_state": "running",
-            "lease_owner": None,
-            "lease_expires_at": None,
+            "lease_owner": run.owner or None,
+            "lease_expires_at": run.created_at + FIRST_LEASE if run.owner else None,
             "fence": 0,
             "created_at": run.created_at,
             "sequence": 1,

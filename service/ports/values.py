@@ -26,6 +26,7 @@ class NewRun:
         config: the run configuration as JSON, complete.
         document: what the problem's files say, for a version of the problem that is not stored yet.
         fork_of: candidate of another run whose program is the seed.
+        owner: who drives it from the beginning and will take its lease at once; empty: whoever finds it.
         policies: name, kind, address and model of each policy; never a key.
         source: where the problem's folder lay, for people.
     """
@@ -48,6 +49,7 @@ class NewRun:
     batch_id: str = ""
     fork_of: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

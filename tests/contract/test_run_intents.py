@@ -283,6 +283,15 @@ class TestClaiming:
         assert self.claim(claims, OTHER) == RUN
         assert self.claim(claims, OTHER, RUN) is None
 
+    def test_a_run_that_its_maker_is_about_to_drive_is_not_found(
+        self, log: RunLog, claims: RunClaims, clock: FixedClock
+    ) -> None:
+        log.create(new_run(owner="maker"))
+        assert claims.claim("runner", 12, []) is None
+        clock.advance(16)
+        found = claims.claim("runner", 12, [])
+        assert found is not None
+
     def test_runs_of_every_tenant_are_found(self, database: Database, log: RunLog, claims: RunClaims) -> None:
         with database.write() as connection:
             known = connection.execute(select(Tenant.id).where(Tenant.id == "another")).scalar()

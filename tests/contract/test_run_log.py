@@ -82,6 +82,16 @@ class TestLease:
         clock.advance(60)
         assert log.take(RUN, "runner-2", 60) > first
 
+    def test_a_run_that_was_stored_with_an_owner_is_that_ones_for_a_moment(
+        self, log: RunLog, clock: FixedClock
+    ) -> None:
+        log.create(new_run(owner="runner-1"))
+        with pytest.raises(ConflictError):
+            log.take(RUN, "runner-2", 60)
+        first = log.take(RUN, "runner-1", 5)
+        clock.advance(15)
+        assert log.take(RUN, "runner-2", 60) > first
+
     def test_renewing_keeps_the_lease(self, log: RunLog, clock: FixedClock) -> None:
         log.create(new_run())
         fence = log.take(RUN, "runner-1", 60)
