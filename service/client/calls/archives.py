@@ -1,0 +1,77 @@
+"""Calls about what runs keep and how they went: islands, fronts, grids, series, comparisons, exports."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from service.client.call import Call, chosen, place
+from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
+from service.schemas.artifacts import ArtifactPage
+from service.schemas.series import Metrics, RunComparison
+
+RUN = "/v1/runs/{}"
+# A long run is folded before the first byte of the answer.
+FOLD_SECONDS = 60.0
+
+
+def list_islands(run_id: str, *, limit: int | None = None) -> Call[IslandPage]:
+    """List the islands of a run with what they hold."""
+    return Call(method="GET", path=place(f"{RUN}/islands", run_id), params=chosen(limit=limit), answer=IslandPage)
+
+
+def list_island_members(run_id: str, number: int, *, limit: int | None = None) -> Call[MemberPage]:
+    """List the programs in the archive of an island, the fittest first."""
+    path = place(f"{RUN}/islands/{{}}", run_id, str(number))
+    return Call(method="GET", path=path, params=chosen(limit=limit), answer=MemberPage)
+
+
+def list_migrations(run_id: str, *, limit: int | None = None) -> Call[MigrationPage]:
+    """List who came from one island to another."""
+    path = place(f"{RUN}/migrations", run_id)
+    return Call(method="GET", path=path, params=chosen(limit=limit), answer=MigrationPage)
+
+
+def list_front(run_id: str, *, limit: int | None = None) -> Call[FrontPage]:
+    """List the programs that no other dominates, and the volume that they dominate."""
+    path = place(f"{RUN}/front", run_id)
+    return Call(method="GET", path=path, params=chosen(limit=limit), answer=FrontPage, wait_seconds=FOLD_SECONDS)
+
+
+def get_grid(run_id: str) -> Call[Grid]:
+    """Read the grid over the measures of a run."""
+    return Call(method="GET", path=place(f"{RUN}/grid", run_id), answer=Grid, wait_seconds=FOLD_SECONDS)
+
+
+def get_best(run_id: str, weights: str = "") -> Call[Best]:
+    """Read the best program of a run, by fitness or under weights such as `accuracy=1,speed=2`."""
+    path = place(f"{RUN}/best", run_id)
+    return Call(method="GET", path=path, params=chosen(weights=weights), answer=Best, wait_seconds=FOLD_SECONDS)
+
+
+def get_run_metrics(run_id: str, *, points: int | None = None) -> Call[Metrics]:
+    """Read how a run went over its evaluations."""
+    path = place(f"{RUN}/metrics", run_id)
+    return Call(method="GET", path=path, params=chosen(points=points), answer=Metrics, wait_seconds=FOLD_SECONDS)
+
+
+def compare_runs(runs: Sequence[str], *, points: int | None = None) -> Call[RunComparison]:
+    """Set runs side by side."""
+    params = chosen(runs=",".join(runs), points=points)
+    return Call(method="GET", path="/v1/compare", params=params, answer=RunComparison, wait_seconds=FOLD_SECONDS)
+
+
+def export_run(run_id: str, form: Literal["jsonl", "csv", "training"] = "jsonl") -> Call[bytes]:
+    """Take a run away; `Client.lines` gives it as it comes."""
+    return Call(method="GET", path=place(f"{RUN}/export", run_id), params=chosen(format=form), answer=bytes)
+
+
+def list_artifacts(run_id: str, *, limit: int | None = None) -> Call[ArtifactPage]:
+    """List the files of a run."""
+    path = place(f"{RUN}/artifacts", run_id)
+    return Call(method="GET", path=path, params=chosen(limit=limit), answer=ArtifactPage)
+
+
+def get_artifact(run_id: str, name: str) -> Call[bytes]:
+    """Read a file of a run."""
+    parts = name.split("/")
+    template = f"{RUN}/artifacts/" + "/".join("{}" for _ in parts)
+    return Call(method="GET", path=place(template, run_id, *parts), answer=bytes)

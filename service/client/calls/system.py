@@ -1,0 +1,38 @@
+"""Calls about the service itself and its workers."""
+
+from types import NoneType
+
+from service.client.call import Call, chosen, place
+from service.schemas.artifacts import PolicyPage
+from service.schemas.system import CodePage, Health, Readiness
+from service.schemas.workers import WorkerList
+
+
+def get_health() -> Call[Health]:
+    """Whether the process lives, and of which version it is."""
+    return Call(method="GET", path="/healthz", answer=Health)
+
+
+def get_readiness() -> Call[Readiness]:
+    """Whether everything that serving needs answers."""
+    return Call(method="GET", path="/readyz", answer=Readiness)
+
+
+def get_error_code(code: str) -> Call[CodePage]:
+    """What a code of an error means."""
+    return Call(method="GET", path=place("/problems/{}", code), answer=CodePage)
+
+
+def list_workers() -> Call[WorkerList]:
+    """List workers that live."""
+    return Call(method="GET", path="/v1/workers", answer=WorkerList)
+
+
+def drain_worker(worker_id: str) -> Call[None]:
+    """Have a worker finish what it has and end."""
+    return Call(method="POST", path=place("/v1/workers/{}/drain", worker_id), answer=NoneType)
+
+
+def list_policies(*, limit: int | None = None) -> Call[PolicyPage]:
+    """List the operator's policies, which a run may name."""
+    return Call(method="GET", path="/v1/policies", params=chosen(limit=limit), answer=PolicyPage)
