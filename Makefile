@@ -1,7 +1,7 @@
 # Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run install install-base test pytest lint types imports format test-vllm lock clean
+.PHONY: help run serve install install-base test pytest lint types imports format test-vllm lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -11,12 +11,16 @@ TESTS ?= tests
 PYTEST_ARGS ?= -n logical
 CODE := evolve service migrations tests benchmarks scripts
 RUN_ARGS ?=
+SERVE_ARGS ?=
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 14
 
 run: install-base ## improve a packing of 26 circles, offline, in about a minute
 	@$(BIN)/evolve run examples/circle_packing $(RUN_ARGS)
+
+serve: install-base ## the service on this machine: API, runner and worker in one process
+	@$(BIN)/evolve serve $(SERVE_ARGS)
 
 install-base: $(VENV)/.base ## the environment that running needs
 

@@ -1,6 +1,8 @@
 """The service as processes: the API alone, or all of it in one process for a laptop."""
 
 import asyncio
+import errno
+import os
 import random
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -40,10 +42,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where the service listens."""
+    """Where the service listens.
+
+    Attributes:
+        elsewhere: whether another port will do where this one is taken.
+    """
 
     host: str
     port: int
+    elsewhere: bool = False
 
     @property
     def url(self) -> str:
@@ -208,10 +215,21 @@ def _server(app: "FastAPI") -> uvicorn.Server:
 def _listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
     """A socket at an address, so that a taken port is told before anything else is begun."""
     try:
-        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listener = socket.create_server((address.host, address.port), family=family, backlog=2048)
+        listener = _bound(address)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or "no such address"
+        # Python adds the address to the words of the system.
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else "no such address"
         raise UsageError(f"{address.host}:{address.port} cannot be had ({reason}): name another --port") from error
     with listener:
         yield listener, Address(host=address.host, port=listener.getsockname()[1])
+
+
+def _bound(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=2048)
+    except OSError as error:
+        if not address.elsewhere or error.errno != errno.EADDRINUSE:
+            raise
+        return socket.create_server((address.host, 0), family=family, backlog=2048)

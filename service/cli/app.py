@@ -279,7 +279,16 @@ def init(
 def serve(
     ctx: typer.Context,
     host: Host = "127.0.0.1",
-    port: Port = 8000,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            show_default="8000; where it is taken, a free one",
+            help="Port; 0: any that is free.",
+        ),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
     ] = None,
@@ -297,7 +306,7 @@ def serve(
         from service.bootstrap.serving import Address
         from service.cli.serve import serve_all
 
-    address = Address(host=host, port=port)
+    address = Address(host=host, port=8000 if port is None else port, elsewhere=port is None)
     raise typer.Exit(
         serve_all(terminal, address, db=db, queue=queue, runs=runs, slots=slots, metrics_port=metrics_port)
     )

@@ -42,10 +42,10 @@ def _run(
 
     configure_logging(terminal.verbosity, color=terminal.color)
     with metrics_shown(metrics_port, address.host):
-        return asyncio.run(_serve(terminal, service))
+        return asyncio.run(_serve(terminal, service, address))
 
 
-async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Service]) -> int:
+async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Service], asked: Address) -> int:
     async with opening as service:
         loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 
@@ -59,6 +59,8 @@ async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Servic
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
+        if asked.elsewhere and service.address.port != asked.port:
+            terminal.note(f"port {asked.port} is taken", style="dim")
         _announce(terminal, service)
         await service.run()
     return OK

@@ -1,0 +1,65 @@
+"""The service in one process, as `evolve serve` starts it."""
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.evolving import Evolve
+
+FIRST_PORT = 8000
+
+
+@pytest.fixture
+def evolve(tmp_path: Path) -> Evolve:
+    return Evolve(tmp_path)
+
+
+@contextmanager
+def taken(port: int) -> Iterator[int]:
+    """A port that somebody has, this test or anybody else."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            holder.bind(("127.0.0.1", port))
+            holder.listen()
+        except OSError:
+            assert port, "any port can be had"
+        yield holder.getsockname()[1] or port
+
+
+@contextmanager
+def serving(evolve: Evolve, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    process = evolve.start("serve", "--json", *words)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        yield json.loads(line)["url"], process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_where_no_port_is_named_and_the_usual_one_is_taken_a_free_one_is_served_and_named(evolve: Evolve) -> None:
+    with taken(FIRST_PORT), serving(evolve) as (url, process):
+        assert not url.endswith(f":{FIRST_PORT}")
+        assert httpx.get(f"{url}/readyz").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert f"port {FIRST_PORT} is taken" in err
+
+
+def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evolve) -> None:
+    with taken(0) as port:
+        process = evolve.start("serve", "--port", str(port))
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
