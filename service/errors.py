@@ -6,7 +6,8 @@ ServiceError
 ├── ConflictError         the state of a thing does not allow it
 │   ├── LeaseLostError    another runner took the run
 │   ├── StaleError        it was changed since it was read
-│   └── KeyReusedError    an idempotency key came with another request
+│   ├── KeyReusedError    an idempotency key came with another request
+│   └── InProgressError   the first request with an idempotency key is still at work
 ├── RefusedError          configuration or safety does not allow it
 │   └── QuotaError        the tenant has used up what it may
 ├── InvalidProblemError   a problem folder that cannot be searched on
@@ -44,6 +45,10 @@ class StaleError(ConflictError):
 
 class KeyReusedError(ConflictError):
     """An idempotency key came with another request than the first time."""
+
+
+class InProgressError(ConflictError):
+    """The first request with an idempotency key is still at work."""
 
 
 class RefusedError(ServiceError):

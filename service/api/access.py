@@ -1,7 +1,7 @@
 """The door: who makes a request, and whether they may."""
 
+import hmac
 from datetime import datetime
-from http.cookies import SimpleCookie
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -59,7 +59,7 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         found = await identify(request, parts, shown)
         request.state.caller = found
         if self.limited:
-            await _limit(request, parts, found.actor)
+            await limit(request, parts, found.actor)
         missing = [scope for scope in self.scopes if scope not in found.scopes]
         if missing:
             raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {missing[0]}: use one that has it")
@@ -76,7 +76,7 @@ async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCrede
     else:
         found = await run_in_threadpool(_by_session, request, parts, now)
     if found is None:
-        await _limit(request, parts, f"address:{request.client.host if request.client else ''}")
+        await limit_stranger(request, parts)
         detail = "show a valid key: Authorization: Bearer evo_..." if shown is None else "the key is unknown or void"
         raise ApiFault(401, Code.UNAUTHENTICATED, detail, headers=_CHALLENGE)
     return found
@@ -99,18 +99,22 @@ def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
 
 
 def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
-    cookie = SimpleCookie(request.headers.get("cookie", "")).get(SESSION_COOKIE)
-    value = parts.seal.open("session", cookie.value) if cookie is not None else None
+    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
     if value is None or now.timestamp() >= value["until"]:
         return None
     key = parts.keys.find(value["hash"]) if value["hash"] else None
     if value["hash"] and (key is None or not key.valid(now)):
         return None
-    if request.method in _UNSAFE and request.headers.get(CSRF_HEADER) != csrf_token(parts, str(value["id"])):
-        raise ApiFault(403, Code.FORBIDDEN, f"the header {CSRF_HEADER} is missing or another's: reload the page")
     if key is None:
-        return Caller(tenant=DEFAULT_TENANT, actor=value["id"], scopes=frozenset(Scope))
-    return Caller(tenant=key.tenant, actor=value["id"], scopes=frozenset(key.scopes))
+        caller = Caller(tenant=DEFAULT_TENANT, actor=value["id"], scopes=frozenset(Scope))
+    else:
+        caller = Caller(tenant=key.tenant, actor=value["id"], scopes=frozenset(key.scopes))
+    if request.method in _UNSAFE:
+        request.state.caller = caller  # who is refused stands in the audit too
+        shown, right = request.headers.get(CSRF_HEADER, ""), csrf_token(parts, str(value["id"]))
+        if not hmac.compare_digest(shown.encode(), right.encode()):
+            raise ApiFault(403, Code.FORBIDDEN, f"the header {CSRF_HEADER} is missing or another's: reload the page")
+    return caller
 
 
 def csrf_token(parts: Parts, session_id: str) -> str:
@@ -118,7 +122,21 @@ def csrf_token(parts: Parts, session_id: str) -> str:
     return parts.seal.digest("csrf", session_id)
 
 
-async def _limit(request: Request, parts: Parts, name: str) -> None:
+async def limit_stranger(request: Request, parts: Parts) -> None:
+    """Count a call of somebody unknown against the address that it comes from.
+
+    Raises:
+        ApiFault: too many come from there.
+    """
+    await limit(request, parts, f"address:{request.client.host if request.client else ''}")
+
+
+async def limit(request: Request, parts: Parts, name: str) -> None:
+    """Count a call.
+
+    Raises:
+        ApiFault: there were too many of late.
+    """
     allowance = await parts.limiter.take(name)
     request.state.allowance = allowance
     if allowance.retry_after_seconds > 0:

@@ -112,7 +112,7 @@ def create_api(parts: Parts) -> FastAPI:
     )
     app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
     app.state.parts = parts
-    faults.install(app)
+    faults.install(app, _methods)
     for router in ROUTERS:
         app.include_router(router)
     app.add_middleware(GZipMiddleware, minimum_size=1024)
@@ -124,6 +124,11 @@ def create_api(parts: Parts) -> FastAPI:
 def routes_of() -> list[APIRoute]:
     """Every route of the API."""
     return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+
+def _methods(path: str) -> set[str]:
+    """The methods that an address takes."""
+    return {method for route in routes_of() if route.path_regex.match(path) for method in route.methods or ()}
 
 
 def door_of(route: APIRoute) -> requires | None:

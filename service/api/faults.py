@@ -1,6 +1,6 @@
 """The one table from errors to answers: status, code, and one sentence; never a trace of the code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
 import structlog
@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyRefused, PolicyUnavailable, ProblemError
 from service.errors import (
     ConflictError,
+    InProgressError,
     InvalidProblemError,
     KeyReusedError,
     NotFoundError,
@@ -28,7 +29,7 @@ from service.schemas.problem_details import Code, Fault, ProblemDetails
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-AWAY_RETRY_SECONDS = 5
+RETRY_SECONDS = {409: 1, 429: 60, 503: 5}
 
 
 class ApiFault(Exception):
@@ -57,6 +58,7 @@ STATUSES: tuple[tuple[type[Exception], int, Code], ...] = (
     (NotFoundError, 404, Code.NOT_FOUND),
     (KeyReusedError, 422, Code.KEY_REUSED),
     (StaleError, 412, Code.STALE),
+    (InProgressError, 409, Code.IN_PROGRESS),
     (ConflictError, 409, Code.CONFLICT),
     (QuotaError, 429, Code.QUOTA_EXCEEDED),
     (RefusedError, 403, Code.REFUSED),
@@ -72,7 +74,6 @@ _HTTP_CODES = {
     403: Code.FORBIDDEN,
     404: Code.NOT_FOUND,
     405: Code.METHOD_NOT_ALLOWED,
-    406: Code.NOT_ACCEPTABLE,
     413: Code.TOO_LARGE,
     415: Code.UNSUPPORTED_MEDIA_TYPE,
     416: Code.RANGE_INVALID,
@@ -80,14 +81,23 @@ _HTTP_CODES = {
 }
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error of an application by the table."""
+def install(app: FastAPI, allowed: Callable[[str], set[str]]) -> None:
+    """Answer every error of an application by the table.
+
+    Args:
+        app: the application.
+        allowed: the methods that an address takes.
+    """
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return answer(request, _of_http(error, allowed(request.scope["path"])))
+
     app.add_exception_handler(ApiFault, _on_fault)
     app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(ServiceError, _on_error)
     app.add_exception_handler(EvolveError, _on_error)
-    app.add_exception_handler(Exception, _on_error)
 
 
 def answer(request: Request, fault: ApiFault) -> Response:
@@ -97,7 +107,7 @@ def answer(request: Request, fault: ApiFault) -> Response:
         title=HTTPStatus(fault.status).phrase,
         status=fault.status,
         detail=" ".join(fault.detail.split())[:2000],
-        instance=request.url.path.encode("utf-8", "replace").decode(),
+        instance=_printable(request.scope["path"]),
         code=fault.code,
         errors=fault.errors,
         trace_id=getattr(request.state, "request_id", ""),
@@ -106,11 +116,20 @@ def answer(request: Request, fault: ApiFault) -> Response:
     return Response(body.model_dump_json(), fault.status, headers, MEDIA_TYPE)
 
 
+def answer_error(request: Request, error: Exception) -> Response:
+    """An error of the service as the response that tells of it; what nobody expected goes into the log."""
+    fault = as_fault(error)
+    if fault.status == 500:
+        log.error("request.failed", exc_info=error, request_id=getattr(request.state, "request_id", ""))
+    return answer(request, fault)
+
+
 def as_fault(error: Exception) -> ApiFault:
     """What an error of the service is to HTTP."""
     for kind, status, code in STATUSES:
         if isinstance(error, kind):
-            headers = {"Retry-After": str(AWAY_RETRY_SECONDS)} if status in {429, 503} else {}
+            waits = status in RETRY_SECONDS and code is not Code.CONFLICT
+            headers = {"Retry-After": str(RETRY_SECONDS[status])} if waits else {}
             return ApiFault(status, code, str(error), headers=headers, errors=_complaints(error))
     return ApiFault(500, Code.INTERNAL, "this is a fault of the service; its log has the trace under the trace_id")
 
@@ -127,18 +146,17 @@ async def _on_fault(request: Request, error: Exception) -> Response:
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
-    fault = as_fault(error)
-    if fault.status == 500:
-        log.error("request.failed", exc_info=error, request_id=getattr(request.state, "request_id", ""))
-    return answer(request, fault)
+    return answer_error(request, error)
 
 
-async def _on_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+def _of_http(error: HTTPException, methods: set[str]) -> ApiFault:
     code = _HTTP_CODES.get(error.status_code, Code.INVALID_REQUEST if error.status_code < 500 else Code.INTERNAL)
     sentences = {404: "there is nothing at this address", 405: "this address does not take that method"}
     detail = sentences.get(error.status_code, str(error.detail))
-    return answer(request, ApiFault(error.status_code, code, detail, headers=dict(error.headers or {})))
+    headers = dict(error.headers or {})
+    if error.status_code == 405 and methods:  # routes of one address know only of themselves
+        headers["Allow"] = ", ".join(sorted(methods))
+    return ApiFault(error.status_code, code, detail, headers=headers)
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

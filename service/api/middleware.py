@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.access import limit_headers
-from service.api.faults import ApiFault, answer
+from service.api.faults import ApiFault, answer, answer_error
 from service.api.parts import Parts
 from service.errors import ServiceError
 from service.identifiers import new_id
@@ -30,6 +30,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
+_MOST_DIGITS = 18
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -50,26 +51,28 @@ class Envelope:
             return
         request = Request(scope)
         request.state.request_id = request_id(request.headers)
-        began, status = time.perf_counter(), 500
+        began, status, made = time.perf_counter(), 500, ""
 
         async def wrapped(message: Message) -> None:
-            nonlocal status
+            nonlocal status, made
             if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
                 status = message["status"]
-                _dress(MutableHeaders(scope=message), request)
+                made = headers.get("location", "").rpartition("/")[2] if status == 201 else ""
+                _dress(headers, request)
             await send(message)
 
         try:
             await self._bounded(scope, receive, wrapped)
         finally:
-            await self._note(request, status, time.perf_counter() - began)
+            await self._note(request, status, made, time.perf_counter() - began)
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request whose body stays within the limit."""
         limit = self._parts.settings.body_limit_mb * 1024 * 1024
         request = Request(scope)
         length = request.headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > limit:
+        if length.isdecimal() and (len(length) > _MOST_DIGITS or int(length) > limit):
             await answer(request, _too_large(self._parts))(scope, receive, send)
             return
         read, begun = 0, False
@@ -84,16 +87,28 @@ class Envelope:
 
         async def noted(message: Message) -> None:
             nonlocal begun
-            begun = True
-            await send(message)
+            # What the application makes of a body that was cut off is not for the caller.
+            if read <= limit or begun:
+                begun = True
+                await send(message)
 
         try:
             await self._app(scope, counted, noted)
         except TooLargeError:
-            if not begun:
-                await answer(request, _too_large(self._parts))(scope, receive, send)
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer, and the log the trace
+            await self._fail(request, error, None if begun else send)
+        if read > limit and not begun:
+            await answer(request, _too_large(self._parts))(scope, receive, send)
 
-    async def _note(self, request: Request, status: int, seconds: float) -> None:
+    async def _fail(self, request: Request, error: Exception, send: Send | None) -> None:
+        """Answer what nobody expected; an answer that has begun is cut off."""
+        response = answer_error(request, error)
+        if send is None:
+            raise error
+        await response(request.scope, request.receive, send)
+
+    async def _note(self, request: Request, status: int, made: str, seconds: float) -> None:
         route = request.scope.get("route")
         operation = str(getattr(route, "operation_id", None) or getattr(route, "name", None) or "none")
         REQUESTS.labels(operation, str(status)).inc()
@@ -109,9 +124,9 @@ class Envelope:
             actor=caller.actor if caller else "",
         )
         if request.method in AUDITED and caller is not None and operation != "none":
-            await self._audit(request, caller, operation, status)
+            await self._audit(request, caller, operation, status, made or _subject(request))
 
-    async def _audit(self, request: Request, caller: Caller, operation: str, status: int) -> None:
+    async def _audit(self, request: Request, caller: Caller, operation: str, status: int, subject: str) -> None:
         if operation in self._parts.settings.unaudited:
             return
         now = self._parts.clock.now()
@@ -121,7 +136,7 @@ class Envelope:
             at=now,
             actor=caller.actor,
             action=operation,
-            subject=_subject(request),
+            subject=subject,
             outcome=str(status),
             request_id=request.state.request_id,
             address=request.client.host if request.client else "",

@@ -1,6 +1,7 @@
 """Requests that have their effect once, however often they are sent."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
@@ -33,12 +34,16 @@ class Once:
     def __init__(self, parts: Parts, request: Request, key: str, request_hash: str) -> None:
         self._parts, self._request, self._key, self._hash = parts, request, key, request_hash
 
-    def __call__(self, effect: Callable[[], Response]) -> Response:
+    def __call__(self, effect: Callable[[], Response], unstored: str = "") -> Response:
         """Run the effect, or give the answer that it was given before.
+
+        Args:
+            effect: what shall happen once.
+            unstored: the member of the answer that is shown this once, and stored nowhere.
 
         Raises:
             KeyReusedError: the key came with another request.
-            ApiFault: the first request with it is still at work.
+            InProgressError: the first request with it is still at work.
         """
         caller: Caller = self._request.state.caller
         with self._parts.unit():
@@ -49,7 +54,7 @@ class Once:
                 return Response(before.body, before.status, {**before.headers, REPLAYED: "true"})
             response = effect()
             kept = {name: value for name, value in response.headers.items() if name != "content-length"}
-            body = bytes(response.body)
+            body = _without(unstored, bytes(response.body))
             self._parts.requests.finish(
                 caller.actor, self._key, StoredResponse(status=response.status_code, headers=kept, body=body)
             )
@@ -60,8 +65,13 @@ async def once(request: Request, parts: PartsDep, idempotency_key: IdempotencyKe
     """The dependency of routes that make something."""
     if not idempotency_key.isprintable():
         raise ApiFault(422, Code.INVALID_REQUEST, "the Idempotency-Key holds control characters")
-    said = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+    place = request.scope["path"].encode("utf-8", "surrogateescape") + b"?" + request.scope["query_string"]
+    said = b"%s %s\n%s" % (request.method.encode(), place, await request.body())
     return Once(parts, request, idempotency_key, hashlib.sha256(said).hexdigest())
+
+
+def _without(member: str, body: bytes) -> bytes:
+    return json.dumps({**json.loads(body), member: None}).encode() if member else body
 
 
 OnceDep = Annotated[Once, Depends(once)]

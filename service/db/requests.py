@@ -9,7 +9,7 @@ from service.db.engine import Database
 from service.db.faults import locked
 from service.db.people import RequestRow
 from service.db.statements import add
-from service.errors import ConflictError, KeyReusedError
+from service.errors import ConflictError, InProgressError, KeyReusedError
 from service.ports import StoredResponse
 
 _KEPT = timedelta(hours=24)
@@ -30,7 +30,7 @@ class SqlRequests:
 
         Raises:
             KeyReusedError: it was used for another request.
-            ConflictError: the first request with it is still at work.
+            InProgressError: the first request with it is still at work.
         """
         row: dict[str, object] = {
             "actor": actor,
@@ -87,5 +87,5 @@ def _answer(connection: Connection, actor: str, key: str, request_hash: str) -> 
     return StoredResponse(status=found.status, headers=found.headers, body=found.body)
 
 
-def _at_work() -> ConflictError:
-    return ConflictError("the first request with this idempotency key is still at work: try again in a while")
+def _at_work() -> InProgressError:
+    return InProgressError("the first request with this idempotency key is still at work: try again in a while")

@@ -129,7 +129,7 @@ class Requests(Protocol):
 
         Raises:
             KeyReusedError: it was used for another request.
-            ConflictError: the first request with it is still at work.
+            InProgressError: the first request with it is still at work.
         """
 
     def finish(self, actor: str, key: str, response: StoredResponse) -> None:

@@ -1,25 +1,37 @@
 """Batches on the wire."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from service.schemas.runs import RunCreate
-from service.schemas.types import Count, Identifier, Labels, Moment, Name, Object, Page, Reply, Request
+from service.schemas.types import (
+    Count,
+    Labels,
+    Moment,
+    Name,
+    Object,
+    Page,
+    Plain,
+    ProblemName,
+    Reply,
+    Request,
+    integral,
+)
 
 MOST_RUNS = 200
-Seed = Annotated[int, Field(strict=True, ge=0, le=2**53)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
 
 
 class Sweep(Request):
     """Every combination of some seeds, policies and configurations of one problem."""
 
-    problem: Identifier
-    config: dict[str, Any] = Field(default={}, description="What all runs have in common")
+    problem: ProblemName
+    config: Plain = Field(default={}, description="What all runs have in common")
     seeds: list[Seed] = Field(min_length=1, max_length=MOST_RUNS)
-    policies: list[Name | dict[str, Any] | None] = Field(default=[None], min_length=1, max_length=20)
+    policies: list[Name | Plain | None] = Field(default=[None], min_length=1, max_length=20)
     strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(default=[], max_length=3)
-    variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], dict[str, Any]] = Field(
+    variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], Plain] = Field(
         default={}, max_length=20, description="Further configurations, by the name that they shall have"
     )
     labels: Labels = Field(default={})

@@ -39,7 +39,9 @@ class ApiKey(Reply):
 class NewApiKey(ApiKey):
     """A key that was just made."""
 
-    key: str = Field(description="The key itself: it is shown this once")
+    key: str | None = Field(
+        description="The key itself: it is shown this once, and null in an answer that is given again"
+    )
 
 
 class KeyPage(Page):

@@ -1,10 +1,24 @@
 """Runs on the wire."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from service.schemas.types import Count, Identifier, Labels, Moment, Name, Object, Page, Reply, Request
+from service.schemas.types import (
+    Count,
+    Identifier,
+    Labels,
+    Moment,
+    Name,
+    Number,
+    Object,
+    Page,
+    Plain,
+    Positive,
+    ProblemName,
+    Reply,
+    Request,
+)
 
 State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
 
@@ -12,13 +26,13 @@ State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancell
 class RunCreate(Request):
     """A new run."""
 
-    problem: Identifier = Field(
+    problem: ProblemName = Field(
         description="Id of a problem, or its name for the latest version, or `name@version`", examples=["packing@2"]
     )
-    config: dict[str, Any] = Field(
+    config: Plain = Field(
         default={}, description="Run configuration, nested; what it does not say the problem says, or the default"
     )
-    policy: Name | dict[str, Any] | None = Field(
+    policy: Name | Plain | None = Field(
         default=None, description="Name of one of `/v1/policies`, or a description without a key; null: the problem's"
     )
     labels: Labels = Field(default={})
@@ -28,8 +42,8 @@ class RunFork(Request):
     """A run that begins with a program of another."""
 
     candidate_id: Identifier = Field(description="The candidate whose program is the seed")
-    config: dict[str, Any] = Field(default={}, description="What differs from the configuration of the run forked")
-    policy: Name | dict[str, Any] | None = Field(default=None, description="Null: the policy of the run forked")
+    config: Plain = Field(default={}, description="What differs from the configuration of the run forked")
+    policy: Name | Plain | None = Field(default=None, description="Null: the policy of the run forked")
     labels: Labels = Field(default={})
 
 
@@ -39,12 +53,29 @@ class RunPatch(Request):
     labels: Labels = Field(description="Take the place of all labels")
 
 
+class Budget(Request):
+    """Limits of a run: those that are named become these, null is no limit; the others stay."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    evaluations: Positive | None = None
+    answers: Positive | None = None
+    tokens: Positive | None = None
+    wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    target: Number | None = None
+    patience: Positive | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("must name a limit")
+        return self
+
+
 class BudgetExtension(Request):
     """New limits of a run."""
 
-    budget: dict[
-        Literal["evaluations", "answers", "tokens", "wall_seconds", "target", "patience"], float | int | None
-    ] = Field(min_length=1, description="Keys of the budget with their new values; null: no limit")
+    budget: Budget
 
 
 class Waiting(Reply):

@@ -1,5 +1,6 @@
 """Types of the wire: as strict as JSON Schema says they are, and no stricter."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -7,6 +8,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 MOST_LABELS = 16
+MOST_DEPTH = 64
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Request(BaseModel):
@@ -21,16 +24,24 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-def _integral(value: object) -> object:
+def integral(value: object) -> object:
+    """A whole number, also where it is written with a point."""
     # JSON Schema calls 3.0 an integer; a strict int refuses it.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _only_text(value: object) -> object:
-    # Lax, a number would be taken for seconds since 1970; strict, a text would be refused.
-    if isinstance(value, str | datetime):
+    # Lax, a number or its digits would be taken for seconds since 1970; strict, a text would be refused.
+    if isinstance(value, datetime) or (isinstance(value, str) and _RFC3339.fullmatch(value)):
         return value
     raise ValueError("a time is a text such as 2026-03-01T12:00:00Z")
+
+
+def _utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a time lies in the years 1 to 9999") from error
 
 
 def _storable(text: str) -> str:
@@ -43,21 +54,41 @@ def _storable(text: str) -> str:
     return text
 
 
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    waiting: list[tuple[Any, int]] = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise ValueError(f"must not be nested more than {MOST_DEPTH} levels deep")
+        if isinstance(item, str):
+            _storable(item)
+        elif isinstance(item, dict):
+            waiting += [(inner, depth + 1) for pair in item.items() for inner in pair]
+        elif isinstance(item, list):
+            waiting += [(inner, depth + 1) for inner in item]
+    return value
+
+
 def _as_utc(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 # The constraints stand before the validator, else they are checked and not documented.
-Count = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(_integral)]
-Positive = Annotated[int, Field(strict=True, ge=1, le=2**53), BeforeValidator(_integral)]
+Count = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=2**53), BeforeValidator(integral)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Moment = Annotated[
-    AwareDatetime, Field(strict=False), BeforeValidator(_only_text), PlainSerializer(_as_utc, return_type=str)
+    AwareDatetime,
+    Field(strict=False),
+    BeforeValidator(_only_text),
+    AfterValidator(_utc),
+    PlainSerializer(_as_utc, return_type=str),
 ]
 Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,100}$")]
+ProblemName = Annotated[str, Field(min_length=1, max_length=220), AfterValidator(_storable)]
 Labels = Annotated[
     dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")],
@@ -66,6 +97,7 @@ Labels = Annotated[
     Field(max_length=MOST_LABELS),
 ]
 Object = Mapping[str, Any]
+Plain = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class Page(Reply):

@@ -1,19 +1,20 @@
 """Usage and quotas of tenants."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
 from service.api.access import PartsDep, requires
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.ports import Caller, Quotas, Scope
 from service.schemas.keys import Quota, QuotaLimits, Usage
 from service.schemas.problem_details import Code
 from service.schemas.types import Moment
 
-router = APIRouter(prefix="/v1", tags=["accounts"])
+router = APIRouter(prefix="/v1", tags=["accounts"], route_class=JsonRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
@@ -22,6 +23,7 @@ Time = Annotated[
     str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
 ]
 LONGEST = timedelta(days=366)
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 
@@ -29,7 +31,7 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = "") -> Usage:
     """Read what the tenant used from `since` (a day before `until`) to `until` (now), and what it may."""
     end = _moment("until", until) or parts.clock.now()
-    begin = _moment("since", since) or end - timedelta(days=1)
+    begin = _moment("since", since) or max(end, EARLIEST) - timedelta(days=1)
     if not timedelta(0) <= end - begin <= LONGEST:
         raise ApiFault(422, Code.INVALID_REQUEST, "since must lie before until, and no more than a year")
     found = parts.accounts.usage(caller.tenant, begin, end)
@@ -62,7 +64,6 @@ def _moment(name: str, text: str) -> datetime | None:
         return None
     try:
         return _MOMENT.validate_python(text)
-    except (ValidationError, OverflowError):
-        raise ApiFault(
-            422, Code.INVALID_REQUEST, f"{name} is no time with a zone: write 2026-03-01T00:00:00Z"
-        ) from None
+    except ValidationError:
+        detail = f"{name} is no time with a zone: write 2026-03-01T00:00:00Z"
+        raise ApiFault(422, Code.INVALID_REQUEST, detail) from None

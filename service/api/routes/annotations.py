@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from service import keys
 from service.api.access import PartsDep
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
@@ -36,7 +37,7 @@ from service.schemas.annotations import (
 )
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["annotations"])
+router = APIRouter(prefix="/v1", tags=["annotations"], route_class=JsonRoute)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
 CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]
@@ -189,10 +190,10 @@ def create_share(run_id: RunId, body: ShareCreate, caller: Writing, parts: Parts
             expires_at=body.expires_at,
         )
         book.add_share(share, minted.hash)
-        shown = NewShare(**_share(share).model_dump(exclude=set()), token=minted.text)
+        shown = NewShare(**_share(share).model_dump(), token=minted.text)
         return made(shown, 201, {"Location": f"/v1/runs/{run}/shares/{share.id}"})
 
-    return once(effect)
+    return once(effect, unstored="token")
 
 
 @router.get("/runs/{run_id}/shares", response_model=ShareList, operation_id="list_shares")

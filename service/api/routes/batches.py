@@ -1,6 +1,8 @@
 """Batches: many runs submitted as one, steered as one, summed up."""
 
 from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +12,13 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep
 from service.api.answers import LOCATION, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
 from service.api.routes.runs import Reading, Steering, Writing, reader_of
+from service.errors import ConflictError
 from service.identifiers import new_id
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, BatchRecord, Caller, RunFilter, RunRecord, RunRequest
 from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary, GroupSummary, Sweep
@@ -23,7 +27,7 @@ from service.schemas.problem_details import Code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-router = APIRouter(prefix="/v1/batches", tags=["batches"])
+router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
 
 BatchId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a batch.")]
 GROUPING = ("strategy", "policy", "variant")
@@ -118,7 +122,7 @@ def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
     requests = []
     for number, policy in enumerate(sweep.policies):
         for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
-            config = {**sweep.config, **changes, "seed": seed} | ({"strategy": strategy} if strategy else {})
+            config = _over(_over(sweep.config, changes), {"seed": seed} | ({"strategy": strategy} if strategy else {}))
             named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
             labels = {"strategy": strategy or "", "policy": named, "variant": variant}
             labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
@@ -128,11 +132,20 @@ def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
     return requests
 
 
+def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with single keys of another in it, those of its tables too."""
+    merged = dict(base)
+    for key, value in changes.items():
+        below = merged.get(key)
+        merged[key] = _over(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
 def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
     batch = _batch(parts, caller, batch_id)
     intents = parts.intents(caller.tenant)
     for run in _runs(parts, caller, batch.id):
-        if run.state not in ENDED:
+        with suppress(ConflictError):  # it has ended meanwhile, or is about to
             intents.want(run.id, state, caller.actor)
     return _located(parts, caller, batch.id, 202)
 

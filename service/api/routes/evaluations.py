@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from evolve.evaluation import Evaluation, Outcome
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.parts import Parts
 from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, WorkerBeat, WorkerState
@@ -25,7 +26,7 @@ from service.schemas.evaluations import (
 )
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["evaluations"])
+router = APIRouter(prefix="/v1", tags=["evaluations"], route_class=JsonRoute)
 
 # Not limited by the minute: a worker calls as often as its slots have something to say.
 Working = Annotated[Caller, Depends(requires(Scope.EVALUATIONS_LEASE, operator=True, limited=False))]

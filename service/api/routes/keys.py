@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from service import keys
 from service.api.access import PartsDep, requires
 from service.api.answers import LOCATION, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
@@ -16,7 +17,7 @@ from service.ports import DEFAULT_TENANT, Caller, KeyRecord, Scope
 from service.schemas.keys import ApiKey, AuditLine, AuditPage, KeyCreate, KeyPage, NewApiKey
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["keys"])
+router = APIRouter(prefix="/v1", tags=["keys"], route_class=JsonRoute)
 
 Managing = Annotated[Caller, Depends(requires(Scope.KEYS_MANAGE))]
 KeyId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a key.")]
@@ -53,7 +54,7 @@ def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep
         shown = NewApiKey(**_fields(record), key=minted.text)
         return made(shown, 201, {"Location": f"/v1/api-keys/{record.id}"})
 
-    return once(effect)
+    return once(effect, unstored="key")
 
 
 @router.get("/api-keys", response_model=KeyPage, operation_id="list_keys")

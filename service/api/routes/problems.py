@@ -8,6 +8,7 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
@@ -16,7 +17,7 @@ from service.ports import Caller, ProblemRecord, ProblemReport, Scope, Upload
 from service.schemas.problem_details import Code
 from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
 
-router = APIRouter(prefix="/v1/problems", tags=["problems"])
+router = APIRouter(prefix="/v1/problems", tags=["problems"], route_class=JsonRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
@@ -30,10 +31,10 @@ _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Problem, "headers": LOC
 @router.post("", status_code=201, response_model=Problem, responses=_MADE, operation_id="create_problem")
 def create_problem(body: ProblemCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a problem. Another content under a name is its next version, the same content the one it has."""
-    upload = _upload(body)
+    problem = replace(parts.submissions.read_problem(_upload(body)), tenant=caller.tenant)
 
     def effect() -> Response:
-        record = parts.problems.add(replace(parts.submissions.read_problem(upload), tenant=caller.tenant))
+        record = parts.problems.add(problem)
         return made(shown(record), 201, {"Location": f"/v1/problems/{record.id}"})
 
     return once(effect)

@@ -1,8 +1,7 @@
 """Runs: submit, watch, steer."""
 
-import math
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
@@ -10,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, parts_of, requires
 from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
@@ -17,20 +17,22 @@ from service.api.parts import Parts
 from service.api.runs_shown import shown
 from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
 from service.api.watch import watch_of
+from service.errors import StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
-from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch
+from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch, State
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 Steering = Annotated[Caller, Depends(requires(Scope.RUNS_CONTROL))]
 RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a run.")]
+_STATE = "|".join(get_args(State))
 States = Annotated[
     str,
     Query(
-        pattern=r"^([a-z]+(,[a-z]+)*)?$",
+        pattern=rf"^(({_STATE})(,({_STATE}))*)?$",
         max_length=200,
         description="Only in these states, separated by commas.",
     ),
@@ -119,11 +121,12 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
 @router.delete("/{run_id}", status_code=204, responses=EMPTY, operation_id="delete_run")
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Remove an ended or paused run with everything that is its own."""
-    run = reader_of(parts, caller).run(run_id)
     wanted = revision_of(if_match)
-    if wanted is not None and wanted != run.revision:
-        raise ApiFault(412, Code.STALE, f"run {run.id} was changed since it was read: read it again")
-    parts.intents(caller.tenant).delete(run.id)
+    with parts.unit():
+        run = reader_of(parts, caller).run(run_id)
+        if wanted not in (None, run.revision):
+            raise StaleError(f"run {run.id} was changed since it was read: read it again")
+        parts.intents(caller.tenant).delete(run.id)
     return Response(status_code=204)
 
 
@@ -148,7 +151,7 @@ def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) 
 @router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_TAKEN, operation_id="extend_run")
 def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Give a run that has not ended another budget."""
-    budget: dict[str, Any] = {key: _whole(value) for key, value in body.budget.items()}
+    budget = body.budget.model_dump(exclude_unset=True)
     run = reader_of(parts, caller).run(run_id)
     return once(lambda: _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202))
 
@@ -171,12 +174,6 @@ def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
 
 def _located(run: RunRecord, status: int) -> Response:
     return made(shown(run), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
-
-
-def _whole(value: float | None) -> float | int | None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ApiFault(422, Code.INVALID_REQUEST, "a limit of the budget is a finite number")
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -7,14 +7,16 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import keys
-from service.api.access import PartsDep
+from service.api.access import PartsDep, limit_stranger
 from service.api.answers import EMPTY
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.sessions import close_session, open_session
+from service.ports import Caller
 from service.schemas.problem_details import Code
 from service.schemas.sessions import SessionCreate
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(tags=["sessions"], route_class=JsonRoute)
 
 
 @router.get("/login", status_code=303, response_class=RedirectResponse, operation_id="log_in_once")
@@ -24,6 +26,7 @@ async def log_in_once(
     token: Annotated[str, Query(max_length=200, description="As the terminal of `evolve serve` shows it.")],
 ) -> Response:
     """Open a session by the one-time address that `evolve serve` prints."""
+    await limit_stranger(request, parts)
     if parts.login is None or not parts.login.use(token):
         raise ApiFault(
             401, Code.UNAUTHENTICATED, "this address was used before: a restart of the service shows another"
@@ -36,8 +39,11 @@ async def log_in_once(
 @router.post("/v1/session", status_code=204, responses=EMPTY, operation_id="create_session")
 async def create_session(request: Request, body: SessionCreate, parts: PartsDep) -> Response:
     """Open a session with a key; it ends with the key, or after twelve hours."""
+    await limit_stranger(request, parts)
     shown = body.key.get_secret_value()
     found = await run_in_threadpool(parts.keys.find, keys.digest(parts.seal, shown))
+    if found is not None:
+        request.state.caller = Caller(tenant=found.tenant, actor=found.id, scopes=frozenset(found.scopes))
     if found is None or not found.valid(parts.clock.now()):
         raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
     response = Response(status_code=204)

@@ -8,10 +8,12 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
+from service.errors import ConflictError
 from service.identifiers import new_id
 from service.ports import Caller, Scope
 from service.ports import Delivery as StoredDelivery
@@ -27,7 +29,7 @@ from service.schemas.webhooks import (
     WebhookPatch,
 )
 
-router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=JsonRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
@@ -125,7 +127,7 @@ def ping_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep, once: 
     """Send a webhook a message that means nothing, to see whether it hears."""
 
     def effect() -> Response:
-        webhook = parts.webhooks.get(caller.tenant, webhook_id)
+        webhook = _hearing(parts, caller, webhook_id)
         at = parts.clock.now().isoformat().replace("+00:00", "Z")
         payload = {"type": PING, "timestamp": at, "data": {"id": webhook.id}}
         return _sent(parts, webhook.id, PING, payload)
@@ -158,11 +160,18 @@ def redeliver(
     """Send a message once more, as a new delivery."""
 
     def effect() -> Response:
-        webhook = parts.webhooks.get(caller.tenant, webhook_id)
+        webhook = _hearing(parts, caller, webhook_id)
         old = _find(parts, caller, webhook.id, delivery_id)
         return _sent(parts, webhook.id, old.type, old.payload)
 
     return once(effect)
+
+
+def _hearing(parts: Parts, caller: Caller, webhook_id: str) -> StoredWebhook:
+    webhook = parts.webhooks.get(caller.tenant, webhook_id)
+    if webhook.disabled:
+        raise ConflictError(f"webhook {webhook.id} is disabled ({webhook.disabled}): enable it first")
+    return webhook
 
 
 def _find(parts: Parts, caller: Caller, webhook_id: str, delivery_id: str) -> StoredDelivery:
