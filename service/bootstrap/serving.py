@@ -220,7 +220,8 @@ def _listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
         # Python adds the address to the words of the system.
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number and number > 0 else "no such address"
-        raise UsageError(f"{address.host}:{address.port} cannot be had ({reason}): name another --port") from error
+        other = "--port" if number in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        raise UsageError(f"{address.host}:{address.port} cannot be had ({reason}): name another {other}") from error
     with listener:
         yield listener, Address(host=address.host, port=listener.getsockname()[1])
 

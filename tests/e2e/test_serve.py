@@ -63,3 +63,10 @@ def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evo
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
+
+
+def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve: Evolve) -> None:
+    process = evolve.start("serve", "--host", "203.0.113.7")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
