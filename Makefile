@@ -1,7 +1,7 @@
 # Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run serve install install-base test pytest lint types imports format test-vllm lock clean
+.PHONY: help run serve install install-base test pytest lint types imports format test-vllm faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -56,6 +56,9 @@ format: install ## rewrite the code to the house format
 test-vllm: install ## a real vLLM on the processor, in an environment of its own (1 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
 	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
+
+faults: install ## kill and stall everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
+	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
 
 # Versions and hashes, never a host: the lock holds wherever the packages come from.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

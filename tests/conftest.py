@@ -19,8 +19,10 @@ settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if item.get_closest_marker("faults") and config.getoption("markexpr") != "faults":
+            item.add_marker(pytest.mark.skip(reason="takes minutes and all of the machine: make faults"))
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="holds for the superuser only: run as root"))
         if item.get_closest_marker("vllm") and VLLM_PYTHON not in os.environ:
