@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from service.api.faults import ApiFault
 from service.schemas.problem_details import Code
 
-LONGEST = 60_000
-_FORM = re.compile(r"\d{1,16}(~[A-Za-z0-9_-]{1,64}\.\d{1,15})*", re.ASCII)
+LONGEST = 20_000  # characters: what servers and proxies take in an address
+FORM = r"[0-9]{1,16}(~[A-Za-z0-9_-]{1,64}\.[0-9]{1,15})*"
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _RUN = "run_"
 
@@ -27,14 +27,22 @@ class Position:
     seen: Mapping[str, int]
 
     def text(self) -> str:
-        """Microseconds since 1970, then `~RUN.SEQUENCE` for every run, without its `run_`."""
-        moment = (self.since - _BEGINNING) // timedelta(microseconds=1)
-        return "~".join([str(moment), *(f"{run.removeprefix(_RUN)}.{seen}" for run, seen in self.seen.items())])
+        """Microseconds since 1970, then `~RUN.SEQUENCE` for every run, without its `run_`.
+
+        Of very many runs the last ones are left out: who comes back with it is told of those from their beginning.
+        """
+        text = str((self.since - _BEGINNING) // timedelta(microseconds=1))
+        for run, seen in self.seen.items():
+            part = f"~{run.removeprefix(_RUN)}.{seen}"
+            if len(text) + len(part) > LONGEST:
+                break
+            text += part
+        return text
 
 
 def is_position(text: str) -> bool:
     """Whether a text has the form of a position."""
-    return len(text) <= LONGEST and _FORM.fullmatch(text) is not None
+    return len(text) <= LONGEST and re.fullmatch(FORM, text) is not None
 
 
 def position_of(text: str) -> Position:

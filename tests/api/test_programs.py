@@ -244,8 +244,9 @@ class TestLineage:
         apart = await client.get(f"/v1/programs/{story.id(2)}/lineage?direction=path&to={story.id(3)}")
         assert apart.json()["items"] == []
 
-    async def test_a_path_needs_two_ends(self, client: Client, story: Story) -> None:
-        assert (await client.get(f"/v1/programs/{story.id(2)}/lineage?direction=path")).status_code == 422
+    async def test_a_path_without_a_second_end_begins_at_the_seed(self, client: Client, story: Story) -> None:
+        answer = (await client.get(f"/v1/programs/{story.id(3)}/lineage?direction=path")).json()
+        assert [item["id"] for item in answer["items"]] == [story.id(0), story.id(1), story.id(3)]
 
 
 class TestDiff:

@@ -1,5 +1,6 @@
 """Events: what happens in runs, in pages and as streams."""
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -8,27 +9,26 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.events import Kind
 from service.api.access import PartsDep
-from service.api.faults import ApiFault
 from service.api.feeds import Feed, RunFeed
 from service.api.once import made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.pages import MOST_LIMIT as MOST
 from service.api.parts import Parts
-from service.api.position import LONGEST, Position, is_position, position_of
+from service.api.position import FORM, LONGEST, Position, is_position, position_of
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.stream import MEDIA_TYPE, EventStream, Lifetime
 from service.ports import Caller
 from service.schemas.events import EventFeed, EventPage
-from service.schemas.problem_details import Code
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
 MOST_SEQUENCE = 2**53
+_KIND = "|".join(map(re.escape, Kind))
 After = Annotated[int, Query(ge=0, le=MOST_SEQUENCE, description="Only events behind this sequence number.")]
 Kinds = Annotated[
     str,
     Query(
-        pattern=r"^([a-z_.]+(,[a-z_.]+)*)?$",
+        pattern=rf"^(({_KIND})(,({_KIND}))*)?$",
         max_length=1000,
         description="Only of these kinds, separated by commas: `best.improved,run.finished`.",
     ),
@@ -38,7 +38,12 @@ LastEventId = Annotated[
     Header(alias="Last-Event-ID", description="Of a stream: the id of the last event that was seen; before `after`."),
 ]
 Place = Annotated[
-    str, Query(max_length=LONGEST, description="`position` of an earlier page, or the id of an event; empty: from now.")
+    str,
+    Query(
+        pattern=f"^({FORM})?$",
+        max_length=LONGEST,
+        description="`position` of an earlier page, or the id of an event; empty: from now.",
+    ),
 ]
 _STREAM: dict[str, Any] = {
     MEDIA_TYPE: {
@@ -129,8 +134,4 @@ def _is_sequence(text: str) -> bool:
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    kinds = tuple(filter(None, text.split(",")))
-    for kind in kinds:
-        if kind not in set(Kind):
-            raise ApiFault(422, Code.INVALID_REQUEST, f"there is no kind of event {kind[:60]!r}: run.finished is one")
-    return kinds
+    return tuple(filter(None, text.split(",")))

@@ -13,7 +13,6 @@ from evolve.evaluation import Outcome
 from service.api.access import PartsDep, requires
 from service.api.answers import NOT_MODIFIED, REPLAY_HEADER
 from service.api.contents import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
-from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.programs_shown import shown_evaluation, shown_program
@@ -23,7 +22,6 @@ from service.errors import NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of
 from service.projections.diff import Files, file_diffs
-from service.schemas.problem_details import Code
 from service.schemas.programs import (
     Direction,
     EvaluationPage,
@@ -57,7 +55,7 @@ Order = Annotated[
     Literal["age", "fitness"],
     Query(description="`age`: oldest first; `fitness`: only those that have one, the fittest first."),
 ]
-Other = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,100}$", description="Id of another candidate.")]
+Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_-]{6,100})?$", description="Id of another candidate.")]
 Family = Annotated[int, Query(ge=1, description="Programs at most; more than 1000 are 1000.")]
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
@@ -178,7 +176,8 @@ def get_lineage(
 
     `ancestors`: the line of first parents, from the candidate itself to its seed. `descendants`: what descends from it
     over parents and crossover, itself left out, the oldest first. `path`: a shortest line over parents and crossover
-    between it and `to`, the older one first; empty where neither descends from the other.
+    between it and `to`, the older one first; empty where neither descends from the other. Without `to` it begins at
+    the seed that the first parents lead to.
     """
     reader = reader_of(parts, caller)
     candidate, most = reader.candidate(candidate_id), min(limit, 1000)
@@ -285,7 +284,7 @@ def _count(reader: RunReader, run_id: str, only: CandidateFilter, order: str) ->
 
 def _path(reader: RunReader, candidate: CandidateRecord, to: str) -> list[CandidateRecord]:
     if not to:
-        raise ApiFault(422, Code.INVALID_REQUEST, "direction=path leads to another candidate: name it with to=")
+        return reader.ancestors(candidate.id)[::-1]
     other = reader.candidate(to)
     return reader.path(candidate.id, other.id) or reader.path(other.id, candidate.id)
 
