@@ -1,8 +1,9 @@
 """Durable candidates a second: `python -m benchmarks.durable`.
 
-The commit stage alone (events and what they project into PostgreSQL, in batches as a runner makes them, fsync on), and
-end to end through PostgreSQL and Redis with `evolve runner` and `evolve worker` as processes of their own: with evaluations
-that cost nothing, then with every layer of the sandbox. Beside them, the same work by one `evolve run` on SQLite.
+The commit stage alone (events and what they project into PostgreSQL, in batches as a runner makes them, fsync on).
+Then end to end through PostgreSQL and Redis, with `evolve runner` and workers as processes of their own: with
+evaluations that cost nothing, and with every layer of the sandbox. Beside them, the same work by one `evolve run`
+on SQLite.
 """
 
 import asyncio

@@ -126,7 +126,9 @@ class Service:
 
     def rate(self, run_id: str, warm: int, seconds: float) -> float:
         """Candidates a second over a time, once so many are done."""
+        deadline = time.monotonic() + 60
         while self.evaluated(run_id) < warm:
+            assert time.monotonic() < deadline, f"the run does not get on: {self.read(run_id)}"
             time.sleep(0.1)
         began, first = time.monotonic(), self.evaluated(run_id)
         time.sleep(seconds)
