@@ -1,13 +1,12 @@
 """What the machine offers: the sandbox, opened once on a problem of no weight."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
 from service.config import SandboxSettings
 from service.errors import ServiceError
+from service.sandbox import scratch
 from service.sandbox.evaluator import open_evaluator
 from service.sandbox.layers import Layer, Level
 
@@ -38,10 +37,10 @@ async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
         seeds=(Program.of({"main.py": "def run():\n    return None\n"}),),
         evaluator=EvaluatorSpec(entry="run"),
     )
-    with TemporaryDirectory(prefix="evolve-doctor-") as folder:
-        (Path(folder) / problem.evaluator.file).write_text(_EVALUATOR, encoding="utf-8")
+    with scratch.folder("doctor") as folder:
+        (folder / problem.evaluator.file).write_text(_EVALUATOR, encoding="utf-8")
         try:
-            async with open_evaluator(problem, Path(folder), 1, require=None) as evaluator:
+            async with open_evaluator(problem, folder, 1, require=None) as evaluator:
                 return SandboxReport(
                     level=str(evaluator.level),
                     required=str(required),

@@ -5,7 +5,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evolve.configuration import PromptConfig
@@ -19,6 +18,7 @@ from service.config import PoliciesSettings, SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import open_bundle, unpack
+from service.sandbox import scratch
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
 
@@ -48,8 +48,8 @@ async def scoring(
     level = _level(require or settings.require)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
-        with TemporaryDirectory(prefix="evolve-problem-") as scratch:  # the evaluator copies it
-            unpack(bundle, folder := Path(scratch) / "problem")
+        with scratch.folder("problem") as place:  # the evaluator copies it
+            unpack(bundle, folder := place / "problem")
             opening = open_evaluator(problem, folder, slots, require=None if level is Level.NONE else level)
             try:
                 evaluator = await stack.enter_async_context(opening)
@@ -80,7 +80,9 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Pol
 
         yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
         return
-    way = await asyncio.to_thread(way_to, plan.policy, plan.source, policies)
+    calls = plan.config.concurrency.policy or plan.policy.concurrency
+    asked = plan.policy.model_copy(update={"concurrency": calls})
+    way = await asyncio.to_thread(way_to, asked, plan.source, policies)
     policy = serve(way.policy, plan.problem, plan.config.prompt, templates, way=way)
     try:
         await policy.check()

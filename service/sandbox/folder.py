@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from service.errors import InvalidProblemError
-from service.sandbox.inside import wipe
+from service.sandbox import scratch
+from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
 _SHIM = Path(__file__).parent / "shim"
@@ -20,12 +20,17 @@ class Places:
     """Where an evaluator keeps what its processes see; a copy, so that later edits change no run.
 
     Attributes:
-        base: the folder that holds all of it, and is removed at the end.
+        scratch: holds all of it, and is removed at the end.
         laid_out: every path below it that must be there for as long as it is used.
     """
 
-    base: Path
+    scratch: Scratch
     laid_out: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> Path:
+        """The folder that holds all of it."""
+        return self.scratch.path
 
     @property
     def problem(self) -> Path:
@@ -72,17 +77,17 @@ class Places:
 
     def remove(self) -> None:
         """Leave nothing behind."""
-        wipe.remove(str(self.base))
+        self.scratch.remove()
 
 
 def prepare(folder: Path, slots: int) -> Places:
-    """Copy a problem's folder and lay out the cells.
+    """Copy a problem's folder and lay out the cells; what processes that were killed left of such is removed.
 
     Raises:
         InvalidProblemError: the folder cannot be read.
     """
-    base = Path(tempfile.mkdtemp(prefix="evolve-sandbox-"))
-    places = Places(base.resolve())
+    scratch.sweep()
+    places = Places(scratch.make("sandbox"))
     try:
         shutil.copytree(folder, places.problem, symlinks=True, ignore=_LEFT_OUT)
         shutil.copytree(_SHIM, places.shim, ignore=_LEFT_OUT)
@@ -93,10 +98,10 @@ def prepare(folder: Path, slots: int) -> Places:
         for role in ("program", "scorer"):
             (places.cell(number) / role).mkdir(parents=True)
     if os.geteuid() == 0:  # programs run as other users, who must pass, and look around no further
-        base.chmod(0o711)
+        places.base.chmod(0o711)
         _open_up(places.problem)
         _open_up(places.shim)
-    return Places(places.base, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
+    return Places(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
 
 
 def _open_up(folder: Path) -> None:

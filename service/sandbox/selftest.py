@@ -1,20 +1,17 @@
 """The sandbox attacks itself, and reports what came of it, not what was meant."""
 
 import asyncio
-import contextlib
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from evolve.problem import EvaluatorSpec, Limits, Problem
 from evolve.program import Program
+from service.sandbox import scratch
 from service.sandbox.folder import prepare
 from service.sandbox.host import KeeperLine, SandboxError
 from service.sandbox.inside.attacks import CROWD
@@ -53,8 +50,8 @@ async def selftest(level: Level | None = None) -> Report:
     Raises:
         SandboxError: its processes do not start.
     """
-    with tempfile.TemporaryDirectory() as empty:
-        places = await asyncio.to_thread(prepare, Path(empty), 1)
+    with scratch.folder("empty") as empty:
+        places = await asyncio.to_thread(prepare, empty, 1)
     nursery = Nursery(_TRIAL, places, level or Level.STRONG)
     try:
         return await judge(await nursery.keeper(0), nursery, _TRIAL.limits)
@@ -94,24 +91,23 @@ async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> M
 @contextmanager
 def _victims() -> Iterator[dict[str, Any]]:
     """What the attacks aim at: a server, a socket in the file system, a file to read, a folder to write to."""
-    folder = Path(tempfile.mkdtemp(prefix="evolve-selftest-"))
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
-            folder.chmod(0o755)
-            (folder / "secret").write_text(secrets.token_hex())
-            (folder / "secret").chmod(0o644)
-            (folder / "open").mkdir()
-            (folder / "open").chmod(0o777)
-            local.bind(str(folder / "socket"))
-            local.listen()
-            (folder / "socket").chmod(0o777)
-            yield {
-                "host": os.getpid(),
-                "port": server.getsockname()[1],
-                "socket": str(folder / "socket"),
-                "secret": str(folder / "secret"),
-                "outside": str(folder / "open"),
-            }
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(folder)
+    with (
+        scratch.folder("test") as folder,
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as local,
+    ):
+        folder.chmod(0o755)
+        (folder / "secret").write_text(secrets.token_hex())
+        (folder / "secret").chmod(0o644)
+        (folder / "open").mkdir()
+        (folder / "open").chmod(0o777)
+        local.bind(str(folder / "socket"))
+        local.listen()
+        (folder / "socket").chmod(0o777)
+        yield {
+            "host": os.getpid(),
+            "port": server.getsockname()[1],
+            "socket": str(folder / "socket"),
+            "secret": str(folder / "secret"),
+            "outside": str(folder / "open"),
+        }

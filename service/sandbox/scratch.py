@@ -1,0 +1,97 @@
+"""Scratch: folders that go with the process that made them; those of one that was killed go with the next one's."""
+
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.sandbox.inside import wipe
+
+PREFIX = "evolve-tmp-"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A folder of this process's own.
+
+    Attributes:
+        path: where it is, without links.
+        lock: a descriptor of the folder, locked for as long as this process lives: by that others know whose it is.
+    """
+
+    path: Path
+    lock: int
+
+    def remove(self) -> None:
+        """Leave nothing of it.
+
+        Raises:
+            OSError: something cannot be removed; another process tries again when this one has ended.
+        """
+        try:
+            wipe.remove(str(self.path))
+        finally:
+            os.close(self.lock)
+
+
+def make(purpose: str) -> Scratch:
+    """A new folder, open to nobody else, in the system's place for such.
+
+    Raises:
+        OSError: none can be made.
+    """
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=_place()))
+        lock = _locked(path)
+        if lock is not None:
+            return Scratch(path, lock)
+        # Another process took it for one that was left, in the moment before it was locked.
+
+
+@contextmanager
+def folder(purpose: str) -> Iterator[Path]:
+    """A folder for as long as the block takes."""
+    scratch = make(purpose)
+    try:
+        yield scratch.path
+    finally:
+        scratch.remove()
+
+
+def sweep() -> None:
+    """Remove folders of this user's whose makers have ended; what cannot be removed is left to the next."""
+    with suppress(OSError), os.scandir(_place()) as entries:
+        for path in [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]:
+            lock = _locked(path)
+            if lock is not None:
+                with suppress(OSError):
+                    Scratch(path, lock).remove()
+
+
+def _place() -> Path:
+    return Path(tempfile.gettempdir()).resolve()
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor of a folder of this user's that is locked by it; None: it is another's, or gone.
+
+    A lock of the kernel's: it ends with the process, however that ends, and says so across containers that share files,
+    where a process number says nothing.
+    """
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        ours, there = os.fstat(lock), os.stat(path, follow_symlinks=False)
+        if ours.st_uid == os.geteuid() and stat.S_ISDIR(there.st_mode) and os.path.samestat(ours, there):
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None
