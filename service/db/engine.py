@@ -196,7 +196,8 @@ def _prepare(database: Database) -> None:
     if not found.behind:
         return
     if database.engine.dialect.name != "sqlite":
-        raise StorageError(f"{database.name} is older than this version: run 'evolve db upgrade'")
+        found_so = "has no tables yet" if found.current is None else "is older than this version"
+        raise StorageError(f"{database.name} {found_so}: run 'evolve db upgrade'")
     with database.write() as connection:
         schema.upgrade(connection, database.name)
 

@@ -160,7 +160,7 @@ def test_a_user_that_the_server_does_not_know_is_said(postgres_url: str) -> None
 
 
 def test_an_empty_server_asks_for_an_upgrade(postgres_url: str) -> None:
-    with pytest.raises(StorageError, match="run 'evolve db upgrade'") as caught:
+    with pytest.raises(StorageError, match="has no tables yet: run 'evolve db upgrade'") as caught:
         open_database(postgres_url)
     assert_sentence(caught.value)
     assert check(postgres_url).behind
