@@ -1,6 +1,7 @@
 """TOML, YAML and JSON documents, read from hostile bytes into plain values."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,9 @@ import yaml
 MOST_BYTES = 256 * 1024
 _MOST_DEPTH = 32
 _MOST_VALUES = 50_000
+_MOST_DIGITS = 1000
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_DEPTH}}}")
 
 
 class DocumentError(Exception):
@@ -91,6 +95,13 @@ def _read_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+def _read_toml(text: str) -> Any:
+    # Memory that grows with the square of a key's parts is what reading a long one takes.
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {_MOST_DEPTH} parts is nested too deeply")
+    return tomllib.loads(text)
+
+
 def _read_yaml(text: str) -> Any:
     loader = yaml.SafeLoader(text)
     try:
@@ -118,6 +129,14 @@ def _check_aliases(top: yaml.Node) -> None:
             waiting += [(item, depth + 1) for item in node.value]
         elif isinstance(node, yaml.MappingNode):
             waiting += [(item, depth + 1) for pair in node.value for item in pair]
+        elif len(node.value) > _MOST_DIGITS:
+            _check_number(node)
+
+
+def _check_number(node: yaml.Node) -> None:
+    # `1:1:1` is a number to the base of 60, and reading it takes time that grows with the square of its length.
+    if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+        raise ValueError(f"a number of it has more than {_MOST_DIGITS} digits")
 
 
 def check_size(name: str, top: Any) -> None:
@@ -151,7 +170,7 @@ def _text_keys(value: Any) -> Any:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    ".toml": tomllib.loads,
+    ".toml": _read_toml,
     ".yaml": _read_yaml,
     ".yml": _read_yaml,
     ".json": _read_json,

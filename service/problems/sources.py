@@ -16,6 +16,8 @@ _LANGUAGES = {
     ".f90": "fortran", ".metal": "metal", ".sql": "sql", ".html": "html", ".tex": "latex",
 }  # fmt: skip
 _MOST_CHARACTERS = 1_000_000
+# Its syntax tree takes some hundred times the memory of the text.
+_MOST_EVALUATOR = 256 * 1024
 
 
 def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | None:
@@ -79,6 +81,11 @@ def check_evaluator(folder: Folder, path: str, needed: Mapping[str, str], compla
     if path not in folder.files:
         complaints.append(f"the evaluator {path!r} is missing: put it into the problem's folder")
         return ""
+    if len(folder.files[path]) > _MOST_EVALUATOR:
+        complaints.append(
+            f"the evaluator {path!r} is larger than {_MOST_EVALUATOR >> 10} KB: keep its data in files beside it"
+        )
+        return ""
     try:
         text = folder.files[path].decode()
         names = defined_names(text)
@@ -98,8 +105,9 @@ def check_evaluator(folder: Folder, path: str, needed: Mapping[str, str], compla
 
 def stages(source: str, prefix: str) -> int:
     """How many of `prefix1`, `prefix2`, ... an evaluator speaks of, without a gap."""
+    named = set(re.findall(rf"\b{prefix}([1-9][0-9]{{0,5}})\b", source))
     count = 0
-    while re.search(rf"\b{prefix}{count + 1}\b", source):
+    while str(count + 1) in named:
         count += 1
     return count
 

@@ -1,4 +1,5 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,36 @@ def test_yaml_bomb_is_refused_before_it_grows() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     with pytest.raises(DocumentError, match="aliases expand to more than 50000 values"):
         read_document("bomb.yaml", "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize("part", ["a", '"a b"', "'a'", '"\\"."', "a ", "\ta"])
+@pytest.mark.parametrize("form", ["{} = 1", "[{}]", "[[{}]]", "x = {{ y = 1, {} = 2 }}"])
+def test_a_key_of_very_many_parts_is_refused_before_it_grows(part: str, form: str) -> None:
+    # Read as it stands, a file of this size takes gigabytes.
+    key = ".".join([part] * (200_000 // (len(part) + 1)))
+    with pytest.raises(DocumentError, match="more than 32 parts"):
+        read_document("problem.toml", form.format(key).encode())
+
+
+def test_what_only_looks_like_a_long_key_is_read() -> None:
+    dotted = ".".join("abcdefgh")
+    text = f'{dotted} = 1\ntext = """{"and so on ... " * 500}"""\nversions = [{"1.25, " * 500}]'
+    found = read_document("problem.toml", text.encode())
+    assert len(found["versions"]) == 500
+
+
+@pytest.mark.parametrize("content", ["aaaa" * 60_000, '\\"' * 60_000, '"\n' * 60_000, ("a." * 31 + "a\n") * 3000])
+def test_a_document_that_is_made_to_be_slow_is_read_at_once(content: str) -> None:
+    began = time.process_time()
+    with pytest.raises(DocumentError):
+        read_document("problem.toml", content.encode())
+    assert time.process_time() - began < 5
+
+
+def test_a_number_of_yaml_that_takes_the_square_of_its_length_is_refused() -> None:
+    with pytest.raises(DocumentError, match="more than 1000 digits"):
+        read_document("config.yaml", b"a: " + b"1:" * 60_000 + b"1")
+    assert read_document("config.yaml", b"a: 1:30\nb: " + b"word " * 1000)["a"] == 90
 
 
 def test_a_few_aliases_and_merges_are_read() -> None:

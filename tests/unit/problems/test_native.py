@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,7 @@ def test_what_is_wrong_with_the_document_is_said(tmp_path: Path, old: str, new: 
         ("def score(:\n", "", "the evaluator 'evaluator.py' is no valid Python (line 1)"),
         ("x = 1\n", "", "defines no score(): write score(outputs, program)"),
         (b"\xff", "", "the evaluator 'evaluator.py' is no UTF-8 text"),
+        ("x = [1, 2]\n" * 50_000, "", "the evaluator 'evaluator.py' is larger than 256 KB"),
         ("def score(o, p): ...\n" + "(" * 5000, "", "is no valid Python"),
         ("def score(o, p): ...\0", "", "is no valid Python"),
         ("def score(o, p): ...", "holdout = true", "defines no holdout()"),
@@ -272,3 +274,10 @@ def test_folder_without_a_problem_says_how_to_begin_one(tmp_path: Path, name: st
     found = complaints(tmp_path / name)
     assert len(found) == 1
     assert name in found[0]
+
+
+def test_an_evaluator_of_very_many_stages_is_counted_in_one_reading(tmp_path: Path) -> None:
+    source = "def score(o, p): ...\n" + "".join(f"score_stage{n} = score\n" for n in range(1, 9000))
+    began = time.process_time()
+    load_problem(native(tmp_path, evaluator__py=source))
+    assert time.process_time() - began < 5
