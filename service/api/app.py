@@ -13,6 +13,7 @@ from evolve import __version__
 from service.api import faults
 from service.api.access import requires
 from service.api.answers import ERRORS
+from service.api.folds import Folds
 from service.api.middleware import Envelope
 from service.api.parts import Parts
 from service.api.roster import Roster
@@ -92,6 +93,7 @@ def create_api(parts: Parts) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
         app.state.roster = Roster(parts.events_poll_seconds)
+        app.state.folds = Folds()
         try:
             yield
         finally:
@@ -127,8 +129,10 @@ def routes_of() -> list[APIRoute]:
 
 
 def _methods(path: str) -> set[str]:
-    """The methods that an address takes."""
-    return {method for route in routes_of() if route.path_regex.match(path) for method in route.methods or ()}
+    """The methods that an address takes; one that is written out is not one of those with a parameter in its place."""
+    found = [route for route in routes_of() if route.path_regex.match(path)]
+    exact = [route for route in found if route.path == path] or found
+    return {method for route in exact for method in route.methods or ()}
 
 
 def door_of(route: APIRoute) -> requires | None:

@@ -7,17 +7,17 @@ from typing import Any
 
 from evolve.identity import proposal_id
 from evolve.problem import Direction, Objective
-from service.ports import CandidateRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunRecord
 
 PAGE = 500
 
 
-def every_candidate(reader: RunReader, run_id: str) -> Iterator[CandidateRecord]:
+def every_candidate(reader: ResultReader, run_id: str) -> Iterator[CandidateRecord]:
     """All candidates of a run, in order of age."""
     return chain.from_iterable(candidate_pages(reader, run_id))
 
 
-def candidate_pages(reader: RunReader, run_id: str) -> Iterator[list[CandidateRecord]]:
+def candidate_pages(reader: ResultReader, run_id: str) -> Iterator[list[CandidateRecord]]:
     """All candidates of a run, in order of age, a page at a time."""
     after = (-1, -1)
     while page := reader.candidates(run_id, after=after, limit=PAGE):

@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from evolve.evaluation import Outcome
 from evolve.statistics import best_at_k
-from service.ports import RunRecord, Scored
-from service.projections.series import Floats, best_so_far, finite_or_none, places
+from service.ports import RunRecord
+from service.projections.series import best_so_far, finite_or_none, places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +57,15 @@ class Comparison:
     groups: Sequence[Group]
 
 
-def fitnesses(scored: Iterable[Scored]) -> Floats:
-    """The best fitness so far after each evaluation."""
-    return best_so_far(
-        [one.fitness if one.outcome == Outcome.OK and one.fitness is not None else float("nan") for one in scored]
-    )
-
-
-def compare(runs: Sequence[RunRecord], bests: Sequence[Floats], points: int) -> Comparison:
+def compare(runs: Sequence[RunRecord], fitness: Sequence[Sequence[float]], points: int) -> Comparison:
     """Set runs side by side.
 
     Args:
         runs: which.
-        bests: of each the best fitness so far after each evaluation.
+        fitness: of each evaluation of each, in order; NaN where it has none.
         points: of the axis at most.
     """
+    bests = [best_so_far(values) for values in fitness]
     longest = max((len(best) for best in bests), default=0)
     axis = [int(place) for place in places(longest, points)] if longest else []
     curves = [

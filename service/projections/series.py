@@ -2,22 +2,20 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.evaluation import Outcome
-from evolve.events import Kind
 from evolve.pareto import front
 from evolve.statistics import volume
-from service.ports import LoggedEvent, RunRecord, Scored
+from service.ports import RunRecord
 from service.projections.candidates import objectives_of
+from service.projections.columns import Columns
 
 Floats = NDArray[np.float64]
-KINDS = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
 EXACT_OBJECTIVES = 2
 SAMPLES = 4096
 SAMPLES_SEED = 0
@@ -64,105 +62,29 @@ class Series:
     positions: Sequence[Success]
 
 
-@dataclass(slots=True)
-class _Sum:
-    evaluations: int = 0
-    valid: int = 0
-    improvements: int = 0
-    fitness: float = 0.0
-
-    def success(self, name: str) -> Success:
-        mean = self.fitness / self.valid if self.valid else None
-        return Success(
-            name=name,
-            evaluations=self.evaluations,
-            valid=self.valid,
-            improvements=self.improvements,
-            mean_fitness=mean,
-        )
-
-
-@dataclass(slots=True)
-class _Scores:
-    """Columns over the evaluations, and sums by what made the candidate."""
-
-    fitness: list[float] = field(default_factory=list)
-    valid: list[bool] = field(default_factory=list)
-    at: list[datetime] = field(default_factory=list)
-    rewards: list[Sequence[float] | None] = field(default_factory=list)
-    best: float = -math.inf
-    sums: dict[tuple[str, str], _Sum] = field(default_factory=dict)
-
-    def add(self, scored: Scored) -> None:
-        valid = scored.outcome == Outcome.OK and scored.fitness is not None
-        fitness = scored.fitness if valid and scored.fitness is not None else math.nan
-        improved = fitness > self.best
-        self.best = fitness if improved else self.best
-        self.fitness.append(fitness)
-        self.valid.append(valid)
-        self.at.append(scored.at)
-        self.rewards.append(scored.rewards if valid else None)
-        seed = scored.number == 0
-        kinds = [("operator", scored.operator)]
-        if not seed:
-            kinds += [("policy", scored.policy), ("position", str(scored.position))]
-        for kind in kinds:
-            entry = self.sums.setdefault(kind, _Sum())
-            entry.evaluations += 1
-            entry.improvements += improved
-            if valid:
-                entry.valid += 1
-                entry.fitness += fitness
-
-    def successes(self, kind: str) -> list[Success]:
-        found = [entry.success(name) for (which, name), entry in self.sums.items() if which == kind]
-        return sorted(found, key=lambda one: (len(one.name), one.name) if kind == "position" else (0, one.name))
-
-
-@dataclass(slots=True)
-class _Marks:
-    """When candidates came that were not evaluated, and answers with their tokens; in seconds since 1970."""
-
-    duplicates: list[float] = field(default_factory=list)
-    rejected: list[float] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
-    tokens_input: list[int] = field(default_factory=list)
-    tokens_output: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, events: Iterable[LoggedEvent]) -> "_Marks":
-        marks = cls()
-        for logged in events:
-            at, kind = logged.at.timestamp(), logged.event.kind
-            if kind is Kind.CANDIDATE_DUPLICATE:
-                marks.duplicates.append(at)
-            elif kind is Kind.CANDIDATE_REJECTED:
-                marks.rejected.append(at)
-            elif kind is Kind.PROPOSAL_ANSWERED:
-                marks.answered.append(at)
-                marks.tokens_input.append(logged.event.payload["tokens"]["input"])
-                marks.tokens_output.append(logged.event.payload["tokens"]["output"])
-        return marks
-
-
-def fold_series(run: RunRecord, scored: Iterable[Scored], events: Iterable[LoggedEvent], points: int) -> Series:
-    """Fold a run into at most so many moments; the last one is now.
-
-    Args:
-        run: whose.
-        scored: its evaluated candidates, in order of evaluation.
-        events: those of `KINDS`, in order.
-        points: moments at most.
-    """
-    scores = _Scores()
-    for one in scored:
-        scores.add(one)
+def fold_series(run: RunRecord, columns: Columns, points: int) -> Series:
+    """Fold a run into at most so many moments; the last one is now."""
     return Series(
-        moments=_moments(run, scores, _Marks.of(events), points) if scores.at else [],
-        operators=scores.successes("operator"),
-        policies=scores.successes("policy"),
-        positions=scores.successes("position"),
+        moments=_moments(run, columns, points) if columns.at else [],
+        operators=_successes(columns, "operator"),
+        policies=_successes(columns, "policy"),
+        positions=_successes(columns, "position"),
     )
+
+
+def _successes(columns: Columns, kind: str) -> list[Success]:
+    found = [
+        Success(
+            name=name,
+            evaluations=tally.evaluations,
+            valid=tally.valid,
+            improvements=tally.improvements,
+            mean_fitness=tally.fitness / tally.valid if tally.valid else None,
+        )
+        for (which, name), tally in columns.tallies.items()
+        if which == kind
+    ]
+    return sorted(found, key=lambda one: (len(one.name), one.name) if kind == "position" else (0, one.name))
 
 
 def places(total: int, points: int) -> NDArray[np.intp]:
@@ -182,18 +104,18 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _moments(run: RunRecord, scores: _Scores, marks: _Marks, points: int) -> list[Moment]:
-    taken = places(len(scores.at), points)
-    best, valid = best_so_far(scores.fitness), np.cumsum(scores.valid)
+def _moments(run: RunRecord, columns: Columns, points: int) -> list[Moment]:
+    taken = places(len(columns.at), points)
+    best, valid = best_so_far(columns.fitness), np.cumsum(columns.valid)
     duplicates, rejected, answers = (
-        _until(scores, taken, times) for times in (marks.duplicates, marks.rejected, marks.answered)
+        _until(columns, taken, times) for times in (columns.duplicates, columns.rejected, columns.answered)
     )
-    sent, written = np.cumsum([0, *marks.tokens_input]), np.cumsum([0, *marks.tokens_output])
-    volumes = _volumes(run, scores.rewards, taken)
+    sent, written = np.cumsum([0, *columns.tokens_input]), np.cumsum([0, *columns.tokens_output])
+    volumes = _volumes(run, columns.rewards, taken)
     return [
         Moment(
             evaluations=int(count),
-            at=scores.at[count - 1],
+            at=columns.at[count - 1],
             best_fitness=finite_or_none(best[count - 1]),
             valid=float(valid[count - 1] / count),
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
@@ -206,9 +128,9 @@ def _moments(run: RunRecord, scores: _Scores, marks: _Marks, points: int) -> lis
     ]
 
 
-def _until(scores: _Scores, taken: NDArray[np.intp], times: Sequence[float]) -> NDArray[np.intp]:
+def _until(columns: Columns, taken: NDArray[np.intp], times: Sequence[float]) -> NDArray[np.intp]:
     """How many of some times had come by each moment; the last moment is now."""
-    moments = np.array([scores.at[count - 1].timestamp() for count in taken])
+    moments = np.array([columns.at[count - 1].timestamp() for count in taken])
     counts = np.asarray(np.searchsorted(times, moments, side="right"))
     counts[-1] = len(times)
     return counts

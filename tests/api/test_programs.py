@@ -112,6 +112,25 @@ class TestOne:
         (attempt,) = await walk(client, f"/v1/programs/{story.id(3)}/evaluations")
         assert (attempt["outcome"], attempt["worker"], attempt["attempt"]) == ("timeout", "worker-1", 1)
 
+    async def test_a_second_attempt_stands_beside_the_first(self, told: Told, client: Client, story: Story) -> None:
+        again = story.individual(story.id(3), 9.0)
+        told.append([
+            story.tell(
+                Kind.CANDIDATE_REEVALUATED,
+                again,
+                candidate_id=story.id(3),
+                outcome="ok",
+                fitness=9.0,
+                scores={"sum_radii": 9.0},
+                measures={},
+                seconds=0.25,
+                attempt=2,
+            ),
+        ])  # fmt: skip
+        attempts = await walk(client, f"/v1/programs/{story.id(3)}/evaluations", limit=1)
+        assert [(attempt["attempt"], attempt["outcome"]) for attempt in attempts] == [(1, "timeout"), (2, "ok")]
+        assert (await client.get(f"/v1/programs/{story.id(3)}")).json()["outcome"] == "timeout"
+
     async def test_feedback_is_for_those_who_may_read_programs(self, told: Told, story: Story) -> None:
         async with told.client(Scope.RUNS_READ) as client:
             program = (await client.get(f"/v1/programs/{story.id(1)}")).json()

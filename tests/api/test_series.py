@@ -211,6 +211,14 @@ class TestMetrics:
         assert [point["evaluations"] for point in points] == [5, 10, 15, 20, 24]
         assert points[-1]["best_fitness"] == 23.0
 
+    async def test_they_keep_up_with_the_run(self, told: Told, client: httpx.AsyncClient, story: Story) -> None:
+        path = f"/v1/runs/{RUN}/metrics"
+        assert len((await read(client, path))["points"]) == 4
+        told.append(story.child(4, story.id(0), 7.0))
+        points = (await read(client, path))["points"]
+        assert [point["best_fitness"] for point in points] == [1.0, 2.0, 3.0, 3.0, 7.0]
+        assert points[-1]["tokens_input"] == 400
+
     async def test_a_run_without_evaluations_has_no_points(self, told: Told, client: httpx.AsyncClient) -> None:
         told.create(new_run())
         assert (await read(client, f"/v1/runs/{RUN}/metrics"))["points"] == []

@@ -12,7 +12,7 @@ from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.ports import RunReader, RunRecord
 from service.projections import series
-from service.projections.comparison import Curve, Group, compare, fitnesses
+from service.projections.comparison import Curve, Group, compare
 from service.schemas.problem_details import Code
 from service.schemas.series import ComparedGroup, ComparedRun, Metrics, RunComparison, SeriesPoint, Success
 
@@ -39,8 +39,7 @@ def get_run_metrics(
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    events = reader.events(run.id, kinds=series.KINDS)
-    folded = series.fold_series(run, reader.scored(run.id), events, min(points, MOST_POINTS))
+    folded = request.app.state.folds.series(reader, run, min(points, MOST_POINTS))
     body = Metrics(
         run_id=run.id,
         points=[_point(moment) for moment in folded.moments],
@@ -52,7 +51,9 @@ def get_run_metrics(
 
 
 @router.get("/compare", response_model=RunComparison, operation_id="compare_runs")
-def compare_runs(caller: Reading, parts: PartsDep, runs: RunIds, points: Points = 200) -> RunComparison:
+def compare_runs(
+    request: Request, caller: Reading, parts: PartsDep, runs: RunIds, points: Points = 200
+) -> RunComparison:
     """Set runs side by side: their best fitness so far over a common axis of evaluations, and their last.
 
     Runs that differ in nothing but the seed are a group, of which the mean, the range, and the expected best of k runs
@@ -60,8 +61,8 @@ def compare_runs(caller: Reading, parts: PartsDep, runs: RunIds, points: Points 
     """
     reader = reader_of(parts, caller)
     found = _found(reader, list(dict.fromkeys(runs.split(","))))
-    bests = [fitnesses(reader.scored(run.id)) for run in found]
-    comparison = compare(found, bests, min(points, MOST_POINTS))
+    fitness = [request.app.state.folds.fitness(reader, run) for run in found]
+    comparison = compare(found, fitness, min(points, MOST_POINTS))
     return RunComparison(
         axis=list(comparison.axis),
         runs=[_compared(curve) for curve in comparison.curves],
