@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from service.schemas.runs import RunCreate
 from service.schemas.types import (
+    NO_OTHERS,
     Count,
     Labels,
     Moment,
@@ -32,13 +33,25 @@ class Sweep(Request):
     policies: list[Name | Plain | None] = Field(default=[None], min_length=1, max_length=20)
     strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(default=[], max_length=3)
     variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], Plain] = Field(
-        default={}, max_length=20, description="Further configurations, by the name that they shall have"
+        default={},
+        max_length=20,
+        description="Further configurations, by the name that they shall have",
+        json_schema_extra=NO_OTHERS,
     )
     labels: Labels = Field(default={})
 
 
 class BatchCreate(Request):
     """Many runs submitted as one: a list of runs, or a sweep."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["runs"], "properties": {"sweep": {"type": "null"}, "runs": {"minItems": 1}}},
+                {"required": ["sweep"], "properties": {"sweep": {"type": "object"}, "runs": {"maxItems": 0}}},
+            ]
+        }
+    )
 
     name: Name
     runs: list[RunCreate] = Field(default=[], max_length=MOST_RUNS)

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from evolve.problem import LARGEST
-from service.schemas.types import Count, Moment, Positive, Reply, Request, Seconds, Text
+from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
 LONGEST_WAIT_SECONDS = 20.0
 LONGEST_HOLD_SECONDS = 5.0
@@ -14,6 +14,7 @@ MOST_SLOTS = 1024
 WorkerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="What came with the lease")]
+Slots = Annotated[int, Field(strict=True, ge=1, le=MOST_SLOTS), BeforeValidator(integral)]
 Measured = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Numbers = Annotated[dict[Text, Measured], Field(max_length=10_000)]
 
@@ -87,7 +88,7 @@ class WorkerWord(Request):
     """What a worker says of itself every few seconds."""
 
     pool: Pool = "cpu"
-    slots: Annotated[Positive, Field(le=MOST_SLOTS)] = 1
+    slots: Slots = 1
     busy: Count = 0
     isolation: Annotated[Text, Field(max_length=100)] = Field(default="", description="Level that its self-test found")
     version: Annotated[Text, Field(max_length=100)] = ""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from service.schemas.types import Count, Moment, Name, Object, Page, Reply, Request, Text
+from service.schemas.types import NO_OTHERS, Count, Moment, Name, Object, Page, Reply, Request, Text
 
 MOST_FILES = 10_000
 
@@ -30,10 +30,16 @@ class ProblemCreate(Request):
 
     name: Name | None = Field(default=None, description="What it is called; null: as its files say")
     files: dict[Path, Text] = Field(
-        min_length=1, max_length=MOST_FILES, description="Content of text files by path, relative to the folder"
+        min_length=1,
+        max_length=MOST_FILES,
+        description="Content of text files by path, relative to the folder",
+        json_schema_extra=NO_OTHERS,
     )
     binary_files: dict[Path, Base64] = Field(
-        default={}, max_length=MOST_FILES, description="Content of other files, base64, by path"
+        default={},
+        max_length=MOST_FILES,
+        description="Content of other files, base64, by path",
+        json_schema_extra=NO_OTHERS,
     )
     executable: list[Path] = Field(default=[], max_length=MOST_FILES, description="Paths of files that may be run")
 

@@ -9,6 +9,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 MOST_LABELS = 16
 MOST_DEPTH = 64
+WITHOUT_NUL = r"^[^\x00]*$"
+# A dict whose names have a pattern says only what those are that fit it.
+NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -47,6 +50,10 @@ def _utc(value: datetime) -> datetime:
 def _storable(text: str) -> str:
     if "\x00" in text:
         raise ValueError("must not hold NUL characters")
+    return _readable(text)
+
+
+def _readable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -61,7 +68,7 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
         if depth > MOST_DEPTH:
             raise ValueError(f"must not be nested more than {MOST_DEPTH} levels deep")
         if isinstance(item, str):
-            _storable(item)
+            _readable(item)
         elif isinstance(item, dict):
             waiting += [(inner, depth + 1) for pair in item.items() for inner in pair]
         elif isinstance(item, list):
@@ -85,16 +92,20 @@ Moment = Annotated[
     AfterValidator(_utc),
     PlainSerializer(_as_utc, return_type=str),
 ]
-Text = Annotated[str, AfterValidator(_storable)]
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
-Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,100}$")]
-ProblemName = Annotated[str, Field(min_length=1, max_length=220), AfterValidator(_storable)]
+Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
+Name = Annotated[
+    str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)
+]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{6,100}$")]
+ProblemName = Annotated[
+    str, Field(min_length=1, max_length=220, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)
+]
 Labels = Annotated[
     dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")],
-        Annotated[str, Field(max_length=200), AfterValidator(_storable)],
+        Annotated[str, Field(max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)],
     ],
-    Field(max_length=MOST_LABELS),
+    Field(max_length=MOST_LABELS, json_schema_extra=NO_OTHERS),
 ]
 Object = Mapping[str, Any]
 Plain = Annotated[dict[str, Any], AfterValidator(_plain)]

@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import uvicorn
@@ -75,15 +76,18 @@ def bearer(key: str) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def open_told(folder: Path) -> AsyncIterator[Told]:
-    """An API over an empty database."""
+async def open_told(
+    folder: Path, change: Callable[[Parts], Parts] = lambda parts: parts, **api: Any
+) -> AsyncIterator[Told]:
+    """An API over an empty database; `api` are further settings of the group, `change` has other parts."""
     url = f"sqlite:///{folder}/evolve.db"
     settings = Settings(
         database=DatabaseSettings(url=SecretStr(url)),
-        api=ApiSettings(secret=SecretStr(SECRET), requests_per_minute=100_000),
+        api=ApiSettings(**{"secret": SecretStr(SECRET), "requests_per_minute": 100_000} | api),
     )
     database = open_database(url)
-    async with open_parts(settings) as parts:
+    async with open_parts(settings) as opened:
+        parts = change(opened)
         app = create_api(parts)
         async with _living(app):
             yield Told(app=app, parts=parts, database=database, log=SqlRunLog(database, FixedClock()), fences={})

@@ -24,10 +24,13 @@ from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPa
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
-Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, shared=True))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 Steering = Annotated[Caller, Depends(requires(Scope.RUNS_CONTROL))]
-RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a run.")]
+RunId = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9_-]{6,64}$", description="Id of a run, or a beginning that no other run's has.")
+]
+_PAIR = r"[^\x00=,]+=[^\x00,]*"
 _STATE = "|".join(get_args(State))
 States = Annotated[
     str,
@@ -38,7 +41,12 @@ States = Annotated[
     ),
 ]
 LabelPairs = Annotated[
-    str, Query(pattern=r"^[^\x00]*$", max_length=1000, description="Only with these labels: `key=value,key=value`.")
+    str,
+    Query(
+        pattern=rf"^({_PAIR}(,{_PAIR})*)?$",
+        max_length=1000,
+        description="Only with these labels: `key=value,key=value`.",
+    ),
 ]
 ProblemName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only of this problem, by name.")]
 BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
@@ -177,13 +185,8 @@ def _located(run: RunRecord, status: int) -> Response:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    pairs = {}
-    for pair in filter(None, text.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ApiFault(422, Code.INVALID_REQUEST, f"labels: {pair[:60]!r} is no pair: write key=value")
-        pairs[key] = value
-    return pairs
+    pairs = (pair.partition("=") for pair in text.split(",") if pair)
+    return {key: value for key, _, value in pairs}
 
 
 __all__ = ["Reading", "RunId", "Steering", "Writing", "parts_of", "reader_of", "router"]

@@ -13,7 +13,7 @@ from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
-from service.errors import ConflictError
+from service.errors import ConflictError, UnreachableError, UsageError
 from service.identifiers import new_id
 from service.ports import Caller, Scope
 from service.ports import Delivery as StoredDelivery
@@ -44,7 +44,7 @@ _SENT: dict[int | str, dict[str, Any]] = {202: {"model": Delivery, "headers": RE
 @router.post("", status_code=201, response_model=NewWebhook, responses=_MADE, operation_id="create_webhook")
 def create_webhook(body: WebhookCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Have an address hear what becomes of the tenant's runs, by Standard Webhooks; private addresses are refused."""
-    parts.check_webhook(body.url)
+    _check(parts, body.url)
     now = parts.clock.now()
 
     def effect() -> Response:
@@ -82,7 +82,7 @@ def get_webhook(webhook_id: WebhookId, caller: Reading, parts: PartsDep) -> Webh
 def update_webhook(webhook_id: WebhookId, body: WebhookPatch, caller: Writing, parts: PartsDep) -> Webhook:
     """Change where a webhook lies, what it hears, and whether it does."""
     if body.url is not None:
-        parts.check_webhook(body.url)
+        _check(parts, body.url)
 
     with parts.unit():
         webhook = parts.webhooks.get(caller.tenant, webhook_id)
@@ -165,6 +165,13 @@ def redeliver(
         return _sent(parts, webhook.id, old.type, old.payload)
 
     return once(effect)
+
+
+def _check(parts: Parts, url: str) -> None:
+    try:
+        parts.check_webhook(url)
+    except UnreachableError as error:  # not of the service: of the address
+        raise UsageError(str(error)) from error
 
 
 def _hearing(parts: Parts, caller: Caller, webhook_id: str) -> StoredWebhook:
