@@ -45,10 +45,11 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         scopes: what is needed.
         operator: whether only keys of the operator's own tenant may: what is asked for concerns all tenants.
         limited: whether the call is counted against the key's limit; those of workers are not.
+        shared: whether the bearer of a share may: what is told is of the caller's run and no more.
     """
 
-    def __init__(self, *scopes: Scope, operator: bool = False, limited: bool = True) -> None:
-        self.scopes, self.operator, self.limited = scopes, operator, limited
+    def __init__(self, *scopes: Scope, operator: bool = False, limited: bool = True, shared: bool = False) -> None:
+        self.scopes, self.operator, self.limited, self.shared = scopes, operator, limited, shared
 
     async def __call__(self, request: Request, parts: PartsDep, shown: Shown) -> Caller:
         """Who makes the request.
@@ -63,6 +64,8 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         missing = [scope for scope in self.scopes if scope not in found.scopes]
         if missing:
             raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {missing[0]}: use one that has it")
+        if found.run_id and not self.shared:
+            raise ApiFault(403, Code.FORBIDDEN, "a share opens one run and nothing beside it: use a key")
         if self.operator and found.tenant != DEFAULT_TENANT:
             raise ApiFault(403, Code.FORBIDDEN, f"only keys of tenant {DEFAULT_TENANT} may do this: use one of them")
         return found

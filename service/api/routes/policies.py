@@ -1,13 +1,16 @@
 """Policies that runs may ask."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-from service.api.access import PartsDep
+from fastapi import APIRouter, Depends
+
+from service.api.access import PartsDep, requires
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.routes.runs import Reading
+from service.ports import Caller, Scope
 from service.schemas.artifacts import PolicyPage
 
 router = APIRouter(prefix="/v1/policies", tags=["policies"])
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 
 
 @router.get("", response_model=PolicyPage, operation_id="list_policies")
