@@ -16,7 +16,7 @@ from service.ports import ENDED
 from tests.fakes.openai_server import OpenAIServer, Reply
 from tests.faults.problems import DETERMINISTIC, SHAPES, Shape
 
-AT_ONCE = 4
+AT_ONCE = 6
 PATIENCE_SECONDS = 60.0
 RETRY_SECONDS = 0.2
 LABEL = "attempt"
