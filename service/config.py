@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NestedSecretsSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
@@ -26,6 +27,8 @@ Level = Literal["none", "weak", "medium", "strong"]
 
 SECRETS_DIR = Path("/run/secrets")
 PREFIX = "EVOLVE_"
+# Variables beside the settings that are called like one of their groups.
+SHORT = frozenset({"evolve_server"})
 
 
 def data_home() -> Path:
@@ -149,6 +152,15 @@ class RunnerSettings(BaseModel):
     runs: int = Field(default=16, ge=1, le=256, description="Runs that one runner drives at once")
 
 
+class ServerSettings(BaseModel):
+    """The service that commands speak to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field(default="", description="Service whose runs commands start and show; empty: those of the database")
+    key_file: Path | None = Field(default=None, description="File with a key of that service")
+
+
 GROUPS: dict[str, type[BaseModel]] = {
     "database": DatabaseSettings,
     "sandbox": SandboxSettings,
@@ -158,6 +170,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "webhooks": WebhooksSettings,
     "retention": RetentionSettings,
     "runner": RunnerSettings,
+    "server": ServerSettings,
 }
 
 
@@ -176,6 +189,7 @@ class Settings(BaseSettings):
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     runner: RunnerSettings = Field(default_factory=RunnerSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
 
     @classmethod
     def settings_customise_sources(
@@ -187,6 +201,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment, then secrets files; the user's file comes in as the weakest of all."""
+        if isinstance(env_settings, EnvSettingsSource):  # EVOLVE_SERVER is an address, and no group of settings
+            env_settings.env_vars = {name: value for name, value in env_settings.env_vars.items() if name not in SHORT}
         return env_settings, NestedSecretsSettingsSource(file_secret_settings), init_settings
 
 

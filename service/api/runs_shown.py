@@ -1,6 +1,6 @@
 """Runs as the API shows them."""
 
-from service.ports import ENDED, RunRecord
+from service.ports import ENDED, Counters, RunRecord
 from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
 
 _TRANSIENT: dict[str, State] = {"cancelled": "cancelling", "paused": "pausing"}
@@ -20,11 +20,13 @@ def shown(run: RunRecord) -> Run:
     return Run(
         id=run.id,
         state=shown_state(run),
+        desired_state=run.desired_state,
         reason=run.reason if run.state in ENDED else "",
         waiting=Waiting(**run.waiting) if run.waiting and run.state not in ENDED else None,
         error=_failure(run),
         problem=run.problem_name,
         problem_id=run.problem_id,
+        bundle_hash=run.bundle_hash,
         config=run.config,
         policies=[_open(policy) for policy in run.policies],
         seed=run.seed,
@@ -41,19 +43,8 @@ def shown(run: RunRecord) -> Run:
             evaluated=counters.evaluations,
             budget=run.config.get("budget", {}).get("evaluations"),
         ),
-        stats=Stats(
-            answers=counters.answers,
-            valid=counters.valid,
-            failed=counters.failed,
-            duplicates=counters.duplicates,
-            rejected=counters.rejected,
-        ),
-        usage=TokenUsage(
-            tokens_input=counters.tokens_input,
-            tokens_cached=counters.tokens_cached,
-            tokens_output=counters.tokens_output,
-            active_seconds=run.active_seconds,
-        ),
+        stats=_stats(counters),
+        usage=_usage(run),
         labels=dict(run.labels),
         batch_id=run.batch_id or None,
         fork_of=run.fork_of or None,
@@ -73,6 +64,25 @@ def shown(run: RunRecord) -> Run:
             programs=f"{base}/programs",
             dashboard=f"/runs/{run.id}",
         ),
+    )
+
+
+def _stats(counters: Counters) -> Stats:
+    return Stats(
+        answers=counters.answers,
+        valid=counters.valid,
+        failed=counters.failed,
+        duplicates=counters.duplicates,
+        rejected=counters.rejected,
+    )
+
+
+def _usage(run: RunRecord) -> TokenUsage:
+    return TokenUsage(
+        tokens_input=run.counters.tokens_input,
+        tokens_cached=run.counters.tokens_cached,
+        tokens_output=run.counters.tokens_output,
+        active_seconds=run.active_seconds,
     )
 
 

@@ -1,20 +1,23 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from evolve.evaluation import Evaluation
 from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.control import COMMAND_LINE
 from service.bootstrap.parts import answering, scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
+from service.ports import RUNNING, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
 from service.runner.drive import RunJob
@@ -33,12 +36,14 @@ class Opened:
     Attributes:
         isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
+        wanted: what people elsewhere want of it now; None: it is gone.
     """
 
     job: RunJob
     isolation: str
     warnings: tuple[str, ...]
     resumed: bool
+    wanted: Callable[[], Intent | None]
 
 
 @asynccontextmanager
@@ -57,6 +62,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     """
     clock = SystemClock()
     plan = _plan(order, storage, clock)
+    if plan.record is not None and plan.record.desired_state != RUNNING:
+        _want_running(storage, plan.record, clock)
     async with answering(plan, settings.policies) as policy, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
@@ -74,7 +81,25 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             patience_seconds=PATIENCE_SECONDS,
         )
         warnings = (*plan.warnings, *scorer.warnings)
-        yield Opened(job=job, isolation=scorer.isolation, warnings=warnings, resumed=plan.record is not None)
+        yield Opened(
+            job=job,
+            isolation=scorer.isolation,
+            warnings=warnings,
+            resumed=plan.record is not None,
+            wanted=partial(_wanted, storage, plan.run_id),
+        )
+
+
+def _want_running(storage: Storage, record: RunRecord, clock: SystemClock) -> None:
+    from service.db.intents import SqlRunIntents
+
+    SqlRunIntents(storage.database, record.tenant, clock).want(record.id, RUNNING, COMMAND_LINE)
+
+
+def _wanted(storage: Storage, run_id: str) -> Intent | None:
+    from service.db.intents import SqlRunClaims
+
+    return SqlRunClaims(storage.database, SystemClock()).wanted([run_id]).get(run_id)
 
 
 async def check_folder(settings: Settings, folder: Path) -> CheckReport:

@@ -68,9 +68,7 @@ def open_reader(settings: "Settings", override: str | None = None) -> Iterator[R
     Raises:
         NotFoundError: it is a SQLite file that is not there.
     """
-    scheme, _, path = database_url(settings, override).partition(":///")
-    if scheme == "sqlite" and not Path(path).expanduser().exists():
-        raise NotFoundError(f"there is no database {path} yet: evolve run PROBLEM makes it, or name another with --db")
+    refuse_missing(database_url(settings, override))
     from service.db.engine import open_database
     from service.db.reader import SqlRunReader
 
@@ -79,6 +77,17 @@ def open_reader(settings: "Settings", override: str | None = None) -> Iterator[R
         yield SqlRunReader(database)
     finally:
         database.close()
+
+
+def refuse_missing(url: str) -> None:
+    """Refuse a SQLite file that is not there: who reads or steers must not make one.
+
+    Raises:
+        NotFoundError: it is not there.
+    """
+    scheme, _, path = url.partition(":///")
+    if scheme == "sqlite" and not Path(path).expanduser().exists():
+        raise NotFoundError(f"there is no database {path} yet: evolve run PROBLEM makes it, or name another with --db")
 
 
 def check_database(url: str) -> "Revision":

@@ -15,6 +15,7 @@ from evolve import __version__
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.key_file import key_in
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.parts import scoring
 from service.config import Settings
@@ -123,7 +124,7 @@ def _leasing(settings: Settings, place: Place) -> Leasing:
             raise UsageError("a worker takes tasks at one place: name --queue or --server")
         if place.api_key_file is None:
             raise UsageError("name the file that holds the worker's key: --api-key-file FILE")
-        return partial(_leased_remotely, place.server, _key_in(place.api_key_file))
+        return partial(_leased_remotely, place.server, key_in(place.api_key_file))
     url = queue_url(settings, place.queue)
     if url is None:
         raise UsageError(
@@ -151,16 +152,6 @@ async def _leased_remotely(
 
     async with connect_service(server, key) as client:
         yield RemoteEvaluationLeases(client, pool, worker_id), Pace(ask=REMOTE_ASK_SECONDS)
-
-
-def _key_in(path: Path) -> str:
-    try:
-        key = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the key cannot be read from {path}: name a file that holds it and nothing else") from error
-    if not key or not key.isprintable() or " " in key:
-        raise UsageError(f"{path} holds no key: name a file that holds it and nothing else")
-    return key
 
 
 @asynccontextmanager

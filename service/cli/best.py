@@ -3,24 +3,26 @@
 from pathlib import Path
 
 from evolve.program import Program
+from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.export import STDOUT, writing
 from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
 from service.cli.terminal import Terminal
 from service.errors import ConflictError
-from service.ports import CandidateRecord, RunReader, RunRecord
-from service.projections.best import none_yet, read_weights, weighted_best
+from service.ports import CandidateRecord, ResultReader, RunRecord
+from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
 
 
-def show_best(terminal: Terminal, reader: RunReader, run_id: str, *, weights: str | None, output: Path | None) -> None:
+def show_best(terminal: Terminal, site: Site, run_id: str, *, weights: str | None, output: Path | None) -> None:
     """Print the best candidate, and write its program where asked to."""
+    reader = site.reader
     run = find_run(reader, run_id)
     wanted = read_weights(weights) if weights is not None else {}
     value: float | None = None
     if wanted:
-        winner, value = weighted_best(reader, run, wanted)
+        winner, value = site.weighted(run, wanted)
         candidate = reader.candidate(winner)
     else:
         candidate = _fittest(reader, run)
@@ -42,7 +44,7 @@ def show_best(terminal: Terminal, reader: RunReader, run_id: str, *, weights: st
         terminal.note(f"next: {terminal.command(f'lineage {name}')}, {terminal.command(f'diff {name}')}", style="dim")
 
 
-def _fittest(reader: RunReader, run: RunRecord) -> CandidateRecord:
+def _fittest(reader: ResultReader, run: RunRecord) -> CandidateRecord:
     if best := reader.best(run.id, limit=1):
         return best[0]
     raise none_yet(run)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from service.cli.records import find_candidate
 from service.errors import UsageError
-from service.ports import RunReader
+from service.ports import ResultReader
 from service.projections.candidates import parent_of
 from service.projections.diff import tally, unified
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "+": "green", "-": "red"}
 
 
-def show_diff(terminal: "Terminal", reader: RunReader, first: str, second: str | None) -> None:
+def show_diff(terminal: "Terminal", reader: ResultReader, first: str, second: str | None) -> None:
     """Print a unified diff; one id alone is compared with its parent."""
     before, after = _pair(reader, first, second)
     lines = list(unified(reader.program(before), reader.program(after), before, after))
@@ -29,7 +29,7 @@ def show_diff(terminal: "Terminal", reader: RunReader, first: str, second: str |
         terminal.note("the two programs are the same")
 
 
-def _pair(reader: RunReader, first: str, second: str | None) -> tuple[str, str]:
+def _pair(reader: ResultReader, first: str, second: str | None) -> tuple[str, str]:
     if second is not None:
         return find_candidate(reader, first).id, find_candidate(reader, second).id
     candidate = find_candidate(reader, first)

@@ -5,26 +5,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from service.bootstrap.site import Site
 from service.cli.figures import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError
-from service.ports import RunReader
-from service.projections.export import export_lines
 
 STDOUT = Path("-")
 
 
-def export_run(terminal: Terminal, reader: RunReader, run_id: str, output: Path | None) -> None:
+def export_run(terminal: Terminal, site: Site, run_id: str, output: Path | None) -> None:
     """Write every candidate of a run, in order of age, to a file or stdout."""
-    run = find_run(reader, run_id)
+    run = find_run(site.reader, run_id)
     written = 0
     if output is None or output == STDOUT:
-        for line in export_lines(reader, run.id):
+        for line in site.export(run.id):
             terminal.write(line)
         return
     with writing(output) as stream:
-        for line in export_lines(reader, run.id):
+        for line in site.export(run.id):
             stream.write(line)
             written += 1
     if terminal.as_json:

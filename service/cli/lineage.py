@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from service.cli import figures
 from service.cli.records import as_score, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
-from service.ports import CandidateRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.diff import tally
 
@@ -33,7 +33,7 @@ class Step:
     record: bool = False
 
 
-def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> None:
+def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) -> None:
     """Print the line from the seed to a candidate."""
     line = list(reversed(reader.ancestors(find_candidate(reader, candidate_id).id)))
     steps = list(walk(reader, line))
@@ -50,7 +50,7 @@ def show_lineage(terminal: Terminal, reader: RunReader, candidate_id: str) -> No
         terminal.note(f"next: {terminal.command(f'diff {figures.short(line[-1].id)}')}", style="dim")
 
 
-def walk(reader: RunReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
+def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
     """The steps of a line that starts at the seed."""
     highest: float | None = None
     before: CandidateRecord | None = None
@@ -66,7 +66,7 @@ def walk(reader: RunReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
         before = candidate
 
 
-def _changed(reader: RunReader, before: CandidateRecord, after: CandidateRecord) -> tuple[int | None, int | None]:
+def _changed(reader: ResultReader, before: CandidateRecord, after: CandidateRecord) -> tuple[int | None, int | None]:
     if before.program_id is None or after.program_id is None:  # rejected before it became a program
         return None, None
     return tally(reader.program(before.id), reader.program(after.id))

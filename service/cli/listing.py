@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from service.cli import figures
 from service.cli.records import as_score, find_run, run_json, score_word
 from service.cli.terminal import Terminal, plain
-from service.ports import CandidateRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json, every_candidate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ STATE_STYLES = {"running": "cyan", "succeeded": "green", "failed": "red", "cance
 OUTCOME_STYLES = {"ok": "green", "duplicate": "dim", "rejected": "dim", "pending": "cyan", "evaluating": "cyan"}
 
 
-def list_runs(terminal: Terminal, reader: RunReader, limit: int) -> None:
+def list_runs(terminal: Terminal, reader: ResultReader, limit: int) -> None:
     """Print runs, newest first."""
     runs = reader.runs(limit=limit)
     if terminal.as_json:
@@ -44,7 +44,7 @@ def runs_table(runs: Sequence[RunRecord]) -> "Table":
     return table
 
 
-def list_programs(terminal: Terminal, reader: RunReader, run_id: str, limit: int | None) -> None:
+def list_programs(terminal: Terminal, reader: ResultReader, run_id: str, limit: int | None) -> None:
     """Print candidates: the best first up to a limit, or without one all of them in order of age."""
     run = find_run(reader, run_id)
     candidates = every_candidate(reader, run.id) if limit is None else reader.best(run.id, limit)

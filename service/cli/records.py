@@ -6,13 +6,13 @@ from typing import Any
 
 from evolve.configuration import BudgetConfig
 from service.errors import NotFoundError
-from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of, time_json
 
 LAST = "last"
 
 
-def find_run(reader: RunReader, run_id: str) -> RunRecord:
+def find_run(reader: ResultReader, run_id: str) -> RunRecord:
     """A run by its id, by the beginning of it, or the newest as `last`.
 
     Raises:
@@ -26,7 +26,7 @@ def find_run(reader: RunReader, run_id: str) -> RunRecord:
     return newest[0]
 
 
-def find_candidate(reader: RunReader, name: str) -> CandidateRecord:
+def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
     """A candidate by its id, by the beginning of it, or the best of a run by the run's id or as `last`.
 
     Raises:

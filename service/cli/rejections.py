@@ -4,7 +4,7 @@ from collections import Counter
 
 from service.cli import figures
 from service.errors import NotFoundError
-from service.ports import RunReader, RunRecord
+from service.ports import ResultReader, RunRecord
 from service.projections.candidates import every_candidate
 
 NEARLY_ALL = 0.9
@@ -12,7 +12,7 @@ EXHAUSTED = "exhausted"
 REPEATED = "the same program as an earlier candidate"
 
 
-def rejections(reader: RunReader, run: RunRecord) -> str:
+def rejections(reader: ResultReader, run: RunRecord) -> str:
     """One line on the answers of an exhausted run where nearly none became a new program; else empty."""
     counters = run.counters
     if run.reason != EXHAUSTED:
@@ -33,7 +33,7 @@ def rejections(reader: RunReader, run: RunRecord) -> str:
     return f"Nearly every answer was rejected or a duplicate ({of_all}); {often}: {' '.join(reason.split())}"
 
 
-def _last_word(reader: RunReader, run: RunRecord) -> str:
+def _last_word(reader: ResultReader, run: RunRecord) -> str:
     """What the last proposal met."""
     try:
         last = reader.proposal(run.id, run.counters.proposals)

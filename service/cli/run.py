@@ -6,9 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,40 +19,19 @@ from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLine
 from service.cli.records import as_score, find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
+from service.cli.wish import DETERMINISTIC_WINDOW, Wish
 from service.config import Settings, load_settings, redacted
-from service.errors import InvalidProblemError, UsageError
+from service.errors import InvalidProblemError, StorageError, UsageError
 from service.runner.drive import drive
 from service.runner.orders import Orders
+from service.runner.orders import Wish as Wanted
 
 if TYPE_CHECKING:
     from service.runner.status import RunObserver
 
-DETERMINISTIC_WINDOW = 8
+HEAR_SECONDS = 0.5
 UNSCORED = "error"  # the reason of a run that ends at its seeds
 SHOW_CURSOR = b"\x1b[?25h"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The words of one `evolve run`.
-
-    Attributes:
-        flags: configuration keys with a flag of their own; None where it was not given.
-        settings: the `--set` words as they stand.
-    """
-
-    problem: Path | None
-    policy: str | None
-    model: str | None
-    resume: str | None
-    config: Path | None
-    settings: tuple[str, ...]
-    flags: Mapping[str, Any]
-    deterministic: bool
-    db: str | None
-    require_target: bool
-    require_isolation: str | None
-    queue: str | None = None
 
 
 def run_search(terminal: Terminal, wish: Wish) -> int:
@@ -129,8 +106,22 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
                 stack.enter_context(observer)
             if isinstance(observer, EventLines) and not opened.resumed:
                 observer.committed(list(storage.log.events(opened.job.run_id, limit=1)))  # run.created came before
-            status = await drive(opened.job, observer=observer, orders=orders)
-    return opened.job.run_id, status.state not in ("succeeded", "failed")
+            hearing = asyncio.create_task(_hear(opened, orders))
+            try:
+                status = await drive(opened.job, observer=observer, orders=orders)
+            finally:
+                hearing.cancel()
+    return opened.job.run_id, status.state not in ("succeeded", "failed", "cancelled")
+
+
+async def _hear(opened: Opened, orders: Orders) -> None:
+    """Pass on what people elsewhere want of the run, until it is asked to stop here."""
+    while orders.wish is Wanted.RUNNING:
+        with suppress(StorageError):  # the loop of the run says so
+            intent = await asyncio.to_thread(opened.wanted)
+            if intent is not None and orders.wish is Wanted.RUNNING:
+                orders.want(intent)
+        await asyncio.sleep(HEAR_SECONDS)
 
 
 def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None]) -> "RunObserver":
@@ -201,6 +192,8 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
             f"stopped after {done}, best {figures.number(as_score(run, run.best_fitness))}; go on with: {again}"
         )
         return INTERRUPTED
+    if run.state == "cancelled":
+        return FAILED
     if run.state == "failed":
         if run.reason == UNSCORED:
             why = plain(outcome.seed.reason if outcome.seed else run.reason)

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from service.bootstrap.site import Site
 from service.cli import figures
-from service.cli.front import front_words, read_front
+from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import LAST, as_score, find_run, proposal_json, run_json
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
-from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.front import Front
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, Any]]
 
 
-def show_anything(terminal: Terminal, reader: RunReader, identity: str, *, source: bool, prompt: bool) -> None:
+def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool, prompt: bool) -> None:
     """Print a run or a candidate, whichever the id names."""
+    reader = site.reader
     found = _find(reader, identity)
     if isinstance(found, CandidateRecord):
         _show_candidate(terminal, reader, found, source=source, prompt=prompt)
@@ -30,15 +32,15 @@ def show_anything(terminal: Terminal, reader: RunReader, identity: str, *, sourc
             f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
         )
     elif terminal.as_json:
-        front = read_front(reader, found)
+        front = site.front(found)
         terminal.emit({**run_json(found), "front": None if front is None else asdict(front)})
     else:
-        terminal.show(facts(run_rows(found, read_front(reader, found))))
+        terminal.show(facts(run_rows(found, site.front(found))))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
 
 
-def _find(reader: RunReader, identity: str) -> RunRecord | CandidateRecord:
+def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
     if identity == LAST or identity.startswith("run_"):
         return find_run(reader, identity)
     if identity.startswith("cnd_"):
@@ -108,7 +110,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Rows:
 
 
 def _show_candidate(
-    terminal: Terminal, reader: RunReader, candidate: CandidateRecord, *, source: bool, prompt: bool
+    terminal: Terminal, reader: ResultReader, candidate: CandidateRecord, *, source: bool, prompt: bool
 ) -> None:
     proposal = reader.proposal(candidate.run_id, candidate.number) if prompt and candidate.number else None
     if prompt and proposal is None and not terminal.as_json:
@@ -176,7 +178,7 @@ def _cases(cases: Mapping[str, float]) -> str | None:
     return f"{full} of {len(cases)} at 1, mean {figures.number(sum(cases.values()) / len(cases), 4)}"
 
 
-def _show_source(terminal: Terminal, reader: RunReader, candidate: CandidateRecord) -> None:
+def _show_source(terminal: Terminal, reader: ResultReader, candidate: CandidateRecord) -> None:
     program = reader.program(candidate.id)
     for path, text in program.files:
         terminal.show("", styled(f"── {path}", "bold"), *plain(text).splitlines())

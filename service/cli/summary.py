@@ -11,7 +11,7 @@ from service.cli.listing import plain_table
 from service.cli.rejections import rejections
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
-from service.ports import CandidateRecord, RunReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Outcome:
         return candidate.fitness if objective == SCALAR else None
 
 
-def read_outcome(reader: RunReader, run_id: str) -> Outcome:
+def read_outcome(reader: ResultReader, run_id: str) -> Outcome:
     """Read what is stored of a run's end."""
     run = reader.run(run_id)
     seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.number == 0]

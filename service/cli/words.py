@@ -1,21 +1,33 @@
 """Words that many commands share."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from service.bootstrap.site import Site, Where
     from service.cli.terminal import Terminal
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="Service whose runs these are; else EVOLVE_SERVER.")
+]
+KeyFile = Annotated[Path | None, typer.Option("--api-key-file", metavar="FILE", help="File with a key of the service.")]
+Queue = Annotated[
+    str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None) -> "Terminal":
+def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None, where: "Where | None" = None) -> "Terminal":
     """The terminal that the program was called with, for a command with these words."""
     from service.cli.terminal import Terminal
 
@@ -25,4 +37,23 @@ def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None) -> "Te
         from service.config import redacted
 
         place = f" --db {redacted(db)}"
+    if where is not None and where.server is not None:
+        place += f" --server {where.server or repr('')}"
+    if where is not None and where.key_file is not None:
+        place += f" --api-key-file {where.key_file}"
     return replace(ctx.obj, as_json=as_json, place=place)
+
+
+def place_of(db: str | None, server: str | None, key_file: Path | None) -> "Where":
+    """Where runs are, by the words of a command."""
+    from service.bootstrap.site import Where
+
+    return Where(db=db, server=server, key_file=key_file)
+
+
+def site_of(where: "Where") -> "AbstractContextManager[Site]":
+    """The place, opened for reading."""
+    from service.bootstrap.site import open_site
+    from service.config import load_settings
+
+    return open_site(load_settings(), where)

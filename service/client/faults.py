@@ -34,12 +34,10 @@ ERRORS: Mapping[str, type[ServiceError | EvolveError]] = {
     Code.QUOTA_EXCEEDED: QuotaError,
     Code.NOT_FOUND: NotFoundError,
     Code.METHOD_NOT_ALLOWED: UsageError,
-    Code.NOT_ACCEPTABLE: UsageError,
     Code.CONFLICT: ConflictError,
     Code.IN_PROGRESS: ConflictError,
     Code.KEY_REUSED: KeyReusedError,
     Code.STALE: StaleError,
-    Code.PRECONDITION_REQUIRED: UsageError,
     Code.RANGE_INVALID: UsageError,
     Code.TOO_LARGE: UsageError,
     Code.UNSUPPORTED_MEDIA_TYPE: UsageError,
@@ -52,10 +50,12 @@ _BY_STATUS: Mapping[int, type[ServiceError]] = {
     400: UsageError,
     401: RefusedError,
     403: RefusedError,
+    406: UsageError,
     409: ConflictError,
     412: StaleError,
     413: UsageError,
     422: UsageError,
+    428: UsageError,
 }
 
 

@@ -72,6 +72,7 @@ from service.ports.reader import (
     ALL_RUNS,
     CandidateFilter,
     Readers,
+    ResultReader,
     RunFilter,
     RunReader,
 )
@@ -147,6 +148,7 @@ __all__ = [
     "RateLimiter",
     "Readers",
     "Requests",
+    "ResultReader",
     "RunClaims",
     "RunFilter",
     "RunIntents",

@@ -42,17 +42,14 @@ ALL_RUNS = RunFilter()
 ALL_CANDIDATES = CandidateFilter()
 
 
-class RunReader(Protocol):
-    """What the front doors read, of one tenant or of all.
+class ResultReader(Protocol):
+    """What the results of runs are shown from, where they lie here and where they lie with a service.
 
-    Ids may be given by any unambiguous beginning of at least six characters. What another tenant has is not there.
+    Ids may be given by any unambiguous beginning of at least six characters.
     """
 
-    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
+    def runs(self, limit: int = 50) -> list[RunRecord]:
         """Runs, newest first."""
-
-    def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
-        """How many there are."""
 
     def run(self, run_id: str) -> RunRecord:
         """One run.
@@ -67,6 +64,42 @@ class RunReader(Protocol):
         Raises:
             NotFoundError: no such candidate.
         """
+
+    def candidates(self, run_id: str, after: tuple[int, int] = (-1, -1), limit: int = 50) -> list[CandidateRecord]:
+        """Candidates of a run in order of (proposal number, position), some at least until there are no more."""
+
+    def best(self, run_id: str, limit: int = 10) -> list[CandidateRecord]:
+        """Evaluated candidates of the highest fitness, best first; ties by age."""
+
+    def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
+        """The line of first parents, from the candidate itself to its seed."""
+
+    def program(self, candidate_id: str) -> Program:
+        """Source of a candidate.
+
+        Raises:
+            NotFoundError: no such candidate, or it was rejected before it became a program.
+        """
+
+    def proposal(self, run_id: str, number: int) -> ProposalRecord:
+        """One proposal with its prompt and completions.
+
+        Raises:
+            NotFoundError: no such proposal.
+        """
+
+
+class RunReader(ResultReader, Protocol):
+    """What the front doors read, of one tenant or of all.
+
+    Ids may be given by any unambiguous beginning of at least six characters. What another tenant has is not there.
+    """
+
+    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
+        """Runs, newest first."""
+
+    def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
+        """How many there are."""
 
     def candidates(
         self,
@@ -102,30 +135,13 @@ class RunReader(Protocol):
     def front(self, run_id: str) -> list[CandidateRecord]:
         """Evaluated candidates whose score vectors no other dominates, by fitness."""
 
-    def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
-        """The line of first parents, from the candidate itself to its seed."""
-
     def children(
         self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None
     ) -> list[CandidateRecord]:
         """Candidates with this one as parent, in order of (proposal number, position), from the one after `after`."""
 
-    def program(self, candidate_id: str) -> Program:
-        """Source of a candidate.
-
-        Raises:
-            NotFoundError: no such candidate, or it was rejected before it became a program.
-        """
-
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""
-
-    def proposal(self, run_id: str, number: int) -> ProposalRecord:
-        """One proposal with its prompt and completions.
-
-        Raises:
-            NotFoundError: no such proposal.
-        """
 
     def proposals(self, run_id: str, after: int = -1, limit: int = 50, state: str = "") -> list[ProposalRecord]:
         """Proposals of a run in order of their numbers, without prompt and completions."""

@@ -38,15 +38,32 @@ def read_config(layers: Sequence[Layer]) -> RunConfig:
         ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
             of range, all of them in one text.
     """
-    merged: dict[str, tuple[str, Any]] = {}
     complaints: list[str] = []
-    for name, layer in layers:
-        values = _flatten(name, layer, complaints)
-        merged |= {key: (name, value) for key, value in _typed(name, values, complaints).items()}
-    config = _build(merged, complaints)
+    config = _build(_merged(layers, complaints), complaints)
     if complaints or config is None:
         raise ConfigurationError("; ".join(complaints))
     return config
+
+
+def merge(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The keys that layers name, dotted, with their values: what goes to whoever knows the layers below.
+
+    Raises:
+        ConfigurationError: as for `read_config`, as far as it shows without those.
+    """
+    complaints: list[str] = []
+    merged = _merged(layers, complaints)
+    if complaints:
+        raise ConfigurationError("; ".join(complaints))
+    return {key: value for key, (_, value) in merged.items()}
+
+
+def _merged(layers: Sequence[Layer], complaints: list[str]) -> dict[str, tuple[str, Any]]:
+    merged: dict[str, tuple[str, Any]] = {}
+    for name, layer in layers:
+        values = _flatten(name, layer, complaints)
+        merged |= {key: (name, value) for key, value in _typed(name, values, complaints).items()}
+    return merged
 
 
 def check_layer(name: str, layer: Mapping[str, Any]) -> list[str]:

@@ -135,11 +135,13 @@ class Run(Reply):
 
     id: str
     state: State
+    desired_state: str = Field(description="What is wanted of it: `running`, `paused` or `cancelled`")
     reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, `error`")
     waiting: Waiting | None
     error: RunFailure | None
     problem: str = Field(description="Name of its problem")
     problem_id: str
+    bundle_hash: str = Field(description="Of the problem's folder")
     config: Object
     policies: list[Object]
     seed: int

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from service.bootstrap.storage import open_storage
-from service.cli.run import Wish, _code, _Interrupts, _order
+from service.cli.run import _code, _Interrupts, _order
 from service.cli.summary import read_outcome
 from service.cli.terminal import Terminal
+from service.cli.wish import Wish
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from tests.unit.cli.conftest import Evolve

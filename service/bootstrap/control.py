@@ -1,0 +1,122 @@
+"""Steering runs: of a database, where what nobody drives is settled at once, or of a service."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from service.bootstrap.site import Site, Where, open_client, remote_site, server_of, stored_site
+from service.errors import ConflictError
+from service.ports import PAUSED, RUNNING, Intent, RunRecord
+
+if TYPE_CHECKING:
+    from service.bootstrap.storage import Storage
+    from service.config import Settings
+
+COMMAND_LINE = "command line"
+
+
+class Control(Protocol):
+    """What people want of runs.
+
+    Every method raises NotFoundError for a run that is not there, ConflictError where its state does not allow it.
+    """
+
+    def want(self, run: RunRecord, desired_state: str) -> RunRecord:
+        """Want a run running, paused or cancelled."""
+
+    def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
+        """Want keys of the budget to have new values."""
+
+    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
+        """Submit a run that begins with a program of another."""
+
+    def delete(self, run: RunRecord) -> None:
+        """Remove an ended or paused run with everything that is its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Helm:
+    """A place where runs are, with what steers them there.
+
+    Attributes:
+        alone: whether nobody drives runs there on his own: a database without a runner.
+    """
+
+    site: Site
+    control: Control
+    alone: bool
+
+
+@contextmanager
+def open_helm(settings: "Settings", where: Where) -> Iterator[Helm]:
+    """The place where runs are, for steering.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    if server := server_of(settings, where):
+        from service.client.control import RemoteControl
+
+        with open_client(settings, where, server) as client:
+            yield Helm(site=remote_site(client), control=RemoteControl(client), alone=False)
+        return
+    from service.bootstrap.storage import database_url, open_storage, refuse_missing
+
+    refuse_missing(database_url(settings, where.db))
+    with open_storage(settings, where.db) as storage:
+        yield Helm(site=stored_site(storage.reader, storage.url), control=StoredControl(settings, storage), alone=True)
+
+
+class StoredControl:
+    """Steers the runs of a database, of whichever tenant.
+
+    What is wanted is written down for whoever drives the run. Where nobody does, a run is paused or cancelled here.
+    """
+
+    def __init__(self, settings: "Settings", storage: "Storage") -> None:
+        from service.bootstrap.clock import SystemClock
+
+        self._settings, self._storage, self._clock = settings, storage, SystemClock()
+
+    def want(self, run: RunRecord, desired_state: str) -> RunRecord:
+        """Want a run running, paused or cancelled."""
+        from service.db.intents import SqlRunIntents
+
+        intents = SqlRunIntents(self._storage.database, run.tenant, self._clock)
+        wanted = intents.want(run.id, desired_state, COMMAND_LINE)
+        if desired_state != RUNNING and (run.state, desired_state) != (PAUSED, PAUSED):
+            self._settle(wanted, desired_state)
+        return self._storage.reader.run(run.id)
+
+    def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
+        """Want keys of the budget to have new values."""
+        from service.db.intents import SqlRunIntents
+
+        return SqlRunIntents(self._storage.database, run.tenant, self._clock).extend(run.id, budget, COMMAND_LINE)
+
+    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
+        """Submit a run that begins with a program of another."""
+        from service.bootstrap.submissions import BundledSubmissions
+        from service.ports import RunRequest
+
+        submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
+        return submissions.submit(run.tenant, RunRequest(config=config, fork_of=candidate_id))
+
+    def delete(self, run: RunRecord) -> None:
+        """Remove an ended or paused run with everything that is its own."""
+        from service.db.intents import SqlRunIntents
+
+        SqlRunIntents(self._storage.database, run.tenant, self._clock).delete(run.id)
+
+    def _settle(self, run: RunRecord, desired_state: str) -> None:
+        from service.runner.outside import settle
+        from service.runner.owner import this_process
+
+        intent = Intent(desired_state=desired_state, by=COMMAND_LINE)
+        try:
+            asyncio.run(settle(self._storage.log, self._clock, run, intent, this_process()))
+        except ConflictError:
+            return  # somebody drives it, and hears what is wanted

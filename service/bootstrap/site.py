@@ -1,0 +1,194 @@
+"""Where runs are: in a database, or with a service; the same doors to both."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.bootstrap.storage import database_url, open_reader
+from service.errors import UsageError
+from service.ports import ENDED, ResultReader, RunReader, RunRecord
+from service.projections.front import Front, measure_front
+
+if TYPE_CHECKING:
+    from service.client import Client
+    from service.config import Settings
+    from service.schemas.series import RunComparison
+
+SERVER_VARIABLE, KEY_VARIABLE = "EVOLVE_SERVER", "EVOLVE_API_KEY_FILE"
+POLL_SECONDS = 0.3
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What a command was told of where runs are; None: what environment and settings say.
+
+    Attributes:
+        db: a database.
+        server: address of a service; empty: none, whatever the settings say.
+        key_file: file with a key of the service.
+    """
+
+    db: str | None = None
+    server: str | None = None
+    key_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A place where runs are.
+
+    Attributes:
+        name: of the place, as it may be shown.
+        export: the lines of a run's export, by whole id.
+        weighted: the best candidate under weights, and what it is worth.
+        front: what the Pareto front of a run is worth; None where it has but one objective.
+        compare: runs side by side, by whole ids.
+        events: what happens in a run, by whole id, behind a sequence number, until it has ended.
+    """
+
+    name: str
+    reader: ResultReader
+    export: Callable[[str], Iterator[str]]
+    weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
+    front: Callable[[RunRecord], Front | None]
+    compare: "Callable[[Sequence[str]], RunComparison]"
+    events: Callable[[str, int], Iterator[Mapping[str, Any]]]
+
+
+def server_of(settings: "Settings", where: Where) -> str:
+    """The address of the service to speak to; empty: none, runs are in a database.
+
+    Raises:
+        UsageError: a database and a service are named.
+    """
+    if where.db is not None:
+        if where.server:
+            raise UsageError("runs are in one place: name --db or --server")
+        return ""
+    if where.server is not None:
+        return where.server
+    return os.environ.get(SERVER_VARIABLE) or settings.server.url
+
+
+def open_client(settings: "Settings", where: Where, server: str) -> "Client":
+    """A client of a service, with the key that is named; nothing is asked of it yet.
+
+    Raises:
+        UsageError: no key is named, or key or address cannot be used.
+    """
+    from service.bootstrap.key_file import key_in
+    from service.client import Client
+
+    named = os.environ.get(KEY_VARIABLE)
+    path = where.key_file or (Path(named) if named else settings.server.key_file)
+    if path is None:
+        raise UsageError(
+            f"name the file that holds a key of the service: --api-key-file FILE, {KEY_VARIABLE}, or the setting"
+            " server.key_file"
+        )
+    return Client(server, key_in(path))
+
+
+@contextmanager
+def open_site(settings: "Settings", where: Where) -> Iterator[Site]:
+    """The place where runs are, for reading.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    if server := server_of(settings, where):
+        with open_client(settings, where, server) as client:
+            yield remote_site(client)
+        return
+    with open_reader(settings, where.db) as reader:
+        yield stored_site(reader, database_url(settings, where.db))
+
+
+def stored_site(reader: RunReader, url: str) -> Site:
+    """Runs in a database."""
+    from service.config import redacted
+
+    def export(run_id: str) -> Iterator[str]:
+        from service.projections.export import export_lines
+
+        return export_lines(reader, run_id)
+
+    def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
+        from service.projections.best import weighted_best
+
+        return weighted_best(reader, run, weights)
+
+    def front(run: RunRecord) -> Front | None:
+        return measure_front(run, reader.front(run.id)) if len(run.objectives) > 1 else None
+
+    def compare(run_ids: Sequence[str]) -> "RunComparison":
+        from service.bootstrap.comparing import compare_stored
+
+        return compare_stored(reader, run_ids)
+
+    def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
+        return _polled(reader, run_id, after)
+
+    return Site(
+        name=redacted(url),
+        reader=reader,
+        export=export,
+        weighted=weighted,
+        front=front,
+        compare=compare,
+        events=events,
+    )
+
+
+def remote_site(client: "Client", notice: Callable[[Exception], None] | None = None) -> Site:
+    """Runs with a service."""
+    from service.client import calls
+    from service.client.reader import RemoteRunReader
+
+    reader = RemoteRunReader(client)
+
+    def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
+        words = ",".join(f"{name}={weight!r}" for name, weight in weights.items())
+        best = client.send(calls.get_best(run.id, words))
+        return best.program.id, best.value or 0.0
+
+    def front(run: RunRecord) -> Front | None:
+        if len(run.objectives) < 2:
+            return None
+        page = client.send(calls.list_front(run.id, limit=1))
+        return Front(size=page.size, hypervolume=page.hypervolume, exact=page.exact)
+
+    def compare(run_ids: Sequence[str]) -> "RunComparison":
+        return client.send(calls.compare_runs(run_ids))
+
+    def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
+        return client.stream(run_id, after, notice=notice)
+
+    return Site(
+        name=client.server,
+        reader=reader,
+        export=reader.export,
+        weighted=weighted,
+        front=front,
+        compare=compare,
+        events=events,
+    )
+
+
+def _polled(reader: RunReader, run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
+    """Events of a run in a database, looked for a few times a second."""
+    while True:
+        sequence, state = reader.sequences([run_id]).get(run_id, (0, "cancelled"))
+        while after < sequence:
+            for event in reader.events(run_id, after, PAGE):
+                after = event.sequence
+                yield event.as_json()
+        if state in ENDED:
+            return
+        time.sleep(POLL_SECONDS)

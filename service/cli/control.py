@@ -1,0 +1,78 @@
+"""The commands that steer runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.bootstrap.control import Helm
+from service.cli import figures
+from service.cli.records import find_candidate, find_run, run_json
+from service.cli.terminal import Terminal
+from service.errors import UsageError
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
+
+BUDGET = ("evaluations", "answers", "tokens", "wall_seconds", "target", "patience")
+_DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
+_COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "goes on"}
+
+
+def want(terminal: Terminal, helm: Helm, run_id: str, desired_state: str) -> None:
+    """Want a run running, paused or cancelled, and say how it stands."""
+    run = helm.control.want(find_run(helm.site.reader, run_id), desired_state)
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    done = run.state == desired_state and desired_state in _DONE
+    terminal.show(f"{run.id} {(_DONE if done else _COMING)[desired_state]}")
+    _say_who_drives(terminal, helm, run)
+
+
+def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any]) -> None:
+    """Give a run another budget."""
+    given = {key: value for key, value in budget.items() if value is not None}
+    if not given:
+        raise UsageError("name a limit that shall be another, such as --evaluations 1000")
+    run = helm.control.extend(find_run(helm.site.reader, run_id), given)
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    words = ", ".join(f"{key} {value}" for key, value in given.items())
+    terminal.show(f"{run.id} is to have {words}")
+
+
+def fork(terminal: Terminal, helm: Helm, name: str, settings: Sequence[str], flags: Mapping[str, Any]) -> None:
+    """Submit a run that begins with a candidate of another."""
+    from service.problems.configuration import merge, parse_sets
+
+    candidate = find_candidate(helm.site.reader, name)
+    given = {key: value for key, value in flags.items() if value is not None}
+    config = merge([parse_sets(settings), ("the flags", given)])
+    run = helm.control.fork(helm.site.reader.run(candidate.run_id), candidate.id, config)
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    terminal.show(run.id)
+    terminal.note(f"it begins with {figures.short(candidate.id)} of {figures.short(candidate.run_id)}", style="dim")
+    _say_who_drives(terminal, helm, run)
+
+
+def delete(terminal: Terminal, helm: Helm, run_id: str) -> None:
+    """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
+    run = find_run(helm.site.reader, run_id)
+    if run_id != run.id:
+        raise UsageError(f"name the run in full to remove it for good: {run.id}")
+    helm.control.delete(run)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "deleted": True})
+    else:
+        terminal.note(f"{run.id} is removed")
+
+
+def _say_who_drives(terminal: Terminal, helm: Helm, run: RunRecord) -> None:
+    if run.state in ENDED or run.state == PAUSED == run.desired_state:
+        return
+    name = figures.short(run.id)
+    if helm.alone and run.desired_state == RUNNING and run.state in ("queued", PAUSED):
+        drive = terminal.command(f"run --resume {name}")
+        terminal.note(f"a runner goes on with it; where there is none: {drive}", style="dim")
+        return
+    terminal.note(f"next: {terminal.command(f'watch {name}')}", style="dim")

@@ -1,0 +1,188 @@
+"""The commands that watch and steer runs, of a database or of a service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from service.bootstrap.control import Helm
+    from service.bootstrap.site import Where
+
+PANEL = "Runs"
+control_app = typer.Typer(context_settings=HELP)
+
+Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+Evaluations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")]
+
+
+def _helm_of(where: "Where") -> "AbstractContextManager[Helm]":
+    from service.bootstrap.control import open_helm
+    from service.config import load_settings
+
+    return open_helm(load_settings(), where)
+
+
+def _want(ctx: typer.Context, run_id: str, state: str, where: "Where", *, json: bool) -> None:
+    from service.cli.control import want
+
+    with _helm_of(where) as helm:
+        want(terminal_of(ctx, json, where.db, where), helm, run_id, state)
+
+
+@control_app.command(epilog="Example: evolve watch last", rich_help_panel=PANEL)
+def watch(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    after: Annotated[
+        int, typer.Option(min=0, metavar="N", help="With --json: only events behind this sequence number.")
+    ] = 0,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Watch a run that goes on elsewhere, until it ends or is paused."""
+    where = place_of(db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    with site_of(where) as site:
+        from service.cli.watch import watch
+
+        code = watch(terminal, site, run_id, after)
+    raise typer.Exit(code)
+
+
+@control_app.command(epilog="Example: evolve pause last", rich_help_panel=PANEL)
+def pause(
+    ctx: typer.Context,
+    run_id: Named,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Have a run stop until it is resumed."""
+    _want(ctx, run_id, "paused", place_of(db, server, api_key_file), json=json)
+
+
+@control_app.command(epilog="Example: evolve resume last", rich_help_panel=PANEL)
+def resume(
+    ctx: typer.Context,
+    run_id: Named,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Have a paused run go on, wherever runs are driven."""
+    _want(ctx, run_id, "running", place_of(db, server, api_key_file), json=json)
+
+
+@control_app.command(epilog="Example: evolve cancel run_01a2b3c4", rich_help_panel=PANEL)
+def cancel(
+    ctx: typer.Context,
+    run_id: Named,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """End a run for good; what it found is kept."""
+    _want(ctx, run_id, "cancelled", place_of(db, server, api_key_file), json=json)
+
+
+@control_app.command(epilog="Example: evolve extend last --evaluations 1000", rich_help_panel=PANEL)
+def extend(
+    ctx: typer.Context,
+    run_id: Named,
+    *,
+    evaluations: Evaluations = None,
+    answers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: answers.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: tokens.")] = None,
+    wall_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Budget: time at work.")] = None,
+    target: Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end the run.")
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Give a run that has not ended another budget."""
+    from service.cli.control import extend
+
+    where = place_of(db, server, api_key_file)
+    budget = {
+        "evaluations": evaluations,
+        "answers": answers,
+        "tokens": tokens,
+        "wall_seconds": wall_seconds,
+        "target": target,
+        "patience": patience,
+    }
+    with _helm_of(where) as helm:
+        extend(terminal_of(ctx, json, db, where), helm, run_id, budget)
+
+
+@control_app.command(epilog="Example: evolve fork cnd_1a2b3c4d --seed 2", rich_help_panel=PANEL)
+def fork(
+    ctx: typer.Context,
+    candidate_id: Annotated[
+        str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
+    ],
+    evaluations: Evaluations = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
+    set_: Sets = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Submit a run that begins with a program of another, and is otherwise like it."""
+    from service.cli.control import fork
+
+    where = place_of(db, server, api_key_file)
+    flags = {"budget.evaluations": evaluations, "seed": seed}
+    with _helm_of(where) as helm:
+        fork(terminal_of(ctx, json, db, where), helm, candidate_id, set_ or (), flags)
+
+
+@control_app.command(epilog="Example: evolve delete run_01a1f897-4a4c-7aee-856d-3db05e91e42e", rich_help_panel=PANEL)
+def delete(
+    ctx: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run id, in full.")],
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Remove an ended or paused run with everything that is its own."""
+    from service.cli.control import delete
+
+    where = place_of(db, server, api_key_file)
+    with _helm_of(where) as helm:
+        delete(terminal_of(ctx, json, db, where), helm, run_id)
+
+
+@control_app.command(epilog="Example: evolve batch sweep.toml --server https://evolve.example", rich_help_panel=PANEL)
+def batch(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="Batch, TOML: runs or a sweep.")],
+    detach: Annotated[bool, typer.Option("--detach", help="Return at once, with the batch's id on stdout.")] = False,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Submit many runs to a service as one, and say what came of them."""
+    where = place_of(None, server, api_key_file)
+    terminal = terminal_of(ctx, json, None, where)
+    with terminal.doing("starting"):
+        from service.cli.batch import run_batch
+
+    raise typer.Exit(run_batch(terminal, where, file, detach=detach))

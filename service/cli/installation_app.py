@@ -1,0 +1,138 @@
+"""The commands that run parts of a service, and say what this machine offers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.words import HELP, Db, Json, Queue, terminal_of
+
+PANEL = "Installation"
+installation_app = typer.Typer(context_settings=HELP)
+
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any that is free.")]
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65535, metavar="N", help="Show Prometheus what is counted at this port.")
+]
+
+
+@installation_app.command(epilog="Example: evolve serve --port 8000", rich_help_panel=PANEL)
+def serve(
+    ctx: typer.Context,
+    host: Host = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            show_default="8000; where it is taken, a free one",
+            help="Port; 0: any that is free.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+    ] = None,
+    db: Db = None,
+    queue: Queue = None,
+    metrics_port: MetricsPort = None,
+    json: Json = False,
+) -> None:
+    """Serve API, runs and evaluations from this process, until told to stop."""
+    terminal = terminal_of(ctx, json, db)
+    with terminal.doing("starting"):
+        from service.bootstrap.serving import Address
+        from service.cli.serve import serve_all
+
+    address = Address(host=host, port=8000 if port is None else port, elsewhere=port is None)
+    raise typer.Exit(
+        serve_all(terminal, address, db=db, queue=queue, runs=runs, slots=slots, metrics_port=metrics_port)
+    )
+
+
+@installation_app.command(epilog="Example: evolve api --host 0.0.0.0 --port 8000", rich_help_panel=PANEL)
+def api(
+    ctx: typer.Context,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    db: Db = None,
+    queue: Queue = None,
+    metrics_port: MetricsPort = None,
+    json: Json = False,
+) -> None:
+    """Serve the API alone; other processes drive runs and evaluate."""
+    terminal = terminal_of(ctx, json, db)
+    with terminal.doing("starting"):
+        from service.bootstrap.serving import Address
+        from service.cli.serve import serve_api
+
+    raise typer.Exit(serve_api(terminal, Address(host=host, port=port), db=db, queue=queue, metrics_port=metrics_port))
+
+
+@installation_app.command(
+    epilog="Example: evolve worker --queue redis://localhost:6379/0 --slots 4", rich_help_panel=PANEL
+)
+def worker(
+    ctx: typer.Context,
+    queue: Queue = None,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Take tasks of this pool.")] = "cpu",
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Service to take tasks from over HTTP, instead of a queue.")
+    ] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with a key of the scope evaluations:lease.")
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Serve metrics for Prometheus; 0: do not.")
+    ] = 0,
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve them at.")] = "127.0.0.1",
+) -> None:
+    """Evaluate candidates for runs that go on elsewhere, until told to stop."""
+    terminal = terminal_of(ctx, as_json=False)
+    with terminal.doing("starting"):
+        from service.bootstrap.workers import Place
+        from service.cli.worker import work
+
+    place = Place(queue=queue, server=server, api_key_file=api_key_file)
+    raise typer.Exit(
+        work(terminal, place, pool=pool, slots=slots, metrics_port=metrics_port, metrics_host=metrics_host)
+    )
+
+
+@installation_app.command(epilog="Example: evolve runner --queue redis://localhost:6379/0", rich_help_panel=PANEL)
+def runner(
+    ctx: typer.Context,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+    ] = None,
+    queue: Queue = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, metavar="N", help="Show Prometheus what is counted.")
+    ] = None,
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to show them at.")] = "127.0.0.1",
+    db: Db = None,
+) -> None:
+    """Drive the runs that wait in the database, until told to let go of them."""
+    terminal = terminal_of(ctx, as_json=False, db=db)
+    with terminal.doing("starting"):
+        from service.cli.runner import serve_runs
+
+    metrics = (metrics_port, metrics_host)
+    raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics=metrics))
+
+
+@installation_app.command(epilog="Example: evolve doctor --json", rich_help_panel=PANEL)
+def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
+    """Say what this machine offers: sandbox, database, interpreter, settings."""
+    terminal = terminal_of(ctx, json, db)
+    with terminal.doing("starting"):
+        from service.cli.doctor import examine
+
+    raise typer.Exit(examine(terminal, db))

@@ -1,0 +1,173 @@
+"""The commands that show results, of a database or of a service."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
+
+MOST_ROWS = 1_000_000
+results_app = typer.Typer(context_settings=HELP)
+
+CandidateId = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write here; - is stdout.")
+]
+
+
+@results_app.command(epilog="Example: evolve runs --limit 5", rich_help_panel="Results")
+def runs(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """List runs, newest first."""
+    from service.cli.listing import list_runs
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        list_runs(terminal_of(ctx, json, db, where), site.reader, limit)
+
+
+@results_app.command(
+    epilog="Example: evolve show last, or: evolve show cnd_1a2b3c4d --source", rich_help_panel="Results"
+)
+def show(
+    ctx: typer.Context,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, or: last.")],
+    source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show a run or a candidate."""
+    from service.cli.show import show_anything
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_anything(terminal_of(ctx, json, db, where), site, id_, source=source, prompt=prompt)
+
+
+@results_app.command(
+    epilog="Example: evolve best last --weights accuracy=1,speed=2 -o best.py", rich_help_panel="Results"
+)
+def best(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    weights: Annotated[
+        str | None, typer.Option(metavar="NAME=W,...", help="Best under these weights of the objectives.")
+    ] = None,
+    output: Output = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show the best candidate of a run, by fitness or under given weights."""
+    from service.cli.best import show_best
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output)
+
+
+@results_app.command(epilog="Example: evolve programs last --all", rich_help_panel="Results")
+def programs(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
+    all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """List the candidates of a run, best first."""
+    from service.cli.listing import list_programs
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        list_programs(terminal_of(ctx, json, db, where), site.reader, run_id, None if all_ else limit)
+
+
+@results_app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
+def lineage(
+    ctx: typer.Context,
+    candidate_id: CandidateId,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show how a candidate came about, step by step from its seed."""
+    from service.cli.lineage import show_lineage
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_lineage(terminal_of(ctx, json, db, where), site.reader, candidate_id)
+
+
+@results_app.command(
+    epilog="Example: evolve diff last, or: evolve diff cnd_1a2b3c4d cnd_5e6f7a8b", rich_help_panel="Results"
+)
+def diff(
+    ctx: typer.Context,
+    first: Annotated[
+        str,
+        typer.Argument(metavar="A", help="Candidate (of a run, or last: its best); alone, compared with its parent."),
+    ],
+    second: Annotated[str | None, typer.Argument(metavar="B", help="Candidate.")] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show what changed from one candidate to another."""
+    from service.cli.diff import show_diff
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_diff(terminal_of(ctx, json, db, where), site.reader, first, second)
+
+
+@results_app.command(epilog="Example: evolve export last -o run.jsonl", rich_help_panel="Results")
+def export(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    output: Output = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Write every candidate of a run as JSON Lines."""
+    from service.cli.export import export_run
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        export_run(terminal_of(ctx, json, db, where), site, run_id, output)
+
+
+@results_app.command(epilog="Example: evolve compare run_01a2b3c4 run_01d5e6f7", rich_help_panel="Results")
+def compare(
+    ctx: typer.Context,
+    run_ids: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run ids, their beginnings, or: last.")],
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Set runs side by side: their best at the same numbers of evaluations, and what repetitions agree on."""
+    from service.cli.compare import show_comparison
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_comparison(terminal_of(ctx, json, db, where), site, run_ids)

@@ -1,0 +1,110 @@
+"""The command `evolve run` with a service: the problem goes there, and its events come back."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.bootstrap.site import Where, open_client, remote_site, server_of
+from service.cli import figures
+from service.cli.main import INTERRUPTED, OK
+from service.cli.records import find_run, run_json
+from service.cli.terminal import Terminal
+from service.cli.upload import upload_of
+from service.cli.wish import DETERMINISTIC_WINDOW, Wish
+from service.client import calls
+from service.client.reader import run_record
+from service.client.words import checked
+from service.config import load_settings
+from service.errors import UsageError
+from service.policy.settings import load_policies
+from service.ports import RunRecord
+from service.problems.configuration import merge, parse_sets, read_config_file
+from service.schemas.runs import RunCreate
+
+if TYPE_CHECKING:
+    from service.client import Client
+
+_KEYS = ("api_key_env", "api_key_file")
+
+
+def run_there(terminal: Terminal, wish: Wish, where: Where) -> int:
+    """Have a service run the search, follow it, and return the exit code."""
+    from service.cli.watch import watch
+
+    settings = load_settings()
+    _refuse(wish)
+    with open_client(settings, where, server_of(settings, where)) as client:
+        site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
+        try:
+            with terminal.doing("submitting"):
+                run = _resumed(client, site.reader, wish.resume) if wish.resume else _submitted(client, wish)
+        except KeyboardInterrupt:
+            terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")
+            return INTERRUPTED
+        if wish.detach:
+            terminal.emit(run_json(run)) if terminal.as_json else terminal.show(run.id)
+            terminal.note(f"next: {terminal.command(f'watch {figures.short(run.id)}')}", style="dim")
+            return OK
+        if not terminal.as_json:
+            terminal.note(_opening(run, site.name), style="dim")
+        return watch(terminal, site, run.id, require_target=wish.require_target)
+
+
+def _refuse(wish: Wish) -> None:
+    if wish.require_isolation is not None:
+        raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
+    if wish.queue is not None:
+        raise UsageError("the queue of a service is its own setting, queue.url: leave --queue out")
+    if wish.resume is not None:
+        named = {"PROBLEM": wish.problem, "--policy": wish.policy, "--model": wish.model, "--config": wish.config}
+        given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
+        given += [f"--{key.rpartition('.')[2]}" for key, value in wish.flags.items() if value is not None]
+        if given:
+            raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(given)}")
+    elif wish.problem is None:
+        raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
+
+
+def _resumed(client: "Client", reader: Any, name: str) -> RunRecord:
+    return run_record(client.send(calls.resume_run(find_run(reader, name).id)))
+
+
+def _submitted(client: "Client", wish: Wish) -> RunRecord:
+    assert wish.problem is not None
+    config, policy = _config(wish), _policy(wish)  # what is off here is said before anything is sent
+    problem = client.send(calls.create_problem(upload_of(wish.problem)))
+    return run_record(client.send(calls.create_run(checked(RunCreate, problem=problem.id, config=config, **policy))))
+
+
+def _config(wish: Wish) -> Mapping[str, Any]:
+    flags = {key: value for key, value in wish.flags.items() if value is not None}
+    if wish.deterministic and not any(word.startswith("deterministic") for word in wish.settings):
+        flags["deterministic.window"] = DETERMINISTIC_WINDOW
+    layers = [read_config_file(wish.config)] if wish.config else []
+    return merge([*layers, parse_sets(wish.settings), ("the flags", flags)])
+
+
+def _policy(wish: Wish) -> Mapping[str, Any]:
+    """The policy of a request: a name of the service's own, or a description without a key."""
+    if wish.policy is None:
+        if wish.model is not None:
+            raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
+        return {}
+    if "://" not in wish.policy and not Path(wish.policy).is_file():
+        if wish.model is not None:
+            raise UsageError(f"the policy {wish.policy} of the service has its own model: leave --model out")
+        return {"policy": wish.policy}
+    policies = load_policies(wish.policy, model=wish.model)
+    if len(policies) != 1:
+        raise UsageError(f"a run asks one policy, and {len(policies)} are named in {wish.policy}")
+    described = policies[0].model_dump(mode="json", exclude_unset=True)
+    if any(described.get(key) for key in _KEYS):
+        raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")
+    return {"policy": described}
+
+
+def _opening(run: RunRecord, server: str) -> str:
+    return (
+        f"searching {run.problem_name} at {server}; run {figures.short(run.id)};"
+        " Ctrl-C stops watching, and the run goes on"
+    )

@@ -1,0 +1,45 @@
+"""A problem's folder as it is sent to a service."""
+
+import base64
+from pathlib import Path
+
+from service.client.words import checked
+from service.errors import InvalidProblemError
+from service.problems.folder import read_folder
+from service.schemas.problems import ProblemCreate
+
+NATIVE = "problem.toml"
+
+
+def upload_of(folder: Path) -> ProblemCreate:
+    """Read a folder for a service; it is called as its files say, else as the folder.
+
+    Raises:
+        InvalidProblemError: something in it cannot be taken along.
+    """
+    read, complaints = read_folder(folder)
+    if complaints:
+        raise InvalidProblemError(complaints)
+    texts: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for path, content in read.files.items():
+        text = _text(content)
+        if text is None:
+            others[path] = base64.b64encode(content).decode()
+        else:
+            texts[path] = text
+    if not texts:
+        raise InvalidProblemError([f"{folder} holds no text file: name the folder that holds {NATIVE}"])
+    named = {} if NATIVE in texts else {"name": folder.resolve().name}
+    executable = sorted(read.executable)
+    return checked(ProblemCreate, files=texts, binary_files=others, executable=executable, **named)
+
+
+def _text(content: bytes) -> str | None:
+    """A content as text; None where it is none, or would not come back byte for byte."""
+    if b"\x00" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None

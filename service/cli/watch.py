@@ -1,0 +1,151 @@
+"""The command `evolve watch`: shows how a run goes on that another process drives, from its events."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from evolve.events import Event, Kind
+from service.bootstrap.site import Site
+from service.cli import figures
+from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.progress import Goal, LiveLine, PlainLines
+from service.cli.records import as_score, find_run
+from service.cli.summary import read_outcome, show_summary, summary_json
+from service.cli.terminal import Terminal
+from service.jsonlines import as_line
+from service.ports import ENDED, PAUSED, RUNNING, RunRecord
+from service.projections import count, entered
+from service.runner.status import RunStatus
+
+_LIMITS = ("evaluations", "answers", "tokens", "wall_seconds")
+
+
+def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
+    """Watch a run until it ends or is paused, say what came of it, and return the exit code.
+
+    Args:
+        terminal: where to.
+        site: where the run is.
+        run_id: the run.
+        after: sequence number behind which events are printed, as JSON.
+        require_target: whether another end than by a target is a failure.
+    """
+    run = find_run(site.reader, run_id)
+    try:
+        _follow(terminal, site, run, after)
+    except KeyboardInterrupt:
+        return _detached(terminal, run)
+    outcome = read_outcome(site.reader, run.id)
+    if terminal.as_json:
+        terminal.emit(summary_json(outcome))
+    else:
+        show_summary(terminal, outcome, site.name)
+    run = outcome.run
+    if run.state == PAUSED:
+        terminal.note(f"it is paused; it goes on with: {terminal.command(f'resume {figures.short(run.id)}')}")
+        return INTERRUPTED
+    if run.state != "succeeded":
+        return FAILED
+    if require_target and run.reason != "target":
+        terminal.note(f"evolve: the target was not reached ({run.reason})")
+        return TARGET_MISSED
+    return OK
+
+
+def _follow(terminal: Terminal, site: Site, run: RunRecord, after: int) -> None:
+    if terminal.as_json:
+        for event in _until_rest(site, run, after):
+            terminal.write(as_line(event) + "\n")
+        return
+    if terminal.verbosity > 0:
+        _log(_until_rest(site, run, run.sequence))
+        return
+    objective = str(run.objectives[0]["name"]) if len(run.objectives) == 1 else ""
+    goal = Goal(budget={key: run.config.get("budget", {}).get(key) for key in _LIMITS}, objective=objective)
+    status, began = _status(run, objective), time.monotonic()
+    if terminal.err.is_terminal:
+        with LiveLine(terminal, goal, time.monotonic) as line:
+            line.committed((), status)
+            for event in _until_rest(site, run, run.sequence):
+                status = _folded(run, status, event, began, objective)
+                line.committed((), status)
+        return
+    lines = PlainLines(terminal, goal, time.monotonic)
+    for event in _until_rest(site, run, run.sequence):
+        status = _folded(run, status, event, began, objective)
+        lines.committed((), status)
+
+
+def _until_rest(site: Site, run: RunRecord, after: int) -> Iterator[Mapping[str, Any]]:
+    """Events of a run until it has ended, or is paused and nobody wants it to go on."""
+    if run.sequence <= after and _rests(run):
+        return
+    for event in site.events(run.id, after):
+        yield event
+        # What is told may be long past; how it stands is only asked where it may rest.
+        if event.get("kind") == Kind.RUN_PAUSED or (event.get("sequence") == run.sequence and run.state == PAUSED):
+            now = site.reader.run(run.id)
+            if now.sequence <= event["sequence"] and _rests(now):
+                return
+
+
+def _rests(run: RunRecord) -> bool:
+    return run.state in ENDED or (run.state == PAUSED and (run.desired_state != RUNNING or run.revision == 0))
+
+
+def _status(run: RunRecord, objective: str) -> RunStatus:
+    """Where a run stands when it begins to be watched."""
+    waiting = str((run.waiting or {}).get("reason", ""))
+    return RunStatus(
+        run_id=run.id,
+        state=run.state,
+        waiting=waiting,
+        counters=run.counters,
+        best_fitness=run.best_fitness,
+        best_scores=_scores(run, objective, run.best_fitness),
+        elapsed_seconds=run.active_seconds,
+    )
+
+
+def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: float, objective: str) -> RunStatus:
+    """The status after one event; what a later version tells of is passed over."""
+    if told.get("kind") not in set(Kind):
+        return status
+    event = Event(kind=Kind(told["kind"]), payload=told)
+    status = replace(
+        status,
+        counters=count(status.counters, event),
+        state=entered(event) or status.state,
+        elapsed_seconds=run.active_seconds + time.monotonic() - began,
+    )
+    match event.kind:
+        case Kind.RUN_WAITING:
+            return replace(status, waiting=str(told["reason"]))
+        case Kind.RUN_GOING_ON:
+            return replace(status, waiting="")
+        case Kind.BEST_IMPROVED:
+            scores = _scores(run, objective, told["fitness"])
+            return replace(status, best_fitness=told["fitness"], best_scores=scores)
+    return status
+
+
+def _scores(run: RunRecord, objective: str, fitness: float | None) -> Mapping[str, float]:
+    score = as_score(run, fitness)
+    return {} if not objective or score is None else {objective: score}
+
+
+def _log(events: Iterator[Mapping[str, Any]]) -> None:
+    import structlog
+
+    log = structlog.get_logger("run")
+    for event in events:
+        fields = {key: value for key, value in event.items() if key not in ("schema", "kind", "at")}
+        log.info(str(event.get("kind")), **fields)
+
+
+def _detached(terminal: Terminal, run: RunRecord) -> int:
+    name = figures.short(run.id)
+    ways = ", ".join(terminal.command(f"{word} {name}") for word in ("watch", "pause", "cancel"))
+    terminal.note(f"no longer watching; the run goes on: {ways}")
+    return INTERRUPTED

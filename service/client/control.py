@@ -1,0 +1,37 @@
+"""What people want of runs that lie with a service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.client import calls
+from service.client.client import Client
+from service.client.reader import run_record
+from service.client.words import checked
+from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
+from service.schemas.runs import BudgetExtension, RunFork
+
+_CALLS = {RUNNING: calls.resume_run, PAUSED: calls.pause_run, CANCELLED: calls.cancel_run}
+
+
+class RemoteControl:
+    """Steers runs over a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def want(self, run: RunRecord, desired_state: str) -> RunRecord:
+        """Want a run running, paused or cancelled."""
+        return run_record(self._client.send(_CALLS[desired_state](run.id)))
+
+    def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
+        """Want keys of the budget to have new values."""
+        return run_record(self._client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=dict(budget)))))
+
+    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
+        """Submit a run that begins with a program of another."""
+        fork = checked(RunFork, candidate_id=candidate_id, config=dict(config))
+        return run_record(self._client.send(calls.fork_run(run.id, fork)))
+
+    def delete(self, run: RunRecord) -> None:
+        """Remove an ended or paused run with everything that is its own."""
+        self._client.send(calls.delete_run(run.id))

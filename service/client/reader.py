@@ -1,0 +1,189 @@
+"""Results of runs that lie with a service, as the port ResultReader gives them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from evolve.program import Program
+from service.client import calls
+from service.client.client import Client
+from service.ports import (
+    CandidateRecord,
+    Counters,
+    ParentEdge,
+    ProposalRecord,
+    RunRecord,
+)
+from service.schemas import programs
+from service.schemas.runs import Run
+
+PAGE = 200
+Place = tuple[int, int]
+
+
+class RemoteRunReader:
+    """The port ResultReader over a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # Where the pages read so far ended, for those who go on behind them.
+        self._cursors: dict[tuple[str, Place], str] = {}
+        self._programs: dict[str, Program] = {}
+
+    def runs(self, limit: int = 50) -> list[RunRecord]:
+        """Runs, newest first."""
+        found: list[RunRecord] = []
+        for page in self._client.pages(calls.list_runs(limit=min(limit, PAGE))):
+            found += map(run_record, page.items)
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run."""
+        return run_record(self._client.send(calls.get_run(run_id)))
+
+    def candidate(self, candidate_id: str) -> CandidateRecord:
+        """One candidate."""
+        return candidate_record(self._client.send(calls.get_program(candidate_id)))
+
+    def candidates(self, run_id: str, after: Place = (-1, -1), limit: int = 50) -> list[CandidateRecord]:
+        """Candidates of a run in order of (proposal number, position), some at least until there are no more."""
+        size = min(limit, PAGE)
+        call, cursor = calls.list_programs(run_id, limit=size), self._cursors.get((run_id, after))
+        found: list[CandidateRecord] = []
+        for page in self._client.pages(call.at(cursor) if cursor else call):
+            found += [record for record in map(candidate_record, page.items) if _place(record) > after]
+            if found and page.next_cursor:
+                self._cursors[run_id, _place(found[-1])] = page.next_cursor
+            if len(found) + size > limit:
+                break
+        return found
+
+    def best(self, run_id: str, limit: int = 10) -> list[CandidateRecord]:
+        """Evaluated candidates of the highest fitness, best first; ties by age."""
+        found: list[CandidateRecord] = []
+        for page in self._client.pages(calls.list_programs(run_id, order="fitness", limit=min(limit, PAGE))):
+            found += map(candidate_record, page.items)
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
+        """The line of first parents, from the candidate itself to its seed."""
+        line = self._client.send(calls.get_lineage(candidate_id))
+        found = list(line.items)
+        while line.truncated:
+            line = self._client.send(calls.get_lineage(found[-1].id))
+            found += line.items[1:]
+        return [candidate_record(item) for item in found]
+
+    def program(self, candidate_id: str) -> Program:
+        """Source of a candidate."""
+        known = self._programs.get(candidate_id)
+        if known is None:
+            source = self._client.send(calls.get_program_source(candidate_id))
+            known = self._programs[candidate_id] = Program.of({file.path: file.text for file in source.files})
+        return known
+
+    def proposal(self, run_id: str, number: int) -> ProposalRecord:
+        """One proposal with its prompt and completions."""
+        return _proposal_record(self._client.send(calls.get_proposal(run_id, number)))
+
+    def export(self, run_id: str) -> Iterator[str]:
+        """Every candidate of a run as a JSON line, as the service writes it."""
+        return self._client.lines(calls.export_run(run_id))
+
+
+def run_record(run: Run) -> RunRecord:
+    """A run of the wire as it is stored, as far as the wire tells: not how often its row was changed."""
+    waiting = run.waiting.model_dump() if run.waiting else None
+    if run.error is not None:
+        waiting = {"detail": run.error.detail}
+    return RunRecord(
+        id=run.id,
+        tenant="",
+        problem_name=run.problem,
+        bundle_hash=run.bundle_hash,
+        state=run.state,
+        desired_state=run.desired_state,
+        waiting=waiting,
+        reason=run.reason,
+        config=run.config,
+        policies=run.policies,
+        seed=run.seed,
+        integrity=run.integrity,
+        isolation=run.isolation,
+        objectives=run.objectives,
+        measures=run.measures,
+        known_best=run.known_best,
+        source=run.source,
+        best_candidate_id=run.best_candidate_id,
+        best_fitness=run.best_fitness,
+        seed_fitness=run.seed_fitness,
+        counters=_counters(run),
+        sequence=run.sequence,
+        active_seconds=run.usage.active_seconds,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        finished_at=_finished(run),
+        paused_at=run.paused_at,
+        problem_id=run.problem_id,
+        labels=run.labels,
+        batch_id=run.batch_id or "",
+        fork_of=run.fork_of or "",
+        revision=1,  # the wire tells it in a tag alone; what a service drives, front doors want
+        wanted_budget=run.wanted_budget,
+    )
+
+
+def candidate_record(program: programs.Program) -> CandidateRecord:
+    """A candidate of the wire as it is stored."""
+    same = (
+        "id", "run_id", "position", "island", "operator", "policy", "status", "reason", "program_id", "outcome",
+        "fitness", "scores", "measures", "cases", "spread", "seconds", "isolation", "islands", "created_at",
+        "evaluated_at", "duplicate_of", "rewards",
+    )  # fmt: skip
+    return CandidateRecord(
+        number=program.proposal_number,
+        parents=[ParentEdge(candidate_id=edge.candidate_id, role=edge.role) for edge in program.parents],
+        feedback=program.feedback or "",
+        **_same(program, same),
+    )
+
+
+def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
+    same = (
+        "id", "run_id", "number", "island", "operator", "selection", "weights", "policy", "state", "reason",
+        "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached", "tokens_output", "seconds",
+        "created_at", "answered_at",
+    )  # fmt: skip
+    prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
+    return ProposalRecord(prompt=prompt, **_same(proposal, same))
+
+
+def _counters(run: Run) -> Counters:
+    return Counters(
+        proposals=run.progress.proposed,
+        answers=run.stats.answers,
+        evaluations=run.progress.evaluated,
+        valid=run.stats.valid,
+        failed=run.stats.failed,
+        duplicates=run.stats.duplicates,
+        rejected=run.stats.rejected,
+        tokens_input=run.usage.tokens_input,
+        tokens_cached=run.usage.tokens_cached,
+        tokens_output=run.usage.tokens_output,
+    )
+
+
+def _finished(run: Run) -> datetime | None:
+    return run.succeeded_at or run.failed_at or run.cancelled_at
+
+
+def _same(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
+
+
+def _place(record: CandidateRecord) -> Place:
+    return record.number, record.position

@@ -1,0 +1,23 @@
+"""Requests made of what a user wrote: what does not fit the API is said before it is sent."""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from service.errors import UsageError
+
+Request = TypeVar("Request", bound=BaseModel)
+
+
+def checked(model: type[Request], **values: Any) -> Request:
+    """A request of some values.
+
+    Raises:
+        UsageError: one of them does not fit; the text names it.
+    """
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
