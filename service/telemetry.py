@@ -46,5 +46,6 @@ def configure_logging(verbosity: int = 0, stream: TextIO | None = None, *, color
 
 def _last(stream: TextIO, *, color: bool) -> list[Processor]:
     if stream.isatty():
-        return [structlog.dev.ConsoleRenderer(colors=color)]
+        # Without the values of local variables, which may be keys.
+        return [structlog.dev.ConsoleRenderer(colors=color, exception_formatter=structlog.dev.plain_traceback)]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

@@ -33,3 +33,20 @@ def test_verbosity_decides_what_is_told(verbosity: int, told: list[str]) -> None
     for level in ("debug", "info", "warning", "error"):
         getattr(log, level)("event")
     assert [json.loads(line)["level"] for line in stream.getvalue().splitlines()] == told
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_no_value_of_a_variable_is_in_a_traceback(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    configure_logging(1, stream, color=False)
+
+    def fail(key: str) -> None:
+        try:
+            raise RuntimeError(f"with {len(key)} characters")
+        except RuntimeError:
+            structlog.get_logger("test").exception("it.failed")
+
+    fail("evo_s3cret")
+    assert "with 10 characters" in stream.getvalue()
+    assert "s3cret" not in stream.getvalue()
