@@ -3,7 +3,10 @@
 import ipaddress
 import re
 import socket
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from service.errors import RefusedError, UnreachableError, UsageError
@@ -11,6 +14,10 @@ from service.errors import RefusedError, UnreachableError, UsageError
 Resolve = Callable[[str, int], Sequence[str]]
 
 _PORTS = {"http": 80, "https": 443}
+# Whoever runs the servers of a name decides how long they take to answer: nobody is kept for longer than this.
+RESOLVE_SECONDS = 5.0
+_MOST_LOOKUPS = 32
+_LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
 _MOST_CHARACTERS = 2048
 _MOST_SHOWN = 100
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -112,14 +119,38 @@ def resolve_host(host: str, port: int) -> list[str]:
     """Addresses of a host, by the system's resolver.
 
     Raises:
-        UnreachableError: the name does not resolve.
+        UnreachableError: the name does not resolve, or not in time.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = _look_up(host, port).result(RESOLVE_SECONDS)
+    except TimeoutError as error:
+        raise UnreachableError(
+            f"the name {host} does not resolve: its servers did not answer within {RESOLVE_SECONDS:g} seconds"
+        ) from error
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no name"
         raise UnreachableError(f"the name {host} does not resolve: {reason.lower()}") from error
     return [str(entry[4][0]) for entry in found]
+
+
+def _look_up(host: str, port: int) -> Future[Sequence[tuple[Any, ...]]]:
+    """Ask the resolver in a thread of its own, which cannot be interrupted, and which nobody need wait for."""
+    answer: Future[Sequence[tuple[Any, ...]]] = Future()
+    room = _LOOKUPS
+    if not room.acquire(timeout=RESOLVE_SECONDS):
+        answer.set_exception(TimeoutError())
+        return answer
+
+    def ask() -> None:
+        try:
+            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            answer.set_exception(error)
+        finally:
+            room.release()
+
+    threading.Thread(target=ask, name="lookup", daemon=True).start()
+    return answer
 
 
 def _parts(url: str) -> SplitResult:

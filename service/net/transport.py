@@ -6,6 +6,8 @@ a name that answers otherwise a moment later gains nothing.
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx
 
@@ -13,6 +15,7 @@ from service.errors import ServiceError
 from service.net.address import Resolve, check_address
 
 _MOST_ADDRESSES = 4
+_LOOKUPS_AT_ONCE = 16
 
 
 class AddressRefused(httpx.ConnectError):
@@ -42,6 +45,8 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         self._allow, self._private, self._resolve = allow, private, resolve
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=keep)
         self._connect = connect or httpx.AsyncHTTPTransport(limits=limits)
+        # Threads of its own: names whose servers are slow shall hold up nothing else of the process.
+        self._threads = ThreadPoolExecutor(_LOOKUPS_AT_ONCE, thread_name_prefix="addresses")
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request to one of the addresses of its host, the next one where one cannot be connected to.
@@ -59,12 +64,13 @@ class PinnedTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close every connection."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         await self._connect.aclose()
 
     async def _checked(self, request: httpx.Request) -> Sequence[str]:
-        url = str(request.url)
+        check = partial(check_address, str(request.url), self._allow, self._private, self._resolve)
         try:
-            found = await asyncio.to_thread(check_address, url, self._allow, self._private, self._resolve)
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, check)
         except ServiceError as error:
             raise AddressRefused(str(error), request=request) from None
         return found[:_MOST_ADDRESSES]

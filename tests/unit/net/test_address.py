@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import RefusedError, UnreachableError, UsageError
-from service.net import Resolve, check_address, check_entry, judge
+from service.net import Resolve, address, check_address, check_entry, judge
 from service.net.address import resolve_host
 
 PUBLIC = "93.184.215.14"
@@ -166,3 +167,21 @@ def test_the_systems_resolver_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     with pytest.raises(UnreachableError, match=r"the name nobody\.example does not resolve: name or service not known"):
         resolve_host("nobody.example", 80)
+
+
+def test_a_name_whose_servers_do_not_answer_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def silent(*_: object, **__: object) -> list[object]:
+        answer.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    monkeypatch.setattr(address, "RESOLVE_SECONDS", 0.01)
+    monkeypatch.setattr(address, "_LOOKUPS", threading.BoundedSemaphore(2))
+    try:
+        for _ in range(4):  # more than may be looked up at once
+            with pytest.raises(UnreachableError, match=r"slow\.example does not resolve: its servers did not answer"):
+                resolve_host("slow.example", 80)
+    finally:
+        answer.set()

@@ -1,6 +1,9 @@
 """Connections go to the addresses that were judged, whatever a name answers a moment later."""
 
+import asyncio
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -97,3 +100,23 @@ async def test_no_proxy_of_the_environment_comes_between(monkeypatch: pytest.Mon
     async with httpx.AsyncClient(transport=PinnedTransport(resolve=Rebinding([PUBLIC]), connect=network)) as client:
         await client.get("http://name.example/")
     assert len(network.seen) == 1
+
+
+async def test_names_whose_servers_are_slow_hold_up_nothing_else() -> None:
+    answer = threading.Event()
+
+    def resolve(host: str, port: int) -> Sequence[str]:
+        assert answer.wait(30)
+        return [PUBLIC]
+
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    async with httpx.AsyncClient(transport=PinnedTransport(resolve=resolve, connect=Network())) as client:
+        asking = [asyncio.create_task(client.get("http://slow.example/")) for _ in range(8)]
+        try:
+            async with asyncio.timeout(10):
+                await asyncio.sleep(0)
+                assert await asyncio.to_thread(int, "7") == 7
+            assert not any(task.done() for task in asking)
+        finally:
+            answer.set()
+        assert [reply.status_code for reply in await asyncio.gather(*asking)] == [200] * 8
