@@ -17,7 +17,7 @@ from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
-from service.ports import RUNNING, Intent, RunRecord
+from service.ports import PAUSED, RUNNING, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
 from service.runner.drive import RunJob
@@ -37,6 +37,7 @@ class Opened:
         isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
         wanted: what people elsewhere want of it now; None: it is gone.
+        rest: says that it is to stay paused, where somebody wanted it to go on; else its own process goes on with it.
     """
 
     job: RunJob
@@ -44,6 +45,7 @@ class Opened:
     warnings: tuple[str, ...]
     resumed: bool
     wanted: Callable[[], Intent | None]
+    rest: Callable[[], None]
 
 
 @asynccontextmanager
@@ -87,6 +89,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             warnings=warnings,
             resumed=plan.record is not None,
             wanted=partial(_wanted, storage, plan.run_id),
+            rest=partial(_rest, storage, plan.run_id, clock),
         )
 
 
@@ -94,6 +97,14 @@ def _want_running(storage: Storage, record: RunRecord, clock: SystemClock) -> No
     from service.db.intents import SqlRunIntents
 
     SqlRunIntents(storage.database, record.tenant, clock).want(record.id, RUNNING, COMMAND_LINE)
+
+
+def _rest(storage: Storage, run_id: str, clock: SystemClock) -> None:
+    from service.db.intents import SqlRunIntents
+
+    intent = _wanted(storage, run_id)
+    if intent is not None and intent.by and intent.desired_state == RUNNING:
+        SqlRunIntents(storage.database, storage.reader.run(run_id).tenant, clock).want(run_id, PAUSED, COMMAND_LINE)
 
 
 def _wanted(storage: Storage, run_id: str) -> Intent | None:

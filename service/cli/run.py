@@ -22,6 +22,7 @@ from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.cli.wish import DETERMINISTIC_WINDOW, Wish
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, StorageError, UsageError
+from service.ports import PAUSED
 from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.orders import Wish as Wanted
@@ -111,6 +112,8 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
                 status = await drive(opened.job, observer=observer, orders=orders)
             finally:
                 hearing.cancel()
+            if status.state == PAUSED and orders.by == opened.job.owner:
+                await asyncio.to_thread(opened.rest)
     return opened.job.run_id, status.state not in ("succeeded", "failed", "cancelled")
 
 
