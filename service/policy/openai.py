@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -18,7 +18,9 @@ from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
 from evolve.special import guard
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
+from service.policy.calls import Calls
 from service.policy.chains import CUT, Chains
+from service.policy.pressure import LOOK_SECONDS, Pressure
 from service.policy.server import Offered, Server
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
@@ -63,6 +65,7 @@ class OpenAIPolicy:
         breaker: leaves a failing server alone; one of its own when None.
         monotonic: seconds that never go back.
         sleep: waits for seconds.
+        look_seconds: between two looks at what waits at the server.
         transport: another way to the server than a network connection.
     """
 
@@ -77,6 +80,7 @@ class OpenAIPolicy:
         breaker: Breaker | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        look_seconds: float = LOOK_SECONDS,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.settings = settings
@@ -88,6 +92,10 @@ class OpenAIPolicy:
         self._monotonic = monotonic
         self._sleep = sleep
         self._server = Server(settings, key, monotonic=monotonic, transport=transport)
+        self._pressure = Pressure(
+            self._server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic
+        )
+        self._calls = Calls(str(settings.base_url), self._breaker, self._pressure, monotonic)
         self._tokens = TokenCounter(None)
         self._found: Served | None = None
         self._finding = asyncio.Lock()
@@ -109,11 +117,12 @@ class OpenAIPolicy:
 
     @property
     def concurrency(self) -> int:
-        """Proposals it answers at once with profit."""
-        return self.settings.concurrency
+        """Proposals it answers at once with profit: fewer than the settings say while requests wait at the server."""
+        return self._pressure.calls
 
     async def close(self) -> None:
         """Close every connection to the server."""
+        await self._pressure.close()
         await self._server.close()
 
     async def check(self) -> Served:
@@ -130,6 +139,7 @@ class OpenAIPolicy:
             await self._server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
         tokenizer = await self._server.count_tokens(model, "a b c") is not None
+        await self._pressure.look()
         self._tokens = TokenCounter((lambda text: self._server.count_tokens(model, text)) if tokenizer else None)
         context = named.get(model) or self.settings.context_tokens
         self._found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
@@ -150,7 +160,7 @@ class OpenAIPolicy:
         while True:
             attempt += 1
             chains = self._chains(asked, prompt)
-            self._admit()
+            self._calls.admit()
             try:
                 async with aclosing(self._attempt(body, chains)) as answers:
                     async for answer in answers:
@@ -183,7 +193,14 @@ class OpenAIPolicy:
 
     async def _served(self) -> Served:
         async with self._finding:
-            return self._found or await self.check()
+            if self._found is not None:
+                return self._found
+            self._calls.admit()
+            try:
+                with self._calls.heard():
+                    return await self.check()
+            except PolicyUnavailable as error:
+                raise self._later(error) from error
 
     def _fitted(self, proposal: Proposal) -> Proposal:
         """The proposal with no more chains and answers than may come back."""
@@ -234,16 +251,9 @@ class OpenAIPolicy:
             shown=prompt.shown,
         )
 
-    def _admit(self) -> None:
-        wait = self._breaker.admit()
-        if wait > 0.0:
-            raise PolicyUnavailable(
-                f"the policy server {self.settings.base_url} kept failing and is left alone for a while", wait
-            )
-
     async def _attempt(self, body: dict[str, Any], chains: Chains) -> AsyncGenerator[Answer, None]:
         tokens = body["n"] * body["max_tokens"]
-        with self._watched():
+        with self._calls.call(body["model"]):
             done = False
             async with aclosing(self._server.stream(body, tokens)) as chunks:
                 async for chunk in chunks:
@@ -252,23 +262,6 @@ class OpenAIPolicy:
                     done = chunk.done
             if not (done or chains.finished):
                 raise PolicyUnavailable(f"the policy server {self.settings.base_url} broke off its stream", 0.0)
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Tell the breaker how a call ended. A refusal comes from a server that is well."""
-        try:
-            yield
-        except PolicyUnavailable as error:
-            self._breaker.failed(error.retry_after_seconds)
-            raise
-        except PolicyError:
-            self._breaker.succeeded()
-            raise
-        except BaseException:
-            self._breaker.abandoned()
-            raise
-        else:
-            self._breaker.succeeded()
 
     async def _wait(self, error: PolicyError, attempt: int) -> None:
         """Wait until the next attempt, or hand the error on with the time after which asking again is worth it."""
@@ -279,8 +272,14 @@ class OpenAIPolicy:
         asked = error.retry_after_seconds
         seconds = self._backoff.wait(attempt, asked, self._rng)
         if seconds is None or self._breaker.wait_seconds:
-            raise PolicyUnavailable(str(error), max(asked, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)) from error
+            self._found = None  # a server that was away for so long may come back as another
+            raise self._later(error) from error
         await self._sleep(seconds)
+
+    def _later(self, error: PolicyUnavailable) -> PolicyUnavailable:
+        """The same failure, with the time after which asking again is worth it."""
+        seconds = max(error.retry_after_seconds, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)
+        return PolicyUnavailable(str(error), seconds)
 
     def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
         return Completed(

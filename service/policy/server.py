@@ -14,14 +14,16 @@ import httpx
 from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
-from service.net.retry import read_retry_after
+from service.net.retry import read_retry_after, worth_retrying
+from service.policy.limit import Load
 from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
-from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json
+from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json, read_load
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
 DENIED = frozenset({401, 403})
 CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 30.0
+LOAD_SECONDS = 5.0
 DRAIN_SECONDS = 0.5
 MOST_BODY_BYTES = 4 << 20
 _BYTES_OF_A_TOKEN = 1024  # on the wire, each in an event of its own
@@ -59,6 +61,7 @@ class Server:
         assert settings.base_url is not None
         self._settings = settings
         self._chats = f"{settings.base_url}/chat/completions"
+        self._root = settings.base_url.removesuffix("/v1")
         self._key = key
         self._monotonic = monotonic
         self._now = now
@@ -111,15 +114,29 @@ class Server:
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         """Tokens of a text; None where the server has no answer."""
-        root = str(self._settings.base_url).removesuffix("/v1")
         body = {"model": model, "prompt": text, "add_special_tokens": False}
         try:
-            async with self._client.stream("POST", f"{root}/tokenize", json=body, timeout=CHECK_SECONDS) as response:
+            async with self._client.stream(
+                "POST", f"{self._root}/tokenize", json=body, timeout=CHECK_SECONDS
+            ) as response:
                 value = read_json(await _beginning(response)) if response.status_code == 200 else None
         except (httpx.HTTPError, PolicyError):
             return None
         count = value.get("count") if isinstance(value, Mapping) else None
         return count if isinstance(count, int) and 0 <= count <= len(text.encode()) else None
+
+    async def load(self) -> Load | None:
+        """How many requests it computes and how many wait; None where it does not tell.
+
+        Raises:
+            PolicyError: it cannot be asked at present.
+        """
+        with self._explained():
+            async with self._client.stream("GET", f"{self._root}/metrics", timeout=LOAD_SECONDS) as response:
+                text = await _beginning(response, LOAD_SECONDS)
+            if worth_retrying(response.status_code):
+                raise self._failure(response, text)
+            return read_load(text) if response.status_code == 200 else None
 
     async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
         """Ask for a chat completion; gives its events as they come.

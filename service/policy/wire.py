@@ -1,6 +1,7 @@
 """The OpenAI streaming protocol as it comes off the wire, read with care: a server may send anything."""
 
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -9,11 +10,16 @@ from typing import Any
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Usage
 from service.net.retry import worth_retrying
+from service.policy.limit import Load
 
 DONE = "[DONE]"
 MOST_LINE_BYTES = 2 << 20
 MOST_MESSAGE_CHARACTERS = 300
 _UNKNOWN_MODEL = frozenset({"model_not_found", "unknown_model", "model_not_exist"})
+
+# A line of Prometheus' text format: vLLM's gauges, one series for each engine.
+_LOAD = re.compile(r"^vllm:num_requests_(running|waiting)(?:\{[^\n]*\})?[ \t]+([^\s]+)", re.MULTILINE)
+_MOST_REQUESTS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +89,20 @@ def read_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise PolicyUnavailable("it sends what is no JSON", 0.0) from error
+
+
+def read_load(text: str) -> Load | None:
+    """The load that a server's metrics tell of, over all its engines; None: they tell of none."""
+    found: dict[str, float] = {}
+    for name, number in _LOAD.findall(text):
+        try:
+            value = float(number)
+        except ValueError:
+            return None
+        if not (math.isfinite(value) and 0.0 <= value <= _MOST_REQUESTS):
+            return None
+        found[name] = found.get(name, 0.0) + value
+    return Load(running=found["running"], waiting=found["waiting"]) if len(found) == 2 else None
 
 
 def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyError:

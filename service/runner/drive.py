@@ -85,7 +85,7 @@ class _Sitting:
             self._search,
             policy,
             job.evaluator,
-            calls=config.concurrency.policy or policy.concurrency,
+            calls=config.concurrency.policy,
             slots=config.concurrency.evaluations,
         )
         self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)

@@ -21,8 +21,8 @@ NO_LAST_WORD = "the policy ended without a last word"
 class Flight:
     """Starts policy calls and evaluations up to their limits, and gathers what they bring for the loop to take.
 
-    It has as many evaluations going on as the evaluator has slots then, for workers come and go, and with `slots` no
-    more than those.
+    It has as many calls going on as suit the policy then, and as many evaluations as the evaluator has slots then, for
+    servers fill up and workers come and go; with `calls` and `slots` no more than those.
 
     Attributes:
         denied: why policy calls cannot go on at present; empty: they can.
@@ -35,8 +35,8 @@ class Flight:
         self._search = search
         self._policy = policy
         self._evaluator = evaluator
-        self._calls = calls
-        self._most = slots
+        self._most_calls = calls
+        self._most_slots = slots
         self._proposals: deque[Proposal] = deque()
         self._candidates: deque[Candidate] = deque()
         self._proposing: set[asyncio.Task[None]] = set()
@@ -46,9 +46,14 @@ class Flight:
         self._failure: BaseException | None = None
 
     @property
+    def _calls(self) -> int:
+        calls = self._policy.concurrency
+        return min(self._most_calls or calls, calls)
+
+    @property
     def _slots(self) -> int:
         slots = self._evaluator.slots
-        return min(self._most or slots, slots)
+        return min(self._most_slots or slots, slots)
 
     @property
     def proposing(self) -> int:

@@ -10,9 +10,11 @@ The scripted replies are given to the next chat completions, one each; after the
 import asyncio
 import itertools
 import json
+import random
 import re
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 HOLD_SECONDS = 60.0  # after which a held reply goes on, so that no failing test hangs
@@ -86,6 +88,8 @@ class OpenAIServer:
         key: bearer token wanted.
         characters: of each event's piece of text.
         latency_seconds: before each completion begins.
+        capacity: choices computed at once, the others wait; `/metrics` tells of both as vLLM does. None: no such thing.
+        service_seconds: what a choice takes once there is room for it, with `capacity`; give or take a half.
     """
 
     def __init__(
@@ -98,6 +102,8 @@ class OpenAIServer:
         key: str | None = None,
         characters: int = 16,
         latency_seconds: float = 0.0,
+        capacity: int | None = None,
+        service_seconds: float = 0.0,
     ) -> None:
         self.respond = respond
         self.models: Any = models
@@ -106,6 +112,13 @@ class OpenAIServer:
         self.key = key
         self.characters = characters
         self.latency_seconds = latency_seconds
+        self.capacity = capacity
+        self.service_seconds = service_seconds
+        self.running = self.waiting = 0
+        self.loads: list[tuple[float, int, int]] = []
+        self.metrics: str | None = None
+        self._drawn = random.Random(1)
+        self._room = asyncio.Semaphore(capacity or 0)
         self.requests: list[Received] = []
         self.hung_up = threading.Event()
         self.url = ""
@@ -129,6 +142,7 @@ class OpenAIServer:
                 Route("/v1/models", self._models),
                 Route("/tokenize", self._tokenize, methods=["POST"]),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/metrics", self._metrics),
             ]
         )
 
@@ -156,6 +170,33 @@ class OpenAIServer:
             return JSONResponse({"detail": "Not Found"}, status_code=404)
         return JSONResponse({"count": self.count(body["prompt"]), "max_model_len": self.context_tokens})
 
+    async def _metrics(self, request: Request) -> Response:
+        await self._receive(request)
+        if self.metrics is None and self.capacity is None:
+            return JSONResponse({"detail": "Not Found"}, status_code=404)
+        counts = {"running": self.running, "waiting": self.waiting}
+        lines = [f'vllm:num_requests_{name}{{engine="0",model_name="fake"}} {n}.0\n' for name, n in counts.items()]
+        return PlainTextResponse("".join(lines) if self.metrics is None else self.metrics)
+
+    async def _compute(self) -> None:
+        """One choice: it waits for room, and takes its time."""
+        self._note(waiting=1)
+        try:
+            await self._room.acquire()
+        finally:
+            self._note(waiting=-1)
+        self._note(running=1)
+        try:
+            await asyncio.sleep(self.service_seconds * self._drawn.uniform(0.5, 1.5))
+        finally:
+            self._note(running=-1)
+            self._room.release()
+
+    def _note(self, *, running: int = 0, waiting: int = 0) -> None:
+        self.running += running
+        self.waiting += waiting
+        self.loads.append((time.monotonic(), self.running, self.waiting))
+
     @staticmethod
     def count(text: str) -> int:
         """The fake's tokens: words and marks."""
@@ -168,6 +209,8 @@ class OpenAIServer:
         reply = self._scripted.popleft() if self._scripted else Reply()
         if self.latency_seconds:
             await asyncio.sleep(self.latency_seconds)
+        if self.capacity is not None:
+            await asyncio.gather(*(self._compute() for _ in range(body.get("n", 1))))
         if reply.release is not None and reply.hold_after is None:
             await asyncio.to_thread(reply.release.wait, HOLD_SECONDS)
         if reply.status != 200:

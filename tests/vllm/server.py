@@ -47,11 +47,16 @@ SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmServer:
-    """A running server; `start_seconds` is what its start took."""
+    """A running server; `start_seconds` is what its start took, `group` the process group that it is."""
 
     url: str
     key: str
     start_seconds: float
+    group: int
+
+    def kill(self) -> None:
+        """End it without a warning, all of it."""
+        os.killpg(self.group, signal.SIGKILL)
 
     @property
     def root(self) -> str:
@@ -67,13 +72,16 @@ class VllmServer:
 
 
 @contextmanager
-def vllm_server(python: Path, home: Path, key: str) -> Iterator[VllmServer]:
-    """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`."""
+def vllm_server(python: Path, home: Path, key: str, port: int = 0) -> Iterator[VllmServer]:
+    """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`.
+
+    With port 0 any free one is taken.
+    """
     # The link itself names the environment: what it points at is the interpreter that the environment was made from.
     model = python.parent.parent / "tiny-model"
     if not model.is_dir():
         raise FileNotFoundError(f"{model} is missing: make it with scripts/setup_vllm.sh")
-    port = _free_port()
+    port = port or _free_port()
     words = [word for pair in OPTIONS.items() for word in pair]
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", key, *words, *SWITCHES]
@@ -91,7 +99,7 @@ def vllm_server(python: Path, home: Path, key: str) -> Iterator[VllmServer]:
         )
     try:
         seconds = _await_ready(process, f"http://127.0.0.1:{port}/health", log)
-        yield VllmServer(url=f"http://127.0.0.1:{port}/v1", key=key, start_seconds=seconds)
+        yield VllmServer(url=f"http://127.0.0.1:{port}/v1", key=key, start_seconds=seconds, group=process.pid)
     finally:
         _stop(process)
 

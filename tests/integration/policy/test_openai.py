@@ -315,6 +315,30 @@ async def test_a_failing_server_is_left_alone_and_tried_again_later(
     assert len(answers) == 8
 
 
+async def test_a_server_that_was_away_is_looked_at_again_with_growing_waits(
+    server: OpenAIServer, make: Make, clock: Time
+) -> None:
+    policy = make(failures=4)
+    server.script(*[fake.Reply(status=503, body="loading")] * 3)
+    with pytest.raises(PolicyUnavailable, match="loading"):
+        await replies(policy)
+    server.models, server.context_tokens = {"loading": True}, 4096  # it is back in part, with another context
+    waits = []
+    for _ in range(3):
+        with pytest.raises(PolicyUnavailable) as caught:
+            await replies(policy)
+        waits.append(caught.value.retry_after_seconds)
+    assert waits == [5.0, 5.0, 5.0]
+    clock.seconds += 5.0
+    with pytest.raises(PolicyUnavailable) as caught:
+        await replies(policy)
+    assert caught.value.retry_after_seconds == 10.0
+    clock.seconds += 10.0
+    server.models = ["fake"]
+    await replies(policy)
+    assert (await policy._served()).context_tokens == 4096
+
+
 async def test_refusals_do_not_open_the_breaker(server: OpenAIServer, make: Make) -> None:
     policy = make(failures=1)
     server.script(*[fake.Reply(status=400, body="no")] * 3)

@@ -115,6 +115,38 @@ def test_a_policy_that_is_faster_than_the_search_is_not_asked_far_ahead(log: Sql
     assert 2 <= most <= 4
 
 
+class FillingPolicy(ToyPolicy):
+    """Takes six calls at once, and from its tenth on only two."""
+
+    going, most = 0, 0
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        self.concurrency = 6 if len(self.asked) < 10 else 2
+        self.going += 1
+        if len(self.asked) >= 16:  # those that were under way when it became two are answered by then
+            self.most = max(self.most, self.going)
+        try:
+            async for reply in super().propose(proposal):
+                await asyncio.sleep(0.001)
+                yield reply
+        finally:
+            self.going -= 1
+
+
+def test_a_policy_that_fills_up_gets_no_more_calls_and_no_more_proposals_than_suit_it(log: SqlRunLog) -> None:
+    notes = Notes()
+    policy = FillingPolicy(concurrency=6)
+    play(job(log, policy, evaluations=120), notes)
+    ahead, most = 0, 0
+    for logged in notes.events:
+        ahead += logged.event.kind is Kind.PROPOSAL_CREATED
+        ahead -= logged.event.kind is Kind.PROPOSAL_ANSWERED
+        if logged.event.kind is Kind.PROPOSAL_CREATED and logged.event.payload["number"] > 20:
+            most = max(most, ahead)
+    assert policy.most == 2
+    assert 2 <= most <= 4
+
+
 def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log: SqlRunLog) -> None:
     policy = AwayPolicy(troubles=[PolicyUnavailable("the server is away", retry_after_seconds=0.01)])
     notes = Notes(react=policy.hear)

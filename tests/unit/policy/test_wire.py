@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Usage
-from service.policy.wire import MOST_MESSAGE_CHARACTERS, Chunk, clean, failure, read_chunk, read_events
+from service.policy.limit import Load
+from service.policy.wire import MOST_MESSAGE_CHARACTERS, Chunk, clean, failure, read_chunk, read_events, read_load
 
 texts = st.text(alphabet=st.characters(), max_size=20)
 values = st.recursive(
@@ -115,3 +116,19 @@ def test_clean_text_is_storable_and_clean_stays_clean(text: str) -> None:
 
 def test_a_character_in_two_halves_becomes_whole() -> None:
     assert clean("\ud83d\ude00") == "\U0001f600"
+
+
+def test_the_load_is_read_from_the_metrics_of_vllm() -> None:
+    said = (
+        "# HELP vllm:num_requests_running Number of requests in model execution batches.\n"
+        'vllm:num_requests_running{engine="0",model_name="a}b"} 12.0\n'
+        'vllm:num_requests_waiting{engine="0",model_name="a}b"} 3.0 1700000000\n'
+        'vllm:num_requests_waiting_by_reason{engine="0",reason="capacity"} 3.0\n'
+    )
+    assert read_load(said) == Load(running=12.0, waiting=3.0)
+
+
+@given(st.text(), st.sampled_from(["vllm:num_requests_running ", "vllm:num_requests_waiting{", ""]), st.text())
+def test_any_metrics_are_a_load_or_none(before: str, name: str, after: str) -> None:
+    found = read_load(f"vllm:num_requests_running 1\n{before}\n{name}{after}\nvllm:num_requests_waiting 2\n")
+    assert found is None or (found.running >= 0 and found.waiting >= 0)

@@ -1,0 +1,86 @@
+"""Calls: each call to a server as the breaker, the limit and the metrics take it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import Counter, Histogram
+
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
+from service.policy.breaker import Breaker
+from service.policy.pressure import Pressure
+
+_BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+REQUESTS = Counter("evolve_policy_requests", "Requests to policies, by model and outcome", ["model", "outcome"])
+SECONDS = Histogram("evolve_policy_request_duration_seconds", "From a request to its last word", buckets=_BUCKETS)
+
+MOST_MODELS = 64
+OTHERS = "other"
+_OUTCOMES = {PolicyUnavailable: "unavailable", PolicyRefused: "refused", PolicyDenied: "denied"}
+_models: set[str] = set()
+
+
+class Calls:
+    """Lets calls out, and notes what became of them.
+
+    Args:
+        url: of the server, for the sentence that says why none goes out.
+        breaker: leaves a failing server alone.
+        pressure: counts the calls under way.
+        monotonic: seconds that never go back.
+    """
+
+    def __init__(self, url: str, breaker: Breaker, pressure: Pressure, monotonic: Callable[[], float]) -> None:
+        self._url = url
+        self._breaker = breaker
+        self._pressure = pressure
+        self._monotonic = monotonic
+
+    def admit(self) -> None:
+        """Ask to make a call. Whoever may make it must do so within `heard` or `call`.
+
+        Raises:
+            PolicyUnavailable: the server is left alone for a while.
+        """
+        wait = self._breaker.admit()
+        if wait > 0.0:
+            raise PolicyUnavailable(f"the policy server {self._url} kept failing and is left alone for a while", wait)
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Tell the breaker how a call ends. A refusal comes from a server that is well."""
+        try:
+            yield
+        except PolicyUnavailable as error:
+            self._breaker.failed(error.retry_after_seconds)
+            raise
+        except PolicyError:
+            self._breaker.succeeded()
+            raise
+        except BaseException:
+            self._breaker.abandoned()
+            raise
+        else:
+            self._breaker.succeeded()
+
+    @contextmanager
+    def call(self, model: str) -> Iterator[None]:
+        """A request for a completion: heard, counted and timed."""
+        started, outcome = self._monotonic(), "abandoned"
+        try:
+            with self._pressure.call(), self.heard():
+                yield
+            outcome = "answered"
+        except PolicyError as error:
+            outcome = _OUTCOMES.get(type(error), "unavailable")
+            raise
+        finally:
+            REQUESTS.labels(_shown(model), outcome).inc()
+            SECONDS.observe(self._monotonic() - started)
+
+
+def _shown(model: str) -> str:
+    """The name of a model as a label. Whoever submits runs names models as they like: there is an end to them."""
+    if model not in _models and len(_models) >= MOST_MODELS:
+        return OTHERS
+    _models.add(model)
+    return model

@@ -1,0 +1,103 @@
+"""Pressure: what waits at a server is looked at while calls go on, and tells how many of them suit it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import numpy as np
+from prometheus_client import Gauge
+
+from evolve.errors import PolicyError
+from service.policy.limit import Limit, Load
+
+LOOK_SECONDS = 1.0
+QUIET_SECONDS = 300.0
+_JITTER = 0.2
+CONCURRENCY = Gauge("evolve_policy_concurrency", "Calls at once that the policies of this process allow themselves now")
+
+
+class Pressure:
+    """Counts calls under way, and asks the server now and then how many requests wait, as long as there are any.
+
+    Args:
+        read: asks the server; None: it does not tell, and is left in peace for `QUIET_SECONDS`.
+        ceiling: the most calls.
+        look_seconds: between two looks, on average: whoever shares the server should not look all at once.
+        monotonic: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[Load | None]],
+        ceiling: int,
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._limit = Limit(ceiling)
+        self._look_seconds = look_seconds
+        self._monotonic = monotonic
+        self._rng = np.random.default_rng()
+        self._quiet_until = -float("inf")
+        self._now = self._most = self._shown = 0
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def calls(self) -> int:
+        """Calls at once that suit the server at present."""
+        return self._limit.calls
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A call is under way."""
+        self._now += 1
+        self._most = max(self._most, self._now)
+        if not self._quiet and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look_on())
+        try:
+            yield
+        finally:
+            self._now -= 1
+
+    async def look(self) -> None:
+        """Ask the server once, unless it told lately that it does not tell."""
+        if self._quiet:
+            return
+        try:
+            load = await self._read()
+        except PolicyError:
+            self._limit.miss()
+        else:
+            self._learn(load)
+        self._show(self._limit.calls)
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+        self._show(0)
+
+    @property
+    def _quiet(self) -> bool:
+        return self._monotonic() < self._quiet_until
+
+    def _learn(self, load: Load | None) -> None:
+        if load is None:
+            self._limit.free()
+            self._quiet_until = self._monotonic() + QUIET_SECONDS
+            return
+        self._limit.take(load, now=self._now, most=self._most)
+        self._most = self._now
+
+    def _show(self, calls: int) -> None:
+        CONCURRENCY.inc(calls - self._shown)
+        self._shown = calls
+
+    async def _look_on(self) -> None:
+        while self._now and not self._quiet:
+            await self.look()
+            await asyncio.sleep(self._look_seconds * float(self._rng.uniform(1 - _JITTER, 1 + _JITTER)))

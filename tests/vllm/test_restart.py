@@ -1,0 +1,116 @@
+"""A run whose vLLM is killed in the middle of a chain and started again: it waits, and goes on by itself."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, aclosing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from evolve.configuration import BudgetConfig, RunConfig
+from evolve.evaluation import Evaluation, read_result
+from evolve.events import Kind
+from evolve.program import Program
+from evolve.proposal import Answer, Proposal, Reply
+from service.bootstrap.clock import SystemClock
+from service.db.engine import open_database
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.policy.openai import OpenAIPolicy
+from service.policy.settings import PolicySettings
+from service.runner.drive import RunJob, drive
+from service.runner.orders import Orders
+from tests.conftest import VLLM_PYTHON
+from tests.contract.story import RUN, new_run
+from tests.fakes.world import toy_problem
+from tests.integration.policy.conftest import build_prompt
+from tests.integration.runner.scene import Notes, ToyEvaluator
+from tests.vllm.conftest import KEY
+from tests.vllm.server import START_SECONDS, VllmServer, vllm_server
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+EVALUATIONS = 80
+
+
+class Killing(OpenAIPolicy):
+    """Kills its server at the first answer to its third proposal, with chains of that and others still to write."""
+
+    server: VllmServer
+    killed: asyncio.Event
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        async with aclosing(super().propose(proposal)) as replies:
+            async for reply in replies:
+                if proposal.number == 3 and isinstance(reply, Answer) and not self.killed.is_set():
+                    self.server.kill()
+                    self.killed.set()
+                yield reply
+
+
+class PointEvaluator(ToyEvaluator):
+    """Scores whatever the tiny model writes by its length: what it is worth does not matter here."""
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        return read_result({"closeness": -float(len(program.text)), "magnitude": 0.0}, self.problem)
+
+
+@pytest.fixture
+def python() -> Path:
+    return Path(os.environ[VLLM_PYTHON]).absolute()
+
+
+async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(python: Path, tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'runs.db'}")
+    log, notes = SqlRunLog(database, SystemClock()), Notes()
+    log.create(new_run())
+    with ExitStack() as servers:
+        first = await asyncio.to_thread(servers.enter_context, vllm_server(python, tmp_path, KEY))
+        policy = Killing(
+            PolicySettings(base_url=first.url, concurrency=4),
+            build_prompt=build_prompt,
+            key=SecretStr(KEY),
+            rng=np.random.default_rng(1),
+        )
+        policy.server, policy.killed = first, asyncio.Event()
+        problem = toy_problem()
+        work = RunJob(
+            run_id=RUN,
+            problem=problem,
+            config=RunConfig(budget=BudgetConfig(evaluations=EVALUATIONS)),
+            policy=policy,
+            evaluator=PointEvaluator(problem),
+            log=log,
+            clock=SystemClock(),
+            owner="test",
+        )
+        async with asyncio.timeout(START_SECONDS + 120):
+            run = asyncio.create_task(drive(work, observer=notes, orders=Orders()))
+            await policy.killed.wait()
+            again = vllm_server(python, tmp_path, KEY, urlsplit(first.url).port or 0)
+            await asyncio.to_thread(servers.enter_context, again)
+            status = await run
+            await policy.close()
+
+    events = [entry.event for entry in log.events(RUN)]
+    kinds = Counter(event.kind for event in events)
+    assert (status.state, status.waiting, status.counters.evaluations) == ("succeeded", "", EVALUATIONS)
+    reasons = [event.payload["reason"] for event in events if event.kind is Kind.RUN_WAITING]
+    assert any("cannot be reached (connection refused)" in reason for reason in reasons)
+    assert kinds[Kind.RUN_GOING_ON]
+    assert not kinds[Kind.PROPOSAL_FAILED]
+    answered = {event.payload["number"]: event.payload for event in events if event.kind is Kind.PROPOSAL_ANSWERED}
+    assert kinds[Kind.PROPOSAL_ANSWERED] == len(answered)
+    reader = SqlRunReader(database)
+    cut = {number for number in answered if "cut" in reader.proposal(RUN, number).finish_reasons}
+    assert 3 in cut
+    assert len(cut) <= 4  # no more than were under way: nothing after the restart is cut
+    created = [event.payload for event in events if event.kind is Kind.CANDIDATE_CREATED]
+    assert len({(payload["number"], payload["position"]) for payload in created}) == len(created)
+    assert status.counters.tokens_output == sum(payload["tokens"]["output"] for payload in answered.values())
+    database.close()
