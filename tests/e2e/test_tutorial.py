@@ -29,7 +29,7 @@ def evolve(tmp_path: Path) -> Evolve:
 def test_the_tutorial_of_the_service_runs_as_it_is_written(evolve: Evolve, tmp_path: Path) -> None:
     blocks = BLOCK.findall(PAGE)
     script = "".join(blocks)
-    assert len(blocks) >= 7
+    assert len(blocks) >= 8
     assert script.count(STATED) == script.count(ACTIVATE) == 1
     server = evolve.start("serve", "--port", "0", "--json")
     try:
@@ -56,6 +56,8 @@ def test_the_tutorial_of_the_service_runs_as_it_is_written(evolve: Evolve, tmp_p
     assert '"ok":true' in said
     assert "event: run.finished" in said
     assert "event: end" in said
+    assert "+++ cnd_" in said
+    assert "shortest-tour: succeeded, the budget of evaluations is used up" in said
     assert re.search(r"^strategy=islands median ", said, re.MULTILINE)
     assert re.search(r"^strategy=best_of_n median ", said, re.MULTILINE)
     assert "pausing\npaused\npaused\n{'evaluations': 6000}\ncancelling\n" in said
