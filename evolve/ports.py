@@ -25,7 +25,7 @@ class Policy(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """Proposals it answers at once with profit."""
+        """Proposals it answers at once with profit; it may change while calls go on."""
 
     def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Answer a proposal: answers as they complete, at last one `Completed`.

@@ -15,6 +15,7 @@ from evolve.problem import EvaluatorSpec, Problem
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
 from evolve.special import neutralise
+from service.policy.limit import FIRST_CALLS, Load
 from service.policy.openai import OpenAIPolicy, PromptBuilder, Served
 from service.policy.server import Server
 from service.policy.tokens import Count
@@ -43,6 +44,13 @@ def showing(text: str) -> PromptBuilder:
 
 async def test_the_preflight_finds_model_context_and_tokenizer(make: Make) -> None:
     assert await make().check() == Served(model=MODEL, context_tokens=CONTEXT_TOKENS, tokenizer=True)
+
+
+async def test_what_waits_at_the_server_is_read_and_calls_begin_low(make: Make) -> None:
+    policy = make()
+    await policy.check()
+    assert policy.concurrency == FIRST_CALLS < policy.settings.concurrency
+    assert await policy._server.load() == Load(running=0.0, waiting=0.0)
 
 
 async def test_answers_come_while_the_chain_is_written(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -11,12 +13,16 @@ from prometheus_client import REGISTRY
 
 from evolve.errors import PolicyRefused
 from evolve.proposal import Proposal
+from service.bootstrap.parts import answering
+from service.bootstrap.plan import RunOrder, plan_new
+from service.config import PoliciesSettings
 from service.net.transport import PinnedTransport
 from service.policy import calls
 from service.policy.limit import FIRST_CALLS, Load
 from service.policy.openai import OpenAIPolicy
 from service.policy.pressure import QUIET_SECONDS
 from service.policy.settings import PolicySettings
+from tests.e2e.evolving import make_problem
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer
 from tests.integration.policy.conftest import Make, Time, build_prompt, proposal
@@ -187,6 +193,17 @@ async def test_a_redirect_of_the_metrics_is_not_followed(keen: Closing) -> None:
     await policy._pressure.look()
     assert asked == ["http://policy.test/metrics"]
     assert policy.concurrency == CALLS
+
+
+@pytest.mark.parametrize("said", [0, 3, 64])
+async def test_the_runs_own_number_of_calls_stands_for_the_policys(
+    server: OpenAIServer, tmp_path: Path, said: int
+) -> None:
+    problem = make_problem(tmp_path / "problem")
+    order = RunOrder(problem=problem, policy=server.url, flags={"concurrency.policy": said})
+    plan = plan_new(order, problem, datetime.now(UTC))
+    async with answering(plan, PoliciesSettings()) as policy:
+        assert policy.concurrency == (said or plan.policy.concurrency)
 
 
 def value(name: str, **labels: str) -> float:
