@@ -183,7 +183,7 @@ def test_a_record_that_names_a_key_gives_nobody_one(monkeypatch: pytest.MonkeyPa
     assert way.key is None
     assert way.policy.api_key_env == ""
     mine = policy.model_copy(update={"api_key_env": DEFAULT_KEY_ENV})
-    local = way_to(mine, "/home/me/problem", PoliciesSettings())
+    local = way_to(mine, "/elsewhere/problem", PoliciesSettings())
     assert local.key is not None
     assert local.transport is None
 
