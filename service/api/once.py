@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
@@ -15,6 +16,7 @@ from service.ports import Caller, StoredResponse
 
 LONGEST_KEY = 255
 REPLAYED = "Idempotency-Replayed"
+_Prepared = TypeVar("_Prepared")
 
 IdempotencyKey = Annotated[
     str,
@@ -25,6 +27,10 @@ IdempotencyKey = Annotated[
         description="Any printable ASCII: a repeated request with the same one has no second effect for 24 hours.",
     ),
 ]
+
+
+class _UnansweredError(Exception):
+    """A key has no answer yet; it takes back that it was claimed."""
 
 
 class Once:
@@ -48,9 +54,8 @@ class Once:
         with self._parts.unit():
             if not self._key:
                 return effect()
-            before = self._parts.requests.begin(caller.actor, self._key, self._hash, self._parts.clock.now())
-            if before is not None:
-                return Response(before.body, before.status, {**before.headers, REPLAYED: "true"})
+            if before := self._begin():
+                return before
             response = effect()
             kept = {name: value for name, value in response.headers.items() if name != "content-length"}
             body = _without(unstored, bytes(response.body))
@@ -58,6 +63,27 @@ class Once:
                 caller.actor, self._key, StoredResponse(status=response.status_code, headers=kept, body=body)
             )
             return response
+
+    def after(self, prepare: Callable[[], _Prepared], effect: Callable[[_Prepared], Response]) -> Response:
+        """Run an effect of something that takes its time to prepare; no transaction is held meanwhile.
+
+        Raises:
+            KeyReusedError, InProgressError: as when called.
+        """
+        if self._key:
+            with suppress(_UnansweredError), self._parts.unit():
+                if before := self._begin():
+                    return before
+                raise _UnansweredError
+        prepared = prepare()
+        return self(lambda: effect(prepared))
+
+    def _begin(self) -> Response | None:
+        caller: Caller = self._request.state.caller
+        before = self._parts.requests.begin(caller.actor, self._key, self._hash, self._parts.clock.now())
+        if before is None:
+            return None
+        return Response(before.body, before.status, {**before.headers, REPLAYED: "true"})
 
 
 async def once(request: Request, parts: PartsDep, idempotency_key: IdempotencyKey = "") -> Once:

@@ -32,6 +32,7 @@ from service.ports import (
     DEFAULT_TENANT,
     Clock,
     NewProblem,
+    NewRun,
     ProblemReport,
     RunRecord,
     RunRequest,
@@ -55,6 +56,7 @@ CHECK_SECONDS = 300.0
 _CHECKS_AT_ONCE = 2
 _MOST_LABELS = 16
 _MOST_LABEL_CHARACTERS = 256
+_MOST_BUNDLES_MB = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,23 +144,40 @@ class BundledSubmissions:
             ) from None
         return ProblemReport(name=name, document=document, complaints=complaints, warnings=loaded.warnings, seeds=seeds)
 
-    def submit(self, tenant: str, request: RunRequest) -> RunRecord:
-        """Store a new run, queued.
+    def prepare(self, tenant: str, requests: Sequence[RunRequest]) -> Sequence[NewRun]:
+        """Make of requests the runs that they ask for; nothing is stored, and names of addresses are waited for.
 
         Raises:
             NotFoundError: no such problem, candidate or policy.
-            InvalidProblemError: the problem cannot be searched on.
-            ConfigurationError, UsageError: the configuration or the policy is off.
-            RefusedError: the operator does not allow the policy's address, or what the problem wants.
-            UnreachableError: the policy's address does not resolve.
+            InvalidProblemError: a problem cannot be searched on.
+            ConfigurationError, UsageError: a configuration or a policy is off, or the problems are too large together.
+            RefusedError: the operator does not allow a policy's address, or what a problem wants.
+            UnreachableError: a policy's address does not resolve.
+        """
+        known: dict[str, LoadedProblem] = {}
+        return [self._prepared(tenant, request, known) for request in requests]
+
+    def store(self, run: NewRun) -> RunRecord:
+        """Store a prepared run, queued.
+
+        Raises:
             QuotaError: the tenant has no room for another run.
         """
+        self._refuse_beyond(run.tenant, self._clock.now())
+        self._log.create(run)
+        return self._readers.of(run.tenant).run(run.id)
+
+    def submit(self, tenant: str, request: RunRequest) -> RunRecord:
+        """Prepare a run and store it; what both raise."""
+        (run,) = self.prepare(tenant, [request])
+        return self.store(run)
+
+    def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem]) -> NewRun:
         now = self._clock.now()
-        self._refuse_beyond(tenant, now)
         _check_labels(request.labels)
-        start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request)
+        start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request, known)
         plan = self._plan(start, request, now)
-        run = replace(
+        return replace(
             new_run(plan, WORKERS, now),
             tenant=tenant,
             policies=[shown(plan.policy)],
@@ -167,16 +186,18 @@ class BundledSubmissions:
             batch_id=request.batch_id,
             fork_of=start.fork_of,
         )
-        self._log.create(run)
-        return self._readers.of(tenant).run(run.id)
 
     def policies(self) -> Sequence[Mapping[str, Any]]:
         """The operator's policies, as they may be shown."""
         return [shown(policy) for policy in self._operators.values()]
 
-    def _fresh(self, tenant: str, request: RunRequest) -> _Start:
+    def _fresh(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem]) -> _Start:
         record = self._problems.get(tenant, request.problem)
-        loaded = load_bundle(self._problems.bundle(record.bundle_hash), record.name)
+        if record.id not in known:
+            known[record.id] = load_bundle(self._problems.bundle(record.bundle_hash), record.name)
+            if sum(len(loaded.bundle.content) for loaded in known.values()) > _MOST_BUNDLES_MB << 20:
+                raise UsageError(f"the problems are larger than {_MOST_BUNDLES_MB} MB together: submit fewer at once")
+        loaded = known[record.id]
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),
             layers=[("the problem", loaded.search)],

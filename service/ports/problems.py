@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from evolve.evaluation import Evaluation
-from service.ports.values import Bundle, RunRecord
+from service.ports.values import Bundle, NewRun, RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +137,23 @@ class Submissions(Protocol):
             RefusedError: nothing here may run programs.
         """
 
-    def submit(self, tenant: str, request: RunRequest) -> RunRecord:
-        """Store a new run, queued.
+    def prepare(self, tenant: str, requests: Sequence[RunRequest]) -> Sequence[NewRun]:
+        """Make of requests the runs that they ask for; nothing is stored.
+
+        It waits for names that others chose to be resolved: hold no transaction meanwhile.
 
         Raises:
             NotFoundError: no such problem, candidate or policy.
-            InvalidProblemError: the problem cannot be searched on.
-            ConfigurationError, UsageError: the configuration or the policy is off.
-            RefusedError: the operator does not allow the policy's address.
+            InvalidProblemError: a problem cannot be searched on.
+            ConfigurationError, UsageError: a configuration or a policy is off, or the problems are too large together.
+            RefusedError: the operator does not allow a policy's address.
+            UnreachableError: a policy's address does not resolve.
+        """
+
+    def store(self, run: NewRun) -> RunRecord:
+        """Store a prepared run, queued.
+
+        Raises:
             QuotaError: the tenant has no room for another run.
         """
 

@@ -1,10 +1,10 @@
 """Batches: many runs submitted as one, steered as one, summed up."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path
@@ -20,12 +20,20 @@ from service.api.parts import Parts
 from service.api.routes.runs import Reading, Steering, Writing, reader_of
 from service.errors import ConflictError
 from service.identifiers import new_id
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, BatchRecord, Caller, RunFilter, RunRecord, RunRequest
+from service.ports import (
+    CANCELLED,
+    ENDED,
+    PAUSED,
+    RUNNING,
+    BatchRecord,
+    Caller,
+    NewRun,
+    RunFilter,
+    RunRecord,
+    RunRequest,
+)
 from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary, GroupSummary, Sweep
 from service.schemas.problem_details import Code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
 
@@ -42,7 +50,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
     batch_id = new_id("bat", now)
     requests = _requests(body, batch_id)
 
-    def effect() -> Response:
+    def effect(runs: Sequence[NewRun]) -> Response:
         batch = BatchRecord(
             id=batch_id,
             tenant=caller.tenant,
@@ -52,11 +60,11 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
             created_at=now,
         )
         parts.batches.add(batch)
-        for request in requests:
-            parts.submissions.submit(caller.tenant, request)
+        for run in runs:
+            parts.submissions.store(run)
         return _located(parts, caller, batch_id, 201)
 
-    return once(effect)
+    return once.after(lambda: parts.submissions.prepare(caller.tenant, requests), effect)
 
 
 @router.get("", response_model=BatchPage, operation_id="list_batches")

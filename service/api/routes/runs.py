@@ -11,7 +11,7 @@ from service.api.access import PartsDep, parts_of, requires
 from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
+from service.api.once import Once, OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.parts import Parts
 from service.api.runs_shown import shown
@@ -72,7 +72,7 @@ def reader_of(parts: Parts, caller: Caller) -> RunReader:
 def create_run(body: RunCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run. It is queued, and a runner takes it up; everything that cannot work is refused here."""
     request = RunRequest(problem=body.problem, config=body.config, policy=body.policy, labels=body.labels)
-    return once(lambda: _located(parts.submissions.submit(caller.tenant, request), 201))
+    return _submitted(parts, caller, request, once)
 
 
 @router.get("", response_model=RunPage, operation_id="list_runs")
@@ -172,7 +172,14 @@ def fork_run(run_id: RunId, body: RunFork, caller: Writing, parts: PartsDep, onc
     if candidate.run_id != reader.run(run_id).id:
         raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
     request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
-    return once(lambda: _located(parts.submissions.submit(caller.tenant, request), 201))
+    return _submitted(parts, caller, request, once)
+
+
+def _submitted(parts: Parts, caller: Caller, request: RunRequest, once: Once) -> Response:
+    return once.after(
+        lambda: parts.submissions.prepare(caller.tenant, [request])[0],
+        lambda run: _located(parts.submissions.store(run), 201),
+    )
 
 
 def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
