@@ -8,23 +8,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from evolve.scalarization import Floats
 
+Places = NDArray[np.int32]
+SMALL = 256  # rows up to which all are compared with all
+FEW = 32  # rows that are compared with all others one by one
+STRONG = 32  # rows that are likely to beat many, tried on all before anything else
+
 
 def front(rewards: ArrayLike) -> NDArray[np.bool_]:
     """Which rows no other row dominates (at least as good everywhere, better somewhere); equal rows stay together.
 
+    By sorting for up to 2 objectives, by divide and conquer for more (Kung, Luccio and Preparata 1975): O(n log n) and
+    O(n (log n)^(k-2)).
+
     Raises:
         ValueError: a reward is NaN or infinite.
     """
-    points = _points(rewards)
-    mask = np.zeros(len(points), dtype=np.bool_)
-    # A row that dominates another has no smaller sum and comes before it in the order below, ties included.
-    order = np.lexsort((*points.T[::-1], points.sum(axis=1)))[::-1]
-    while order.size:
-        best, others = order[0], order[1:]
-        mask[best] = True
-        beaten = _beaten(points[others], points[best])
-        order = others[~beaten]
-    return mask
+    places, which = _distinct(_points(rewards))
+    return _maximal(places)[which]
+
+
+def dominated(rewards: ArrayLike, by: ArrayLike) -> NDArray[np.bool_]:
+    """Which rows some row of another set dominates.
+
+    Raises:
+        ValueError: a reward is NaN or infinite.
+    """
+    points, others = _points(rewards), _points(by)
+    if min(len(points), len(others)) <= FEW:
+        return _beaten(points, others)
+    places, which = _distinct(np.concatenate([others, points]))
+    sources, targets = np.unique(which[: len(others)]), np.unique(which[len(others) :])
+    beaten = np.zeros(len(places), dtype=np.bool_)
+    # A row of both sets covers itself: only the rest of the other set can beat it.
+    alone = np.isin(targets, sources, assume_unique=True)
+    beaten[targets[~alone]] = _covered(places[targets[~alone]], places[sources])
+    if alone.any():
+        beaten[sources] |= ~_maximal(places[sources])
+    return beaten[which[len(others) :]]
 
 
 def ranks(rewards: ArrayLike) -> NDArray[np.intp]:
@@ -114,8 +134,115 @@ def _points(rewards: ArrayLike) -> Floats:
     return points
 
 
-def _beaten(points: Floats, best: Floats) -> NDArray[np.bool_]:
-    return np.asarray((points <= best).all(axis=1) & (points < best).any(axis=1))
+def _distinct(points: Floats) -> tuple[Places, NDArray[np.intp]]:
+    """The distinct rows, each value by its place in its column, in falling order of the columns; and which each row is.
+
+    Places are compared as values are, and their sums neither overflow nor round.
+    """
+    places = np.empty(points.shape, dtype=np.int32)
+    for number, column in enumerate(points.T):
+        places[:, number] = np.unique(column, return_inverse=True)[1]
+    order = np.lexsort(-places.T[::-1])
+    ordered = places[order]
+    new = np.ones(len(ordered), dtype=np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    which = np.empty(len(ordered), dtype=np.intp)
+    which[order] = np.cumsum(new) - 1
+    return ordered[new], which
+
+
+def _maximal(places: Places) -> NDArray[np.bool_]:
+    """Which rows are covered by no other; rows are distinct and in falling order of their columns."""
+    n, width = places.shape
+    if width < 2:
+        return np.arange(n) < 1
+    if width == 2:
+        return _highest(places[:, 1])
+    mask = np.ones(n, dtype=np.bool_)
+    strong = np.argsort(-places.sum(axis=1, dtype=np.int64), kind="stable")[:STRONG]
+    for best in strong:
+        if mask[best]:
+            mask &= ~(places <= places[best]).all(axis=1)
+            mask[best] = True
+    left = np.flatnonzero(mask)
+    mask[left] = _halved(places[left])
+    return mask
+
+
+def _highest(column: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which values are above all before them."""
+    before = np.maximum.accumulate(np.concatenate([[-1], column[:-1]])) if len(column) else column
+    return np.asarray(column > before)
+
+
+def _halved(places: Places) -> NDArray[np.bool_]:
+    """As `_maximal`: the front of the upper half, and what of the front of the lower half that does not cover."""
+    n = len(places)
+    if n <= SMALL:
+        return np.asarray(_covers(places, places).sum(axis=0) == 1)
+    upper, lower = places[: n // 2], places[n // 2 :]
+    above, below = _halved(upper), _halved(lower)
+    # In the first column none of the upper half is below one of the lower half.
+    below[below] = ~_covered(lower[below][:, 1:], upper[above][:, 1:])
+    return np.concatenate([above, below])
+
+
+def _covered(rows: Places, by: Places) -> NDArray[np.bool_]:
+    """Which rows some row of another set is at least as good as, everywhere."""
+    if not len(rows) or not len(by):
+        return np.zeros(len(rows), dtype=np.bool_)
+    if rows.shape[1] == 1:
+        return np.asarray(rows[:, 0] <= by[:, 0].max())
+    if rows.shape[1] == 2:
+        return _under_stairs(rows, by)
+    if len(rows) * len(by) <= SMALL * SMALL:
+        return np.asarray(_covers(by, rows).any(axis=0))
+    if by[:, 0].min() >= rows[:, 0].max():
+        return _covered(rows[:, 1:], by[:, 1:])
+    return _split(rows, by)
+
+
+def _split(rows: Places, by: Places) -> NDArray[np.bool_]:
+    """As `_covered`, by a value of the first column: what is above covers what is below wherever the rest does."""
+    rows_first, by_first = rows[:, 0], by[:, 0]
+    both = np.concatenate([rows_first, by_first])
+    middle = np.partition(both, len(both) // 2)[len(both) // 2]
+    if middle == both.min():
+        middle += 1
+    high, by_high = rows_first >= middle, by_first >= middle
+    found = np.zeros(len(rows), dtype=np.bool_)
+    found[high] = _covered(rows[high], by[by_high])
+    found[~high] = _covered(rows[~high][:, 1:], by[by_high][:, 1:])
+    left = np.flatnonzero(~high & ~found)
+    found[left] = _covered(rows[left], by[~by_high])
+    return found
+
+
+def _covers(places: Places, others: Places) -> NDArray[np.bool_]:
+    """Which are at least as good everywhere as which, (n, m)."""
+    found = places[:, :1] >= others[:, 0]
+    for number in range(1, places.shape[1]):
+        found &= places[:, number, None] >= others[:, number]
+    return np.asarray(found)
+
+
+def _beaten(points: Floats, others: Floats) -> NDArray[np.bool_]:
+    """Which rows are dominated by one of others, when one side is few."""
+    if len(others) > len(points):
+        found = [bool(((others >= point).all(axis=1) & (others > point).any(axis=1)).any()) for point in points]
+        return np.array(found, dtype=np.bool_)
+    beaten = np.zeros(len(points), dtype=np.bool_)
+    for other in others:
+        beaten |= (points <= other).all(axis=1) & (points < other).any(axis=1)
+    return beaten
+
+
+def _under_stairs(rows: Places, by: Places) -> NDArray[np.bool_]:
+    """As `_covered` in two columns: the highest second value among those whose first is no lower."""
+    order = np.argsort(by[:, 0])
+    stairs = np.maximum.accumulate(by[order, 1][::-1])[::-1]
+    place = np.searchsorted(by[order, 0], rows[:, 0])
+    return np.asarray(np.append(stairs, -1)[place] >= rows[:, 1])
 
 
 def _gains(points: ArrayLike, reference: ArrayLike) -> Floats:

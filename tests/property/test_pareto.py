@@ -1,11 +1,13 @@
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.pareto import crowding, front, hypervolume, hypervolume_sampled, ranks
+from evolve import pareto
+from evolve.pareto import crowding, dominated, front, hypervolume, hypervolume_sampled, ranks
 from evolve.scalarization import Floats
 
 
@@ -41,6 +43,42 @@ def test_the_front_does_not_depend_on_the_order(points: Floats, shuffler: object
     order = list(range(len(points)))
     shuffler.shuffle(order)  # type: ignore[attr-defined]  # Hypothesis hands out random.Random
     assert front(points[order]).tolist() == front(points)[order].tolist()
+
+
+@pytest.fixture(scope="module", params=[(1, 0, 0), (2, 1, 1), (256, 32, 32)])
+def sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """From how many rows on sets are divided, also where they are very small."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in zip(("SMALL", "FEW", "STRONG"), request.param, strict=True):
+            patch.setattr(pareto, name, value)
+        yield
+
+
+@pytest.mark.usefixtures("sizes")
+@given(matrices(1, 5, rows=40))
+def test_a_front_is_what_comparing_all_with_all_leaves(points: Floats) -> None:
+    assert front(points).tolist() == [not any(dominates(other, point) for other in points) for point in points]
+
+
+@pytest.mark.usefixtures("sizes")
+@given(matrices(1, 5, rows=20), st.data())
+def test_who_is_dominated_by_another_set(points: Floats, data: st.DataObject) -> None:
+    row = st.lists(st.integers(0, 4), min_size=points.shape[1], max_size=points.shape[1])
+    others = np.array(data.draw(st.lists(row, max_size=20)), dtype=np.float64).reshape(-1, points.shape[1])
+    expected = [any(dominates(other, point) for other in others) for point in points]
+    assert dominated(points, others).tolist() == expected
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 6])
+def test_large_sets_have_the_front_that_comparing_all_with_all_leaves(width: int) -> None:
+    rng = np.random.default_rng(width)
+    points = np.abs(rng.normal(size=(1500, width)))
+    points[:700] /= np.linalg.norm(points[:700], axis=1, keepdims=True)  # none of these beats another
+    points[700:] = np.round(points[700:], 1)
+    covers = (points[:, None] >= points).all(axis=2)
+    beats = np.asarray(covers & ~covers.T)
+    assert (front(points) == ~beats.any(axis=0)).all()
+    assert (dominated(points[700:], points[:700]) == beats[:700, 700:].any(axis=0)).all()
 
 
 @given(matrices())
