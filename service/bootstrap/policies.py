@@ -124,7 +124,10 @@ class PolicyChoice:
             return policy
         if own is not None and own.base_url == policy.base_url:
             raise UsageError(f"{place}: {policy.name} is the operator's: give its name alone, or another name")
-        check_address(policy.base_url, self._settings.allow, self._settings.private, self._resolve)
+        try:
+            check_address(policy.base_url, self._settings.allow, self._settings.private, self._resolve)
+        except RefusedError as error:
+            raise RefusedError(f"{error}; the operator permits addresses with the setting policies.allow") from error
         return policy
 
 
