@@ -12,6 +12,7 @@ from service.sandbox import scratch
 from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
+_LARGEST_COMPILED, _MOST_COMPILED = 256 * 1024, 4 * 1024 * 1024
 _SHIM = Path(__file__).parent / "shim"
 
 
@@ -62,8 +63,18 @@ class Places:
         return sum(4 + path.stat().st_size // 1024 for path in files)
 
     def sources(self) -> list[str]:
-        """Python files of the problem."""
-        return [str(path) for path in sorted(self.problem.rglob("*.py")) if path.is_file()]
+        """Python files of the problem that are worth compiling for all evaluations at once.
+
+        That is done under no limit, and takes some hundred times the memory of the text: larger files, and those beyond
+        a common size, are left to the evaluations that import them, and to their limits.
+        """
+        found, left = [], _MOST_COMPILED
+        for path in sorted(self.problem.rglob("*.py")):
+            size = path.stat().st_size if path.is_file() else _MOST_COMPILED
+            if size <= min(left, _LARGEST_COMPILED):
+                found.append(str(path))
+                left -= size
+        return found
 
     def keep_inputs(self, inputs: Sequence[object]) -> None:
         """Store the evaluator's inputs for the keepers."""
