@@ -78,12 +78,24 @@ class SandboxSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    require: Level = Field(default="weak", description="Weakest isolation under which a run starts")
+    require: Level | None = Field(
+        default=None,
+        description="Weakest isolation under which programs run; unnamed: weak for one's own runs, medium for others'",
+    )
     network: bool = Field(default=False, description="Whether a problem may give its programs the network")
     gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
     interpreters: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Interpreters that problems submitted over the API may name in evaluator.python"
     )
+
+    @property
+    def own(self) -> Level:
+        """What a run of one's own requires."""
+        return self.require or "weak"
+
+    def for_others(self) -> "SandboxSettings":
+        """What a worker and a service require, which run what others wrote."""
+        return self if self.require else self.model_copy(update={"require": "medium"})
 
 
 class QueueSettings(BaseModel):

@@ -31,7 +31,7 @@ class SandboxReport:
 
 async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
     """Open the sandbox, let it test itself, and report what holds."""
-    required = Level(settings.require)
+    required = Level(settings.own)
     problem = Problem(
         name="doctor",
         seeds=(Program.of({"main.py": "def run():\n    return None\n"}),),

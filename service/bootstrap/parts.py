@@ -45,7 +45,7 @@ async def scoring(
         InvalidProblemError: the evaluator cannot be used.
     """
     refuse_unpermitted(problem, settings)
-    level = _level(require or settings.require)
+    level = _level(require or settings.own)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
         with scratch.folder("problem") as place:  # the evaluator copies it

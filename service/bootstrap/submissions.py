@@ -280,7 +280,7 @@ class BundledSubmissions:
             return queued(self._queue, loaded.problem, loaded.bundle)
         if self._broker is not None:
             return queued_here(self._broker, loaded.problem, loaded.bundle)
-        return scoring(loaded.problem, loaded.bundle, self._settings.sandbox, slots=1)
+        return scoring(loaded.problem, loaded.bundle, self._settings.sandbox.for_others(), slots=1)
 
 
 def _document(loaded: LoadedProblem) -> dict[str, Any]:

@@ -176,7 +176,7 @@ async def open_local_worker(
 
 
 async def _first_beat(settings: Settings, pool: str, slots: int | None) -> WorkerBeat:
-    report = await examine_sandbox(settings.sandbox)
+    report = await examine_sandbox(settings.sandbox.for_others())
     if not report.enough:
         reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
         raise RefusedError(f"{reason}: evolve doctor says why")
@@ -202,7 +202,7 @@ def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncC
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
         problem = load_bundle(bundle, "problem").problem
-        async with scoring(problem, bundle, settings.sandbox, slots=slots) as evaluator:
+        async with scoring(problem, bundle, settings.sandbox.for_others(), slots=slots) as evaluator:
             yield evaluator
 
     return opened
