@@ -22,7 +22,7 @@ class Limit:
     """Grows by additions and shrinks by a share, as flows do that share a line (Chiu and Jain, 1989); a pure machine.
 
     Whoever shares a server sees the same queue: all give up the same share of what they have and win the same number
-    back, which brings them together. The share is the part of the requests that has no room (as in DCTCP, RFC 8257), up
+    back, which brings them together. The share is the part of the requests that is too much (as in DCTCP, RFC 8257), up
     to a half, so that little is given up for a little. A few requests may wait: a batch that always finds the next one
     runs without gaps. Until the first wait it grows by half at a time.
 
@@ -63,7 +63,7 @@ class Limit:
         if load.waiting > spare:
             self._found = True
             if now <= self.calls:  # else the last cut still takes effect
-                share = (load.running + spare / 2) / (load.running + load.waiting)
+                share = (load.running + spare) / (load.running + load.waiting)
                 self._calls = max(1.0, self._calls * max(LEAST_SHARE, share))
         elif most >= self.calls:  # else nobody needs more
             # A server that has not even got our calls does not know yet that it is full.
