@@ -1,6 +1,7 @@
 """API keys on a database."""
 
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from sqlalchemy import RowMapping, func, insert, or_, select, update
@@ -11,7 +12,7 @@ from service.db.models import Tenant
 from service.db.people import ApiKeyRow
 from service.db.rebuild import AnySelect
 from service.db.statements import add
-from service.errors import NotFoundError, UsageError
+from service.errors import NotFoundError, StorageAwayError, UsageError
 from service.ports import KeyRecord, Scope
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
@@ -80,13 +81,16 @@ class SqlKeyStore:
         return _record(row)
 
     def used(self, key_id: str, at: datetime) -> None:
-        """Note the time of use; at most once a minute, so that reading stays reading."""
+        """Note the time of use; at most once a minute, so that reading stays reading.
+
+        Where the database has no room for a writer now, it is left to the next use: whoever reads need not fail for it.
+        """
         stale = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= at - _USED_AFTER)
         mine = (is_id(ApiKeyRow.id, key_id), stale)
         with self._database.read() as connection:
             if connection.execute(select(ApiKeyRow.id).where(*mine)).scalar() is None:
                 return
-        with self._database.write() as connection:
+        with suppress(StorageAwayError), self._database.write() as connection:
             connection.execute(update(ApiKeyRow).where(*mine).values(last_used_at=at))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from service.db.engine import Database
+from service.db.engine import Database, open_database
 from service.db.keys import SqlKeyStore
 from service.db.models import Tenant
 from service.db.people import ApiKeyRow
@@ -121,3 +121,20 @@ def test_a_tenant_that_is_there_keeps_what_it_has(keys: KeyStore, database: Data
     keys.add(key(), "hash-1")
     with database.read() as connection:
         assert connection.execute(select(Tenant.quotas).where(Tenant.id == "lab")).scalar() == {"active_runs": 3}
+
+
+def test_a_use_that_cannot_be_noted_now_is_left_to_the_next(keys: KeyStore, database_url: str) -> None:
+    keys.add(key(), "hash-1")
+    hurried = open_database(database_url, lock_seconds=0.05)
+    other = open_database(database_url)
+    try:
+        with other.write() as connection:  # the writer of SQLite, and of PostgreSQL the row
+            connection.execute(update(ApiKeyRow).values(name="held"))
+            SqlKeyStore(hurried).used("key_0001", START)
+        SqlKeyStore(hurried).used("key_0001", START)
+    finally:
+        hurried.close()
+        other.close()
+    found = keys.find("hash-1")
+    assert found is not None
+    assert (found.name, found.last_used_at) == ("held", START)
