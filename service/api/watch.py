@@ -80,6 +80,9 @@ class Watch:
         except ServiceError as error:  # the next round asks again
             log.warning("watch.away", reason=str(error))
             return
+        except Exception as error:  # nobody awaits this task, and all who wait would wait for ever
+            log.error("watch.broke", exc_info=error)
+            return
         async with self._round:
             self._known |= {run_id: found.get(run_id, (0, "")) for run_id in run_ids if run_id in self._wanted}
             self._round.notify_all()

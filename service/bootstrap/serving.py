@@ -5,9 +5,10 @@ import errno
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -36,6 +37,7 @@ GAUGE_SECONDS = 5.0
 DRAIN_SECONDS = 5
 
 Create = Callable[["Parts"], "FastAPI"]
+Work = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -173,7 +175,8 @@ async def open_all(
 async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
     """What goes on beside the answering of requests: webhooks are told, gauges are read."""
     dispatcher = Dispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
-    tasks = [asyncio.create_task(dispatcher.run()), asyncio.create_task(_read_gauges(parts))]
+    works: dict[str, Work] = {"webhooks": dispatcher.run, "gauges": partial(_read_gauges, parts)}
+    tasks = [asyncio.create_task(keep_up(name, work)) for name, work in works.items()]
     try:
         yield
     finally:
@@ -181,6 +184,16 @@ async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await dispatcher.close()
+
+
+async def keep_up(name: str, work: Work, pause_seconds: float = GAUGE_SECONDS) -> None:
+    """Do work that has no end, and that nobody awaits: what breaks it is told, and it is begun again after a while."""
+    while True:
+        try:
+            await work()
+        except Exception as error:  # whatever it is, webhooks shall go on without a restart
+            log.error("service.broke", part=name, exc_info=error)
+        await asyncio.sleep(pause_seconds)
 
 
 async def _read_gauges(parts: "Parts") -> None:
