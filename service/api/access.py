@@ -1,10 +1,13 @@
 """The door: who makes a request, and whether they may."""
 
 import hmac
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 from starlette.concurrency import run_in_threadpool
@@ -13,7 +16,7 @@ from service import keys
 from service.api.faults import ApiFault
 from service.api.parts import Parts
 from service.ports import DEFAULT_TENANT, Allowance, Caller, Scope
-from service.schemas.problem_details import Code
+from service.schemas.problem_details import Code, Fault
 
 SESSION_COOKIE, CSRF_HEADER = "evolve_session", "X-CSRF-Token"
 SHARED = frozenset({Scope.RUNS_READ, Scope.PROGRAMS_READ})
@@ -59,6 +62,7 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         """
         found = await identify(request, parts, shown)
         request.state.caller = found
+        _refuse_unknown(request)
         if self.limited:
             await limit(request, parts, found.actor)
         missing = [scope for scope in self.scopes if scope not in found.scopes]
@@ -69,6 +73,27 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         if self.operator and found.tenant != DEFAULT_TENANT:
             raise ApiFault(403, Code.FORBIDDEN, f"only keys of tenant {DEFAULT_TENANT} may do this: use one of them")
         return found
+
+
+def queries_of(route: APIRoute) -> frozenset[str]:
+    """Names of the query parameters that a route takes."""
+    return frozenset(_queries(route.dependant))
+
+
+def _queries(dependant: Dependant) -> Iterator[str]:
+    yield from (str(field.alias) for field in dependant.query_params)
+    for below in dependant.dependencies:
+        yield from _queries(below)
+
+
+def _refuse_unknown(request: Request) -> None:
+    """Refuse parameters that would be passed over: a filter that is misspelt is none."""
+    known = queries_of(request.scope["route"])
+    for name in request.query_params:
+        if name not in known:
+            detail = f"there is no parameter {name[:60]!a} here: {', '.join(sorted(known)) or 'there are none'}"
+            fault = Fault(pointer=name.encode("utf-8", "replace").decode()[:200], code="unknown", detail=detail)
+            raise ApiFault(422, Code.INVALID_REQUEST, detail, errors=[fault])
 
 
 async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller:

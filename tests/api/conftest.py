@@ -1,15 +1,24 @@
 """An API over real stores, its owner's client, and a problem that can be searched on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, MutableMapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import structlog
 
 from tests.api.told import Told, open_told
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
 
 FILES = {"problem.toml": NATIVE, "seed.py": SEED, "evaluator.py": SCORE}
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[list[MutableMapping[str, Any]]]:
+    """What was logged meanwhile."""
+    with structlog.testing.capture_logs() as entries:
+        yield entries
 
 
 @pytest.fixture

@@ -240,7 +240,8 @@ async def test_waiting_with_a_tag_ends_with_whatever_is_new(told: Told, owner: h
 
 async def test_a_walk_sees_every_run_once_while_others_are_added(owner: httpx.AsyncClient, problem: str) -> None:
     there = [(await submit(owner))["id"] for _ in range(7)]
-    seen, cursor = [], ""
+    seen: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = (await owner.get("/v1/runs", params={"limit": 2, "cursor": cursor})).json()
         seen += [run["id"] for run in page["items"]]
