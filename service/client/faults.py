@@ -8,6 +8,7 @@ import httpx
 from evolve.errors import ConfigurationError, EvolveError
 from service.errors import (
     ConflictError,
+    InProgressError,
     InvalidProblemError,
     KeyReusedError,
     NotFoundError,
@@ -35,7 +36,7 @@ ERRORS: Mapping[str, type[ServiceError | EvolveError]] = {
     Code.NOT_FOUND: NotFoundError,
     Code.METHOD_NOT_ALLOWED: UsageError,
     Code.CONFLICT: ConflictError,
-    Code.IN_PROGRESS: ConflictError,
+    Code.IN_PROGRESS: InProgressError,
     Code.KEY_REUSED: KeyReusedError,
     Code.STALE: StaleError,
     Code.RANGE_INVALID: UsageError,
