@@ -95,7 +95,7 @@ class BundledSubmissions:
         broker: "MemoryBroker | None" = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._settings, self._clock = settings, clock
+        self._settings, self._database, self._clock = settings, database, clock
         self._problems = SqlProblemStore(database)
         self._readers = SqlReaders(database)
         self._log = SqlRunLog(database, clock)
@@ -163,9 +163,10 @@ class BundledSubmissions:
         Raises:
             QuotaError: the tenant has no room for another run.
         """
-        self._refuse_beyond(run.tenant, self._clock.now())
-        self._log.create(run)
-        return self._readers.of(run.tenant).run(run.id)
+        with self._database.unit():
+            self._refuse_beyond(run.tenant, self._clock.now())
+            self._log.create(run)
+            return self._readers.of(run.tenant).run(run.id)
 
     def submit(self, tenant: str, request: RunRequest) -> RunRecord:
         """Prepare a run and store it; what both raise."""
@@ -255,6 +256,7 @@ class BundledSubmissions:
         quotas = self._accounts.quotas(tenant)
         if not any(limit is not None for limit in quotas.as_json().values()):
             return
+        self._accounts.hold(tenant)  # of many who come at once each counts those before it
         usage = self._accounts.usage(tenant, now - DAY, now)
         tokens = usage.tokens_input + usage.tokens_output
         for used, limit, words in (

@@ -31,6 +31,17 @@ class SqlAccounts:
             raise _missing(tenant)
         return Quotas(**{name: stored.get(name) for name in Quotas.__slots__})
 
+    def hold(self, tenant: str) -> None:
+        """Let nobody else count a tenant's usage in order to add to it, until the unit under way ends.
+
+        Raises:
+            NotFoundError: no such tenant.
+        """
+        held = select(Tenant.id).where(is_id(Tenant.id, tenant)).with_for_update(key_share=True)
+        with self._database.write() as connection:
+            if connection.execute(held).scalar() is None:
+                raise _missing(tenant)
+
     def set_quotas(self, tenant: str, quotas: Quotas) -> None:
         """Set them.
 
