@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import Lifespan
 
 from evolve import __version__
 from service.api import faults
@@ -99,27 +101,12 @@ def create_api(parts: Parts) -> FastAPI:
         finally:
             await app.state.watch.aclose()
 
-    app = FastAPI(
-        title="Evolve",
-        version=__version__,
-        description=DESCRIPTION,
-        contact={"name": "Evolve", "url": "https://github.com/evolve-search/evolve"},
-        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
-        responses=ERRORS,
-        lifespan=lifespan,
-        redirect_slashes=False,
-        docs_url=None,
-        redoc_url=None,
-    )
-    app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
+    app = _described(lifespan)
     app.state.parts = parts
     faults.install(app, _methods)
-    for router in ROUTERS:
-        app.include_router(router)
     app.add_middleware(GZipMiddleware, minimum_size=1024)
     app.add_middleware(Envelope, parts=parts)
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign] # as FastAPI's guide on extending OpenAPI does
+    app.openapi = document  # type: ignore[method-assign] # as FastAPI's guide on extending OpenAPI does
     return app
 
 
@@ -141,21 +128,42 @@ def door_of(route: APIRoute) -> requires | None:
     return found[0] if found else None
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        app.openapi_schema = _complete(
-            get_openapi(
-                title=app.title,
-                version=app.version,
-                openapi_version=app.openapi_version,
-                description=app.description,
-                contact=app.contact,
-                license_info=app.license_info,
-                tags=app.openapi_tags,
-                routes=app.routes,
-            ),
-        )
-    return app.openapi_schema
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document; it depends on nothing but the code."""
+    app = _described()
+    return _complete(
+        get_openapi(
+            title=app.title,
+            version=app.version,
+            openapi_version=app.openapi_version,
+            description=app.description,
+            contact=app.contact,
+            license_info=app.license_info,
+            tags=app.openapi_tags,
+            routes=app.routes,
+        ),
+    )
+
+
+def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
+    app = FastAPI(
+        title="Evolve",
+        version=__version__,
+        description=DESCRIPTION,
+        contact={"name": "Evolve", "url": "https://github.com/evolve-search/evolve"},
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        responses=ERRORS,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def get_lineage(
     candidate_id: CandidateId,
     caller: Reading,
     parts: PartsDep,
-    direction: Direction = "ancestors",
+    direction: Annotated[Direction, Query(description="Which way to look.")] = "ancestors",
     to: Other = "",
     limit: Family = 1000,
 ) -> Lineage:

@@ -1,0 +1,197 @@
+"""Batches over the API: all or none, sweeps, sums, and steering as one."""
+
+import statistics
+from typing import Any
+
+import httpx
+import pytest
+
+from evolve.events import Kind
+from service.ports import Quotas
+from tests.api.told import Told
+from tests.contract.story import Story
+
+
+async def swept(client: httpx.AsyncClient, **words: Any) -> dict[str, Any]:
+    answer = await client.post("/v1/batches", json={"name": "b", "sweep": {"problem": "p", "seeds": [1, 2]} | words})
+    assert answer.status_code == 201, answer.text
+    batch: dict[str, Any] = answer.json()
+    return batch
+
+
+async def runs_of(client: httpx.AsyncClient, batch: dict[str, Any]) -> list[dict[str, Any]]:
+    page = (await client.get("/v1/runs", params={"batch_id": batch["id"], "limit": 200})).json()
+    return list(page["items"])
+
+
+async def test_a_list_of_runs_is_a_batch(owner: httpx.AsyncClient, problem: str) -> None:
+    runs = [{"problem": "p", "config": {"seed": seed}, "labels": {"n": str(seed)}} for seed in (4, 5, 6)]
+    answer = await owner.post("/v1/batches", json={"name": "three", "runs": runs})
+    batch = answer.json()
+    assert (answer.status_code, answer.headers["Location"]) == (201, f"/v1/batches/{batch['id']}")
+    assert (batch["state"], batch["states"], batch["name"]) == ("queued", {"queued": 3}, "three")
+    assert (await owner.get(answer.headers["Location"])).json() == batch
+    assert sorted((run["seed"], run["labels"]["n"]) for run in await runs_of(owner, batch)) == [
+        (4, "4"),
+        (5, "5"),
+        (6, "6"),
+    ]
+    assert [one["id"] for one in (await owner.get("/v1/batches")).json()["items"]] == [batch["id"]]
+
+
+@pytest.mark.parametrize(
+    "bad", [{"problem": "absent"}, {"problem": "p", "config": {"iland": 1}}, {"problem": "p", "policy": "absent"}]
+)
+async def test_one_run_that_is_off_stores_none(owner: httpx.AsyncClient, problem: str, bad: Any) -> None:
+    answer = await owner.post("/v1/batches", json={"name": "b", "runs": [{"problem": "p"}] * 3 + [bad]})
+    assert answer.status_code in {404, 422}
+    for path in ("/v1/runs", "/v1/batches"):
+        assert (await owner.get(path)).json()["items"] == []
+
+
+async def test_a_batch_beyond_the_quota_stores_none(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    told.parts.accounts.set_quotas("default", Quotas(active_runs=3))
+    four = await owner.post("/v1/batches", json={"name": "b", "runs": [{"problem": "p"}] * 4})
+    assert (four.status_code, four.json()["code"]) == (429, "quota_exceeded")
+    assert (await owner.get("/v1/runs")).json()["items"] == []
+    three = await owner.post("/v1/batches", json={"name": "b", "runs": [{"problem": "p"}] * 3})
+    assert three.status_code == 201
+
+
+async def test_a_sweep_is_every_combination(owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(
+        owner,
+        seeds=[1, 2, 3],
+        policies=[None, {"kind": "syntax", "name": "mine"}],
+        strategies=["islands", "best_of_n"],
+        variants={"small": {"budget": {"evaluations": 5}}, "large": {}},
+        config={"budget": {"evaluations": 50, "patience": 9}},
+        labels={"team": "a"},
+    )
+    runs = await runs_of(owner, batch)
+    assert len(runs) == 3 * 2 * 2 * 2
+    found = {
+        (run["seed"], run["config"]["strategy"], run["labels"]["variant"], run["labels"].get("policy", ""))
+        for run in runs
+    }
+    assert found == {
+        (seed, strategy, variant, policy)
+        for seed in (1, 2, 3)
+        for strategy in ("islands", "best_of_n")
+        for variant in ("small", "large")
+        for policy in ("", "policy-1")
+    }
+    for run in runs:
+        budget = run["config"]["budget"]
+        assert (budget["evaluations"], budget["patience"]) == (5 if run["labels"]["variant"] == "small" else 50, 9)
+        assert run["labels"]["team"] == "a"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "b"},
+        {"name": "b", "runs": []},
+        {"name": "b", "runs": [{"problem": "p"}], "sweep": {"problem": "p", "seeds": [1]}},
+        {"name": "b", "sweep": {"problem": "p", "seeds": []}},
+        {"name": "b", "sweep": {"problem": "p", "seeds": [-1]}},
+        {"name": "b", "sweep": {"problem": "p", "seeds": list(range(101)), "strategies": ["islands", "best_of_n"]}},
+        {"name": "b", "runs": [{"problem": "p"}] * 201},
+        {"name": "b", "sweep": {"problem": "p", "seeds": [1], "strategies": ["annealing"]}},
+        {
+            "name": "b",
+            "sweep": {
+                "problem": "p",
+                "seeds": [1],
+                "labels": {f"l{n}": "" for n in range(16)},
+                "strategies": ["islands"],
+            },
+        },
+    ],
+)
+async def test_what_is_no_batch_is_refused(owner: httpx.AsyncClient, problem: str, body: Any) -> None:
+    answer = await owner.post("/v1/batches", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request"), answer.text
+    assert (await owner.get("/v1/runs")).json()["items"] == []
+
+
+def play(told: Told, run_id: str, fitnesses: list[float], end: bool) -> None:
+    """Have a run evaluate a seed and children of these fitnesses."""
+    told.fences[run_id] = told.log.take(run_id, "test", 3600.0)
+    story = Story(run_id)
+    told.append([*story.seed(fitnesses[0])])
+    for number, fitness in enumerate(fitnesses[1:], 1):
+        told.append([*story.child(number, story.id(0), fitness), story.improve(story.id(number), fitness)])
+    if end:
+        told.append([story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=story.id(0), fitness=max(fitnesses))])
+
+
+async def test_the_summary_is_what_statistics_says(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(owner, seeds=[1, 2, 3, 4], strategies=["islands", "sequential"])
+    bests = {"islands": {1: 2.5, 2: 4.0, 3: 1.5, 4: 8.0}, "sequential": {1: 3.0, 2: 5.0}}
+    for run in await runs_of(owner, batch):
+        best = bests[run["config"]["strategy"]].get(run["seed"])
+        if best is not None:
+            play(told, run["id"], [1.0, best], end=run["seed"] == 1)
+    summary = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()
+    islands, sequential = summary["groups"]
+    values = list(bests["islands"].values())
+    first, median, third = statistics.quantiles(values, n=4, method="inclusive")
+    assert islands == {
+        "group": "strategy=islands", "runs": 4, "ended": 1, "best": max(values), "median": median,
+        "quartiles": [first, third], "evaluations": 8, "tokens": 4 * (100 + 40),
+    }  # fmt: skip
+    assert (sequential["runs"], sequential["ended"], sequential["best"]) == (4, 1, 5.0)
+    assert (sequential["median"], sequential["quartiles"]) == (4.0, [3.5, 4.5])
+    assert summary["batch"]["states"] == {"queued": 2, "running": 4, "succeeded": 2}
+    assert summary["batch"]["state"] == "running"
+
+
+async def test_a_summary_of_nothing_yet_has_no_numbers(owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(owner)
+    (group,) = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()["groups"]
+    assert group == {
+        "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [], "evaluations": 0, "tokens": 0
+    }  # fmt: skip
+
+
+async def test_a_batch_is_steered_as_one_and_what_is_at_its_end_is_let_be(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    batch = await swept(owner, seeds=[1, 2, 3])
+    place = f"/v1/batches/{batch['id']}"
+    by_seed = {run["seed"]: run["id"] for run in await runs_of(owner, batch)}
+    play(told, by_seed[1], [1.0], end=True)
+    assert (await owner.post(f"/v1/runs/{by_seed[2]}/cancel")).status_code == 202
+    answer = await owner.post(f"{place}/pause")
+    assert (answer.status_code, answer.headers["Location"]) == (202, place)
+    assert {run["seed"]: run["state"] for run in await runs_of(owner, batch)} == {
+        1: "succeeded",
+        2: "cancelling",
+        3: "pausing",
+    }
+    assert (await owner.post(f"{place}/resume")).status_code == 202
+    assert {run["seed"]: run["state"] for run in await runs_of(owner, batch)}[3] == "queued"
+    assert (await owner.post(f"{place}/cancel")).status_code == 202
+    assert (await owner.post(f"{place}/cancel")).status_code == 202
+    assert {run["seed"]: run["state"] for run in await runs_of(owner, batch)} == {
+        1: "succeeded",
+        2: "cancelling",
+        3: "cancelling",
+    }
+
+
+async def test_there_is_no_batch_of_others(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(owner)
+    async with told.client(tenant="other") as foreign:
+        for method, path in (
+            ("GET", ""),
+            ("GET", "/summary"),
+            ("POST", "/pause"),
+            ("POST", "/resume"),
+            ("POST", "/cancel"),
+        ):
+            answer = await foreign.request(method, f"/v1/batches/{batch['id']}{path}")
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert (await foreign.get("/v1/batches")).json()["items"] == []
+    assert (await owner.get(f"/v1/batches/{batch['id']}")).json() == batch

@@ -1,0 +1,137 @@
+"""The document of the API: current, and without what a linter of documents would complain about."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator, meta
+
+from scripts.openapi import PLACE, text
+from service.api.app import TAGS, document, door_of, routes_of
+from service.schemas.problem_details import Code
+
+METHODS = {"get", "put", "post", "delete", "patch", "head"}
+OPEN = {"get_health", "get_readiness", "get_error_code", "log_in_once", "create_session", "delete_session"}
+Operation = dict[str, Any]
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    return {
+        operation["operationId"]: operation | {"path": path, "method": method}
+        for path, item in document()["paths"].items()
+        for method, operation in item.items()
+        if method in METHODS
+    }
+
+
+def everything(value: Any) -> Iterator[Any]:
+    yield value
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from everything(below)
+
+
+def test_the_committed_document_is_that_of_the_code() -> None:
+    assert PLACE.read_text(encoding="utf-8") == text(), "run: python -m scripts.openapi"
+
+
+def test_it_says_who_made_it_and_under_which_license() -> None:
+    info = document()["info"]
+    assert info["contact"]["url"]
+    assert info["license"] == {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+    assert info["description"]
+
+
+def test_every_route_is_described_once() -> None:
+    routes = [(str(route.operation_id), route) for route in routes_of()]
+    assert sorted(name for name, _ in routes) == sorted(operations())
+    for name, operation in operations().items():
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+|redeliver", name), name
+        assert operation["description"].endswith((".", ":")), name
+        assert operation["summary"], name
+
+
+def test_every_tag_is_described_and_used() -> None:
+    used = {tag for operation in operations().values() for tag in operation["tags"]}
+    assert used == set(TAGS) == {tag["name"] for tag in document()["tags"]}
+    assert all(tag["description"] for tag in document()["tags"])
+    assert all(len(operation["tags"]) == 1 for operation in operations().values())
+
+
+def test_every_operation_names_its_key_and_scopes_but_the_open_ones() -> None:
+    closed = {name for name, operation in operations().items() if operation.get("security")}
+    assert set(operations()) - closed == OPEN
+    for route in routes_of():
+        operation, door = operations()[str(route.operation_id)], door_of(route)
+        assert operation.get("x-required-scopes") == (None if door is None else [str(one) for one in door.scopes])
+    assert set(document()["components"]["securitySchemes"]) == {"key"}
+
+
+def test_every_operation_has_a_success_and_its_errors_are_problems() -> None:
+    for name, operation in operations().items():
+        answers = operation["responses"]
+        assert any(status.startswith(("2", "3")) for status in answers), name
+        for status in ("4XX", "5XX"):
+            assert list(answers[status]["content"]) == ["application/problem+json"], name
+        assert "422" not in answers, name
+        assert all(answer["description"] for answer in answers.values()), name
+
+
+def test_every_list_that_pages_takes_a_limit_and_a_cursor() -> None:
+    schemas, pages = document()["components"]["schemas"], 0
+    for name, operation in operations().items():
+        content = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
+        model = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        if "next_cursor" in schemas.get(model, {}).get("properties", {}):
+            pages += 1
+            assert {"limit", "cursor"} <= {parameter["name"] for parameter in operation["parameters"]}, name
+    assert pages > 10
+
+
+def test_every_post_that_makes_something_takes_an_idempotency_key() -> None:
+    making = {
+        name for name, one in operations().items() if one["method"] == "post" and {"201", "202"} & set(one["responses"])
+    }
+    without = {
+        name
+        for name in making
+        if "Idempotency-Key" not in {parameter["name"] for parameter in operations()[name]["parameters"]}
+    }
+    assert without == {"drain_worker"}  # which changes nothing when it is repeated
+
+
+def test_what_is_made_is_found_where_location_says() -> None:
+    for name, operation in operations().items():
+        if "201" in operation["responses"]:
+            assert "Location" in operation["responses"]["201"]["headers"], name
+
+
+def test_every_parameter_is_described() -> None:
+    for name, operation in operations().items():
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description") or parameter["schema"].get("description"), (name, parameter["name"])
+
+
+def test_references_lead_somewhere_and_no_component_is_unused() -> None:
+    found = {one["$ref"] for one in everything(document()) if isinstance(one, dict) and "$ref" in one}
+    assert found == {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
+
+
+def test_schemas_are_schemas_and_their_examples_and_defaults_fit() -> None:
+    components = document()["components"]
+    for name, schema in components["schemas"].items():
+        meta.validate(schema | {"$schema": "https://json-schema.org/draft/2020-12/schema"})
+        for property_name, inner in schema.get("properties", {}).items():
+            validator = Draft202012Validator(inner | {"components": components})
+            for example in [*inner.get("examples", ()), *([inner["default"]] if "default" in inner else ())]:
+                assert validator.is_valid(example), (name, property_name)
+    for name, operation in operations().items():
+        for parameter in operation.get("parameters", ()):
+            schema = parameter["schema"]
+            assert "default" not in schema or Draft202012Validator(schema).is_valid(schema["default"]), name
+            assert "null" not in repr(schema), name
+
+
+def test_the_codes_of_errors_are_a_closed_list() -> None:
+    assert document()["components"]["schemas"]["Code"]["enum"] == list(Code)
