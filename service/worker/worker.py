@@ -157,13 +157,16 @@ class Worker:
                 await asyncio.wait([renewing])
 
     async def _evaluate(self, task: EvaluationTask) -> Evaluation:
-        try:
-            async with self._evaluators.use(task.bundle_hash) as evaluator:
-                return await evaluator.evaluate(task.program, task.evaluation_id)
-        except UnreachableError:
-            raise
-        except ServiceError as error:
-            return Evaluation(outcome=Outcome.LOST, reason=f"the worker cannot evaluate this problem: {error}")
+        """Score a program; a problem that the queue cannot give now is waited for, for as long as the lease stands."""
+        while True:
+            try:
+                async with self._evaluators.use(task.bundle_hash) as evaluator:
+                    return await evaluator.evaluate(task.program, task.evaluation_id)
+            except UnreachableError as error:  # to leave the task would count as one of its tries
+                log.warning("queue.away", reason=str(error))
+                await asyncio.sleep(self._pace.wait)
+            except ServiceError as error:
+                return Evaluation(outcome=Outcome.LOST, reason=f"the worker cannot evaluate this problem: {error}")
 
     async def _complete(self, lease: Lease, evaluation: Evaluation) -> bool:
         """Give a result, as soon as the queue answers."""

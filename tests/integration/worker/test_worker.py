@@ -252,3 +252,36 @@ async def test_a_worker_outlasts_a_queue_that_is_away(bench: MemoryBench, queue:
         for number in range(5):
             await queue.submit(task(number), BUNDLE)
         assert len(await results(queue, 5)) == 5
+
+
+class Fetching(MemoryEvaluationLeases):
+    """A queue that cannot give problems at first; it counts those who ask, and the deliveries."""
+
+    def __init__(self, bench: MemoryBench, failures: int) -> None:
+        super().__init__(bench.broker, POOL, "a")
+        self.tries, self._failures = 0, failures
+        self.deliveries: Counter[int] = Counter()
+
+    async def lease(self, timeout_seconds: float) -> Lease | None:
+        lease = await super().lease(timeout_seconds)
+        if lease is not None:
+            self.deliveries[lease.delivery] += 1
+        return lease
+
+    async def bundle(self, bundle_hash: str) -> Bundle:
+        self.tries += 1
+        if self.tries <= self._failures:
+            raise UnreachableError("the queue does not answer")
+        return await super().bundle(bundle_hash)
+
+
+async def test_a_problem_that_cannot_be_fetched_now_costs_its_tasks_no_try(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    leases = Fetching(bench, failures=3)
+    async with working(leases, lab):
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        assert [evaluation.outcome for _, evaluation in await results(queue, 3)] == [Outcome.OK] * 3
+    assert leases.tries == 4
+    assert leases.deliveries == {1: 3}
