@@ -146,7 +146,7 @@ class Role:
         self._words, self._ready, self._environment = words, ready, environment
         self._process: subprocess.Popen[bytes] | None = None
         self._began = 0
-        self._is_ready = False
+        self._is_ready = self._whole = False
         self._again = 0.0
 
     @property
@@ -180,7 +180,9 @@ class Role:
         self.starts += 1
 
     def kill(self) -> None:
-        send([self.pid], signal.SIGKILL)
+        # Alone, as for want of memory, and with all below it, as at the end of a container, in turn.
+        send(pids_of(self) if self._whole else [self.pid], signal.SIGKILL)
+        self._whole = not self._whole
         _close(self._process)
         self._process = None
 
