@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from evolve.errors import EvolveError
 from evolve.evaluation import Evaluation
 from evolve.program import Program
+from service.client.address import options
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.ports import Bundle, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat
 from service.schemas.evaluations import LONGEST_WAIT_SECONDS, Leased, LeaseStanding, WorkerOrders
@@ -22,22 +23,15 @@ Said = TypeVar("Said", bound=BaseModel)
 
 @asynccontextmanager
 async def connect_service(
-    server: str, key: str, transport: httpx.AsyncBaseTransport | None = None
+    server: str, key: str, transport: httpx.AsyncBaseTransport | None = None, *, allow_http: bool = False
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the service at an address; nothing is asked of it yet.
 
     Raises:
-        UsageError: the address or the key cannot be used.
+        UsageError: the address or the key cannot be used, or the key would go over the network in the clear.
     """
-    headers = {"Authorization": f"Bearer {key}"}
-    try:
-        url = httpx.URL(server)
-        client = httpx.AsyncClient(base_url=url, headers=headers, timeout=_SPARE_SECONDS, transport=transport)
-    except (httpx.InvalidURL, UnicodeEncodeError) as error:
-        raise UsageError("the address of the service or its key cannot be used: check both") from error
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise UsageError("the address of the service is none: name one such as https://evolve.example")
-    async with client:
+    chosen = options(server, key, allow_http=allow_http) | {"timeout": _SPARE_SECONDS}
+    async with httpx.AsyncClient(transport=transport, **chosen) as client:
         yield client
 
 

@@ -74,7 +74,7 @@ class HttpBench:
         self.audited.append(entry)
 
     def client(self, key: str) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        return connect_service("http://evolve.test", key, self.transport)
+        return connect_service("https://evolve.test", key, self.transport)
 
     def worker(self, name: str, pool: str = POOL) -> EvaluationLeases:
         return RemoteEvaluationLeases(self.default, pool, name, hold_seconds=0.0)
