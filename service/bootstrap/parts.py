@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from service.policy.openai import OpenAIPolicy
     from service.policy.settings import PolicySettings
 
+_BOUNDED = ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb")
+
 
 @asynccontextmanager
 async def scoring(
@@ -173,6 +175,25 @@ def refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:
             raise RefusedError(
                 f"the problem asks for limits.{name}, which is not permitted here: EVOLVE_SANDBOX__{name.upper()}=true"
                 " permits it"
+            )
+    refuse_too_much(problem, settings)
+
+
+def refuse_too_much(problem: Problem, settings: SandboxSettings) -> None:
+    """Refuse a problem whose evaluations may use more than the operator allows, whoever scores.
+
+    Raises:
+        RefusedError: they may; the text names the setting.
+    """
+    asked = {f"limits.{name}": getattr(problem.limits, name) for name in _BOUNDED}
+    asked["evaluator.repeats"] = problem.evaluator.repeats
+    for key, value in asked.items():
+        setting = f"most_{key.partition('.')[2]}"
+        most = getattr(settings, setting)
+        if value > most:
+            raise RefusedError(
+                f"the problem asks for {key} = {value:g}, and at most {most} is permitted here by the setting"
+                f" sandbox.{setting}: EVOLVE_SANDBOX__{setting.upper()} permits more"
             )
 
 

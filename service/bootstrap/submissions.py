@@ -14,7 +14,7 @@ from evolve.evaluation import Evaluation
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.parts import read_templates, refuse_unpermitted, scoring
+from service.bootstrap.parts import read_templates, refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
 from service.bootstrap.workers import queue_url, queued, queued_here
@@ -249,8 +249,10 @@ class BundledSubmissions:
                 f"the problem names the interpreter {python[:80]!r}, which is not permitted: leave evaluator.python"
                 " out, or ask for it in sandbox.interpreters"
             )
-        if self._queue is None:  # workers know themselves what is permitted there
+        if self._queue is None:
             refuse_unpermitted(problem, self._settings.sandbox)
+        else:  # workers know themselves what devices and networks are permitted there
+            refuse_too_much(problem, self._settings.sandbox)
 
     def _refuse_beyond(self, tenant: str, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)

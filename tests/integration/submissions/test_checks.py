@@ -10,9 +10,9 @@ import pytest
 from evolve.evaluation import Outcome
 from service.bootstrap.submissions import BundledSubmissions
 from service.errors import RefusedError, UnreachableError
-from service.ports import ProblemReport, Upload
+from service.ports import ProblemReport, RunRequest, Upload
 from service.queue.memory import MemoryBroker
-from tests.integration.submissions.conftest import FILES, Build, House
+from tests.integration.submissions.conftest import FILES, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE
 
 
@@ -84,3 +84,40 @@ async def test_a_check_by_workers_waits_only_so_long(build: Build, monkeypatch: 
     with pytest.raises(UnreachableError, match="no worker is free"):
         async with asyncio.timeout(20):
             await alone.check_problem(Upload(name="", files=FILES))
+
+
+TOO_MUCH = [
+    ("wall_seconds = 1e12", "limits.wall_seconds", "sandbox.most_wall_seconds"),
+    ("cpu_seconds = 57600.5", "limits.cpu_seconds", "sandbox.most_cpu_seconds"),
+    ("memory_mb = 100_000_000", "limits.memory_mb", "sandbox.most_memory_mb"),
+    ("processes = 1025", "limits.processes", "sandbox.most_processes"),
+    ("disk_mb = 4097", "limits.disk_mb", "sandbox.most_disk_mb"),
+    ("output_kb = 65537", "limits.output_kb", "sandbox.most_output_kb"),
+    ("repeats = 1_000_000_000", "evaluator.repeats", "sandbox.most_repeats"),
+]
+
+
+@pytest.mark.parametrize(("line", "key", "setting"), TOO_MUCH)
+@pytest.mark.parametrize("queue", [None, "redis://127.0.0.1:1/0"], ids=["here", "workers"])
+async def test_a_problem_that_asks_for_more_than_is_permitted_is_refused(
+    build: Build, queue: str | None, line: str, key: str, setting: str
+) -> None:
+    house = build()
+    submissions = BundledSubmissions(house.settings, house.storage.database, house.clock, queue=queue)
+    repeats = key == "evaluator.repeats"
+    text = NATIVE.replace('entry = "solve"', f'entry = "solve"\n{line}') if repeats else f"{NATIVE}\n[limits]\n{line}\n"
+    files = {**FILES, "problem.toml": text.encode()}
+    with pytest.raises(RefusedError, match=f"{key} .* {setting}"):
+        await submissions.check_problem(Upload(name="", files=files))
+    house.problem(files=files)
+    with pytest.raises(RefusedError, match=f"{key} .* {setting}"):
+        submissions.submit(TENANT, RunRequest(problem="p"))
+
+
+async def test_the_operator_may_permit_more(build: Build) -> None:
+    house = build()
+    generous = house.settings.sandbox.model_copy(update={"most_wall_seconds": 7200})
+    settings = house.settings.model_copy(update={"sandbox": generous})
+    house.problem(files={**FILES, "problem.toml": f"{NATIVE}\n[limits]\nwall_seconds = 7200\n".encode()})
+    submissions = BundledSubmissions(settings, house.storage.database, house.clock)
+    assert submissions.submit(TENANT, RunRequest(problem="p")).problem_name == "p"
