@@ -146,7 +146,7 @@ class Role:
         self._words, self._ready, self._environment = words, ready, environment
         self._process: subprocess.Popen[bytes] | None = None
         self._began = 0
-        self._is_ready = self._whole = False
+        self._is_ready, self._whole = False, True
         self._again = 0.0
 
     @property
