@@ -7,12 +7,14 @@ from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evolve.configuration import ArchiveConfig
 from evolve.pareto import crowding
 from evolve.population import Population, fitness_of
 from evolve.problem import Measure, Problem
 from evolve.proposal import Individual
+from evolve.scalarization import Floats
 
 
 class Status(StrEnum):
@@ -127,6 +129,15 @@ class Axis:
         share = (value - self._low) / (self._high - self._low)
         return min(self._bins - 1, max(0, math.floor(share * self._bins)))
 
+    def bins(self, values: Floats) -> NDArray[np.intp]:
+        """Bins of many values, (n,), each as `bin` gives it."""
+        if self._low is None or self._high is None or self._low == self._high:
+            return np.zeros(len(values), dtype=np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):  # a range may be wider than the largest number
+            share = (values - self._low) / (self._high - self._low)
+            placed = np.floor(np.nan_to_num(share) * self._bins)
+        return np.asarray(np.clip(placed, 0, self._bins - 1), dtype=np.intp)
+
     def cover(self, value: float) -> bool:
         """Grow a running range to hold a value; whether it grew.
 
@@ -143,6 +154,19 @@ class Axis:
         else:
             self._low = min(value, self._low - span)
         return True
+
+    def cover_all(self, values: Floats) -> None:
+        """Grow a running range to hold values, one after the other."""
+        place = 0
+        while place < len(values):
+            self.cover(float(values[place]))
+            if self._fixed or self._low is None or self._high is None:
+                return
+            rest = values[place:]
+            outside = (rest < self._low) | (rest > self._high)
+            if not outside.any():
+                return
+            place += int(outside.argmax())
 
 
 class GridArchive:

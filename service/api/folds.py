@@ -2,68 +2,100 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from service.ports import RunReader, RunRecord
-from service.projections.columns import Columns
+from service.projections.columns import Columns, Floats
+from service.projections.grid import Grid, fold_grid
+from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
+from service.projections.weighted import weighted_best
 
-MOST_EVALUATIONS = 500_000  # about 300 bytes each
+MOST_BYTES = 256 * 1024 * 1024
+MOST_RESULTS = 4  # of a run
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
 class _Kept:
+    columns: Columns
     lock: threading.Lock = field(default_factory=threading.Lock)
-    columns: Columns = field(default_factory=Columns)
-    series: dict[int, tuple[int, Series]] = field(default_factory=dict)
+    results: OrderedDict[Hashable, tuple[int, Any]] = field(default_factory=OrderedDict)
+    size: int = 0
 
 
 class Folds:
     """Columns of the runs that were asked for last. Whoever asks has a reader to whom the run is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def series(self, reader: RunReader, run: RunRecord, points: int) -> Series:
         """A run in so many points at most, as it is now."""
-        kept = self._of(run.id)
-        with kept.lock:
-            self._catch_up(kept, reader, run.id)
-            sequence, series = kept.series.get(points, (-1, None))
-            if series is None or sequence != kept.columns.sequence:
-                series = fold_series(run, kept.columns, points)
-                kept.series = {points: (kept.columns.sequence, series)}
-        self._forget(run.id)
-        return series
+        return self._fold(reader, run, ("series", points), lambda columns: fold_series(columns, points))
 
-    def fitness(self, reader: RunReader, run: RunRecord) -> list[float]:
+    def fitness(self, reader: RunReader, run: RunRecord) -> Floats:
         """The fitness of each evaluation of a run, in order; NaN where it has none."""
-        kept = self._of(run.id)
+        return self._fold(reader, run, None, lambda columns: columns.fitness)
+
+    def front(self, reader: RunReader, run: RunRecord) -> FrontRanking:
+        """The Pareto front of a run as it is now, the fittest first, and what it is worth."""
+        return self._fold(reader, run, "front", rank_front)
+
+    def grid(self, reader: RunReader, run: RunRecord, most: int) -> Grid:
+        """The grid of a run as it is now, with at most so many cells."""
+        return self._fold(reader, run, ("grid", most), lambda columns: fold_grid(columns, most))
+
+    def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
+        """The best candidate of a run under weights, and what it is worth.
+
+        Raises:
+            UsageError: a weight is of nothing that the run has.
+            NotFoundError: nothing was evaluated with success.
+        """
+        return self._fold(reader, run, None, lambda columns: weighted_best(columns, weights))
+
+    def _fold(
+        self, reader: RunReader, run: RunRecord, name: Hashable | None, fold: Callable[[Columns], _Result]
+    ) -> _Result:
+        """What is folded from a run; one with a name is kept until something is new."""
+        kept = self._of(run)
         with kept.lock:
-            self._catch_up(kept, reader, run.id)
-            found = list(kept.columns.fitness)
+            try:
+                kept.columns.catch_up(reader)
+            except BaseException:  # half taken in: whoever comes next begins anew
+                kept.columns = Columns(run)
+                kept.results.clear()
+                raise
+            sequence, found = kept.results.get(name, (-1, None))
+            if name is None or sequence != kept.columns.sequence:
+                found = fold(kept.columns)
+            if name is not None:
+                kept.results[name] = kept.columns.sequence, found
+                kept.results.move_to_end(name)
+            while len(kept.results) > MOST_RESULTS:
+                kept.results.popitem(last=False)
+            kept.size = kept.columns.size
         self._forget(run.id)
-        return found
+        result: _Result = found
+        return result
 
-    def _of(self, run_id: str) -> _Kept:
+    def _of(self, run: RunRecord) -> _Kept:
         with self._lock:
-            kept = self._kept.setdefault(run_id, _Kept())
-            self._kept.move_to_end(run_id)
+            kept = self._kept.setdefault(run.id, _Kept(Columns(run)))
+            self._kept.move_to_end(run.id)
             return kept
-
-    def _catch_up(self, kept: _Kept, reader: RunReader, run_id: str) -> None:
-        try:
-            kept.columns.catch_up(reader, run_id)
-        except BaseException:  # half taken in: whoever comes next begins anew
-            kept.columns = Columns()
-            raise
 
     def _forget(self, run_id: str) -> None:
         """Let go of those that were not asked for in the longest time, while all together are too large."""
         with self._lock:
-            total = sum(len(kept.columns.at) for kept in self._kept.values())
+            total = sum(kept.size for kept in self._kept.values())
             for other in list(self._kept):
-                if total <= MOST_EVALUATIONS or other == run_id:
+                if total <= self._most_bytes or other == run_id:
                     break
-                total -= len(self._kept.pop(other).columns.at)
+                total -= self._kept.pop(other).size

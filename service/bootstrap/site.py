@@ -120,12 +120,13 @@ def stored_site(reader: RunReader, url: str) -> Site:
         return export_lines(reader, run_id)
 
     def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
-        from service.projections.best import weighted_best
+        from service.projections.columns import columns_of
+        from service.projections.weighted import weighted_best
 
-        return weighted_best(reader, run, weights)
+        return weighted_best(columns_of(reader, run), weights)
 
     def front(run: RunRecord) -> Front | None:
-        return measure_front(run, reader.front(run.id)) if len(run.objectives) > 1 else None
+        return measure_front(run, [one.rewards for one in reader.front(run.id)]) if len(run.objectives) > 1 else None
 
     def compare(run_ids: Sequence[str]) -> "RunComparison":
         from service.bootstrap.comparing import compare_stored

@@ -9,32 +9,41 @@ from service.db.rebuild import AnySelect, chunks
 from service.ports import ProposalRecord
 
 _LONG = {"prompt", "completions"}
+_WHOLE: AnySelect = select(*ProposalRow.__table__.c)
 _SHORT: AnySelect = select(*(column for column in ProposalRow.__table__.c if column.name not in _LONG))
 
 
 def proposal(connection: Connection, run_id: str, number: int) -> ProposalRecord | None:
     """A proposal with its prompt and completions, None if there is none."""
-    query = select(*ProposalRow.__table__.c).where(ProposalRow.run_id == run_id, ProposalRow.number == number)
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _proposal(row, _prompt(connection, row), row["completions"])
+    query = _WHOLE.where(ProposalRow.run_id == run_id, ProposalRow.number == number)
+    found = _whole(connection, query)
+    return found[0] if found else None
 
 
-def proposals(connection: Connection, run_id: str, after: int, limit: int, state: str) -> list[ProposalRecord]:
-    """Proposals of a run in order of their numbers, without prompt and completions; `state` empty: in any."""
-    query = (
-        _SHORT.where(ProposalRow.run_id == run_id, ProposalRow.number > after).order_by(ProposalRow.number).limit(limit)
-    )
+def proposals(
+    connection: Connection, run_id: str, after: int, limit: int, state: str, texts: bool
+) -> list[ProposalRecord]:
+    """Proposals of a run in order of their numbers; `state` empty: in any; prompts and completions with texts."""
+    query = _WHOLE if texts else _SHORT
+    query = query.where(ProposalRow.run_id == run_id, ProposalRow.number > after)
+    query = query.order_by(ProposalRow.number).limit(limit)
     if state:
         query = query.where(ProposalRow.state == state)
+    if texts:
+        return _whole(connection, query)
     return [_proposal(row, [], []) for row in connection.execute(query).mappings()]
 
 
-def _prompt(connection: Connection, row: RowMapping) -> list[dict[str, str]]:
-    wanted = [part for message in row["prompt"] for part in message["parts"]]
+def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:
+    rows = connection.execute(query).mappings().all()
     texts: dict[str, str] = {}
-    for chunk in chunks(wanted):
+    for chunk in chunks([part for row in rows for message in row["prompt"] for part in message["parts"]]):
         found = connection.execute(select(TextRow.hash, TextRow.body).where(TextRow.hash.in_(chunk)))
         texts |= {text.hash: text.body for text in found}
+    return [_proposal(row, _prompt(row, texts), row["completions"]) for row in rows]
+
+
+def _prompt(row: RowMapping, texts: Mapping[str, str]) -> list[dict[str, str]]:
     return [
         {"role": message["role"], "content": "".join(texts[part] for part in message["parts"])}
         for message in row["prompt"]

@@ -1,5 +1,6 @@
 """What the front doors read of runs, candidates and proposals."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
@@ -24,6 +25,7 @@ from service.ports import (
     RunFilter,
     RunRecord,
     Scored,
+    Undominated,
 )
 
 # Named, not "none that ended": an index finds what stands in it.
@@ -154,17 +156,15 @@ class SqlRunReader:
         with self._database.read() as connection:
             return records.candidates_of(connection, wellformed(candidate_ids), self._scope)
 
-    def front(self, run_id: str) -> list[CandidateRecord]:
+    def front(self, run_id: str) -> list[Undominated]:
         """Evaluated candidates whose reward vectors no other dominates, by fitness; ties by age."""
+        query = select(
+            CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards
+        ).order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
         with self._database.read() as connection:
-            query = (
-                select(CandidateRow.id, CandidateRow.rewards)
-                .where(CandidateRow.run_id == self._scope.run_id(connection, run_id), CandidateRow.fitness.is_not(None))
-                .order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
-            )
-            rows = connection.execute(query).all()
-            undominated = _undominated([(row[0], row[1] or []) for row in rows])
-            return records.candidates_of(connection, undominated, self._scope)
+            mine = CandidateRow.run_id == self._scope.run_id(connection, run_id)
+            rows = connection.execute(query.where(mine, CandidateRow.fitness.is_not(None))).all()
+        return _undominated([Undominated(*row) for row in rows if row.rewards])
 
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""
@@ -244,10 +244,13 @@ class SqlRunReader:
             raise NotFoundError(f"run {found} has no proposal {number}")
         return proposal
 
-    def proposals(self, run_id: str, after: int = -1, limit: int = 50, state: str = "") -> list[ProposalRecord]:
-        """Proposals of a run in order of their numbers, without prompt and completions."""
+    def proposals(
+        self, run_id: str, after: int = -1, limit: int = 50, state: str = "", *, texts: bool = False
+    ) -> list[ProposalRecord]:
+        """Proposals of a run in order of their numbers; prompts and completions only where texts are wanted."""
         with self._database.read() as connection:
-            return proposals.proposals(connection, self._scope.run_id(connection, run_id), after, limit, state)
+            found = self._scope.run_id(connection, run_id)
+            return proposals.proposals(connection, found, after, limit, state, texts)
 
     def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
         """All attempts at scoring a candidate, the first one first."""
@@ -260,7 +263,7 @@ class SqlRunReader:
             return records.memberships(connection, self._scope.run_id(connection, run_id), island)
 
     def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
-        """Evaluated candidates in order of their first evaluation, from the one after `after`; read as they are taken.
+        """Evaluated candidates in order of their first evaluation, behind an event; read as they are taken.
 
         Raises:
             NotFoundError: no such run; at once, not with the first candidate.
@@ -308,14 +311,12 @@ def _behind(number: int, position: int) -> ColumnElement[bool]:
     )
 
 
-def _undominated(rows: Sequence[tuple[str, Sequence[float]]]) -> list[str]:
+def _undominated(rows: Sequence[Undominated]) -> list[Undominated]:
     import numpy as np
 
     from evolve.pareto import front
 
     if not rows:
         return []
-    # Equal vectors stand or fall together, and there may be very many of them.
-    distinct, which = np.unique(np.array([rewards for _, rewards in rows], dtype=float), axis=0, return_inverse=True)
-    kept = front(distinct)[which.reshape(-1)]
-    return [candidate_id for (candidate_id, _), keep in zip(rows, kept, strict=True) if keep]
+    kept = front(np.array([row.rewards for row in rows], dtype=np.float64))
+    return list(itertools.compress(rows, kept))

@@ -1,8 +1,10 @@
 """A run over time: its events, and its evaluated candidates in the order in which they were scored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, select, union_all
+from sqlalchemy import Connection, Row, RowMapping, Select, select, union_all
 
 from evolve.events import Event, Kind
 from service.db.engine import Database
@@ -12,27 +14,32 @@ from service.db.rebuild import AnySelect
 from service.ports import LoggedEvent, Scored
 
 _CHUNK = 1000
-_LINES = 500
-_SCORED = str(Kind.CANDIDATE_EVALUATED)
-_LINE: AnySelect = (
-    select(
-        CandidateRow.id,
-        CandidateRow.number,
-        CandidateRow.position,
-        CandidateRow.island,
-        CandidateRow.fitness,
-        CandidateRow.rewards,
-        ProposalRow.operator,
-        ProposalRow.policy,
-        EvaluationRow.outcome,
-        EvaluationRow.descriptor,
-        EvaluationRow.seconds,
-    )
-    .join(
-        EvaluationRow,
-        (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
-    )
-    .outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
+_LINES = 1000
+_SCORES = (
+    select(EventRow.sequence, EventRow.at, EventRow.payload)
+    .where(EventRow.kind == str(Kind.CANDIDATE_EVALUATED))
+    .order_by(EventRow.sequence)
+)
+_LINE: AnySelect = select(
+    CandidateRow.id,
+    CandidateRow.number,
+    CandidateRow.position,
+    CandidateRow.island,
+    CandidateRow.attempt,
+    CandidateRow.rewards,
+    ProposalRow.operator,
+    ProposalRow.policy,
+).outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
+_LATEST: AnySelect = select(
+    CandidateRow.id,
+    CandidateRow.fitness,
+    EvaluationRow.outcome,
+    EvaluationRow.scores,
+    EvaluationRow.descriptor.label("measures"),
+    EvaluationRow.seconds,
+).join(
+    EvaluationRow,
+    (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
 )
 
 
@@ -53,21 +60,24 @@ def events(
 
 
 def scored(database: Database, run_id: str, after: int = 0) -> Iterator[Scored]:
-    """Evaluated candidates in the order of the events that first scored them, from the one after `after`.
+    """Evaluated candidates in the order of the events that first scored them, behind the event `after`.
 
     That order never changes: a candidate that is evaluated again keeps its place and shows its latest result.
     """
-    with database.read() as connection:
-        sequence = _place(connection, run_id, after)
-    while sequence is not None:
+    while True:
         with database.read() as connection:
-            chunk = _events(connection, run_id, sequence, _LINES, (_SCORED,))
-            firsts = [logged for logged in chunk if _is_first(logged)]
-            lines = _lines(connection, firsts)
-        for order, logged in enumerate(firsts, start=after + 1):
-            yield _scored(order, logged, lines[logged.event.payload["candidate_id"]])
-        after += len(firsts)
-        sequence = chunk[-1].sequence if len(chunk) == _LINES else None
+            told = connection.execute(
+                _SCORES.where(EventRow.run_id == run_id, EventRow.sequence > after).limit(_LINES)
+            ).all()
+            firsts = [row for row in told if row.payload.get("attempt", 1) == 1]
+            lines = _by_id(connection, _LINE, [row.payload["candidate_id"] for row in firsts])
+            latest = _by_id(connection, _LATEST, [line["id"] for line in lines.values() if line["attempt"] != 1])
+        for row in firsts:
+            line = lines[row.payload["candidate_id"]]  # a candidate that was evaluated again has its latest result
+            yield _scored(row, line, latest.get(line["id"], row.payload))
+        if len(told) < _LINES:
+            return
+        after = told[-1].sequence
 
 
 def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: Sequence[str]) -> list[LoggedEvent]:
@@ -96,47 +106,26 @@ def _sequences(run_id: str, after: int, limit: int, kinds: Sequence[str]) -> Sel
     return select(merged.c.sequence)
 
 
-def _place(connection: Connection, run_id: str, after: int) -> int | None:
-    """The sequence of the event that scored a candidate as the one of this order; None: there is none."""
-    if after <= 0:
-        return 0
-    again = select(CandidateRow.id).where(CandidateRow.run_id == run_id, CandidateRow.attempt > 1).limit(1)
-    if connection.execute(again).scalar() is None:
-        scores = select(EventRow.sequence).where(EventRow.run_id == run_id, EventRow.kind == _SCORED)
-        return connection.execute(scores.order_by(EventRow.sequence).offset(after - 1).limit(1)).scalar()
-    sequence = 0
-    while chunk := _events(connection, run_id, sequence, _CHUNK, (_SCORED,)):
-        for logged in chunk:
-            after -= _is_first(logged)
-            if after == 0:
-                return logged.sequence
-        sequence = chunk[-1].sequence
-    return None
+def _by_id(connection: Connection, query: AnySelect, ids: Sequence[str]) -> dict[str, RowMapping]:
+    if not ids:
+        return {}
+    return {row["id"]: row for row in connection.execute(query.where(CandidateRow.id.in_(ids))).mappings()}
 
 
-def _is_first(logged: LoggedEvent) -> bool:
-    return bool(logged.event.payload.get("attempt", 1) == 1)
-
-
-def _lines(connection: Connection, firsts: Sequence[LoggedEvent]) -> dict[str, RowMapping]:
-    ids = [logged.event.payload["candidate_id"] for logged in firsts]
-    rows = connection.execute(_LINE.where(CandidateRow.id.in_(ids))).mappings()
-    return {row["id"]: row for row in rows}
-
-
-def _scored(order: int, logged: LoggedEvent, line: RowMapping) -> Scored:
+def _scored(told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, result: Mapping[Any, Any]) -> Scored:
     return Scored(
-        order=order,
-        candidate_id=line["id"],
-        number=line["number"],
-        position=line["position"],
-        island=line["island"],
-        operator=line["operator"] or SEED,
-        policy=line["policy"] or "",
-        outcome=line["outcome"],
-        fitness=line["fitness"],
-        rewards=line["rewards"],
-        descriptor=line["descriptor"],
-        seconds=line["seconds"],
-        at=logged.at,
+        told.sequence,
+        line["id"],
+        line["number"],
+        line["position"],
+        line["island"],
+        line["operator"] or SEED,
+        line["policy"] or "",
+        result["outcome"],
+        result["fitness"],
+        line["rewards"],
+        result["scores"],
+        result["measures"],
+        result["seconds"],
+        told.at,
     )

@@ -92,6 +92,7 @@ from service.ports.values import (
     ProposalRecord,
     RunRecord,
     Scored,
+    Undominated,
 )
 from service.ports.webhooks import (
     WEBHOOK_TYPES,
@@ -164,6 +165,7 @@ __all__ = [
     "Standing",
     "StoredResponse",
     "Submissions",
+    "Undominated",
     "Upload",
     "UsageRecord",
     "View",

@@ -13,6 +13,7 @@ from service.ports.values import (
     ProposalRecord,
     RunRecord,
     Scored,
+    Undominated,
 )
 
 
@@ -132,8 +133,8 @@ class RunReader(ResultReader, Protocol):
     def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
         """Candidates by their whole ids, in that order; those that are not there are left out."""
 
-    def front(self, run_id: str) -> list[CandidateRecord]:
-        """Evaluated candidates whose score vectors no other dominates, by fitness."""
+    def front(self, run_id: str) -> list[Undominated]:
+        """Evaluated candidates whose reward vectors no other dominates, the fittest first; ties by age."""
 
     def children(
         self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None
@@ -143,8 +144,10 @@ class RunReader(ResultReader, Protocol):
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""
 
-    def proposals(self, run_id: str, after: int = -1, limit: int = 50, state: str = "") -> list[ProposalRecord]:
-        """Proposals of a run in order of their numbers, without prompt and completions."""
+    def proposals(
+        self, run_id: str, after: int = -1, limit: int = 50, state: str = "", *, texts: bool = False
+    ) -> list[ProposalRecord]:
+        """Proposals of a run in order of their numbers; prompts and completions only where texts are wanted."""
 
     def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
         """All attempts at scoring a candidate, the first one first."""
@@ -159,7 +162,7 @@ class RunReader(ResultReader, Protocol):
         """A shortest line over parents and crossover from one candidate down to another; empty: there is none."""
 
     def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
-        """Evaluated candidates in the order in which they were first scored, from the one after `after`.
+        """Evaluated candidates in the order in which they were first scored, behind the event of sequence `after`.
 
         That order never changes: a candidate that is evaluated again keeps its place and shows its latest result.
 

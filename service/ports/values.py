@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from evolve.events import SCHEMA, Event
+from service.times import rfc3339
 
 DEFAULT_TENANT = "default"
 
@@ -68,7 +69,7 @@ class LoggedEvent:
             "run_id": self.run_id,
             "sequence": self.sequence,
             "kind": str(self.event.kind),
-            "at": self.at.isoformat().replace("+00:00", "Z"),
+            "at": rfc3339(self.at),
             **self.event.payload,
         }
 
@@ -236,19 +237,21 @@ class MembershipRecord:
     fitness: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(NamedTuple):
     """What curves, fronts and grids are drawn from: a candidate in one line, without texts.
 
+    A tuple, for there are 100,000 of them in a run.
+
     Attributes:
-        order: of the first evaluation, from 1.
+        sequence: of the event that first scored it.
         rewards: reward vector, larger is better; None: it has none.
+        scores: as the evaluator named them.
         descriptor: values on the axes of the grid.
         seconds: that the evaluation took.
         at: when it was first evaluated.
     """
 
-    order: int
+    sequence: int
     candidate_id: str
     number: int
     position: int
@@ -258,6 +261,17 @@ class Scored:
     outcome: str
     fitness: float | None
     rewards: Sequence[float] | None
+    scores: Mapping[str, float]
     descriptor: Mapping[str, float]
     seconds: float
     at: datetime
+
+
+class Undominated(NamedTuple):
+    """A member of a front: a candidate, its fitness and its reward vector, larger is better."""
+
+    candidate_id: str
+    number: int
+    position: int
+    fitness: float
+    rewards: Sequence[float]

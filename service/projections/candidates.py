@@ -8,6 +8,7 @@ from typing import Any
 from evolve.identity import proposal_id
 from evolve.problem import Direction, Objective
 from service.ports import CandidateRecord, ResultReader, RunRecord
+from service.times import rfc3339
 
 PAGE = 500
 
@@ -41,7 +42,7 @@ def parent_of(candidate: CandidateRecord) -> str | None:
 
 def time_json(at: datetime | None) -> str | None:
     """RFC 3339, UTC."""
-    return None if at is None else at.isoformat().replace("+00:00", "Z")
+    return None if at is None else rfc3339(at)
 
 
 def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:

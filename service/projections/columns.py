@@ -1,15 +1,27 @@
 """A run in columns: what its evaluations gave, one by one, and what came beside them; caught up with as it goes on."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.archive import Axis
 from evolve.evaluation import Outcome
 from evolve.events import Kind
-from service.ports import LoggedEvent, RunReader, Scored
+from evolve.pareto import dominated, front
+from service.ports import LoggedEvent, RunReader, RunRecord, Scored
+from service.projections.candidates import objectives_of
+from service.projections.measures import measures_of
 
 BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
+MOST_SCORES = 64
+BYTES_OF_AN_ID = 100
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
 @dataclass(slots=True)
@@ -22,68 +34,168 @@ class Tally:
     fitness: float = 0.0
 
 
-@dataclass(slots=True)
 class Columns:
-    """A run in columns.
+    """A run in columns, by evaluation in the order in which candidates were first scored.
 
     Attributes:
-        fitness, valid, at, rewards: by evaluation, in order; NaN and None where it was not valid.
-        duplicates, rejected, answered: when candidates came that were not evaluated, and when policies had answered, in
-            seconds since 1970.
-        tokens_input, tokens_output: of each of these answers.
-        tallies: by operator, policy and position of the answer: (which of the three, name).
+        run: which; as it was when its columns were begun.
+        names: of its objectives.
+        axes: of its grid, as far as values were seen.
+        ids, numbers, positions: of the candidates.
+        tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
         sequence: everything up to this event is in them.
     """
 
-    fitness: list[float] = field(default_factory=list)
-    valid: list[bool] = field(default_factory=list)
-    at: list[datetime] = field(default_factory=list)
-    rewards: list[Sequence[float] | None] = field(default_factory=list)
-    duplicates: list[float] = field(default_factory=list)
-    rejected: list[float] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
-    tokens_input: list[int] = field(default_factory=list)
-    tokens_output: list[int] = field(default_factory=list)
-    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
-    sequence: int = 0
-    _best: float = -math.inf
-    _beside: int = 0
+    def __init__(self, run: RunRecord) -> None:
+        self.run = run
+        self.names = tuple(objective.name for objective in objectives_of(run))
+        self.axes = tuple(Axis(measure) for measure in measures_of(run))
+        self.ids: list[str] = []
+        self.numbers, self.positions = array("q"), array("q")
+        self.tallies: dict[tuple[str, str, int], Tally] = {}
+        self.sequence = 0
+        self._width = max(1, len(self.names))
+        self._fitness, self._at, self._rewards, self._values = array("d"), array("d"), array("d"), array("d")
+        self._scores: dict[str, array[float]] = {}
+        self._beside = {kind: array("d") for kind in BESIDE}
+        self._tokens = array("q"), array("q")
+        self._best = -math.inf
+        self._last_scored = self._last_beside = 0
+        self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
+        self._covered = 0
 
-    def catch_up(self, reader: RunReader, run_id: str) -> None:
+    def __len__(self) -> int:
+        """How many were evaluated."""
+        return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take, about."""
+        reals = [self._fitness, self._at, self._rewards, self._values, *self._scores.values(), *self._beside.values()]
+        wholes = [self.numbers, self.positions, *self._tokens]
+        held = 8 * (sum(map(len, reals)) + sum(map(len, wholes)))
+        return len(self.ids) * BYTES_OF_AN_ID + held + self._front.nbytes
+
+    @property
+    def fitness(self) -> Floats:
+        """Of each evaluation; NaN where it was not valid."""
+        return np.array(self._fitness)
+
+    @property
+    def at(self) -> Floats:
+        """When each was, in seconds since 1970."""
+        return np.array(self._at)
+
+    @property
+    def rewards(self) -> Floats:
+        """Reward vectors, (n, k); NaN where it was not valid."""
+        return np.array(self._rewards).reshape(-1, self._width)
+
+    @property
+    def values(self) -> Floats:
+        """On the axes of the grid, (n, axes); NaN where there is none."""
+        return np.array(self._values).reshape(len(self.ids), len(self.axes))
+
+    @property
+    def scores(self) -> dict[str, Floats]:
+        """Scores by name where a run has no objectives, of the first names that were seen; NaN where there is none."""
+        return {name: np.array(column) for name, column in self._scores.items()}
+
+    def times(self, kind: Kind) -> Floats:
+        """When events of a kind beside the evaluations were."""
+        return np.array(self._beside[str(kind)])
+
+    @property
+    def tokens(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Read and written for each answered proposal."""
+        sent, written = self._tokens
+        return np.array(sent, dtype=np.int64), np.array(written, dtype=np.int64)
+
+    def catch_up(self, reader: RunReader) -> None:
         """Take in what has happened since the last time. What a candidate was worth never changes after the fact."""
-        self.sequence, _ = reader.sequences([run_id]).get(run_id, (self.sequence, ""))
-        for scored in reader.scored(run_id, len(self.at)):
+        sequence, _ = reader.sequences([self.run.id]).get(self.run.id, (self.sequence, ""))
+        if sequence == self.sequence:
+            return
+        self.sequence = sequence
+        for scored in reader.scored(self.run.id, self._last_scored):
             self._score(scored)
-        for logged in reader.events(run_id, self._beside, kinds=BESIDE):
+        for logged in reader.events(self.run.id, self._last_beside, kinds=BESIDE):
             self._mark(logged)
+
+    def front(self) -> Places:
+        """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""
+        rewards = self.rewards
+        new = np.arange(self._front_of, len(rewards))
+        new = new[np.isfinite(rewards[new]).all(axis=1)]
+        new = new[front(rewards[new])]
+        new = new[~dominated(rewards[new], rewards[self._front])]
+        old = self._front[~dominated(rewards[self._front], rewards[new])]
+        self._front, self._front_of = np.concatenate([old, new]), len(rewards)
+        return self.ranked(self._front)
+
+    def ranked(self, places: Places) -> Places:
+        """Evaluations by fitness, the fittest first; ties by age."""
+        numbers, positions = np.array(self.numbers)[places], np.array(self.positions)[places]
+        return places[np.lexsort((positions, numbers, -self.fitness[places]))]
+
+    def placed(self) -> Places:
+        """Which evaluations stand in the grid; the axes hold them."""
+        values, fitness = self.values, self.fitness
+        there = np.isfinite(values).all(axis=1) & ~np.isnan(fitness)
+        new = values[self._covered :][there[self._covered :]]
+        for axis, column in zip(self.axes, new.T, strict=True):
+            axis.cover_all(column)
+        self._covered = len(values)
+        return np.flatnonzero(there)
 
     def _score(self, scored: Scored) -> None:
         valid = scored.outcome == Outcome.OK and scored.fitness is not None
         fitness = scored.fitness if valid and scored.fitness is not None else math.nan
-        improved = fitness > self._best
-        self._best = fitness if improved else self._best
-        self.fitness.append(fitness)
-        self.valid.append(valid)
-        self.at.append(scored.at)
-        self.rewards.append(tuple(scored.rewards) if valid and scored.rewards is not None else None)
-        kinds = [("operator", scored.operator)]
-        if scored.number > 0:
-            kinds += [("policy", scored.policy), ("position", str(scored.position))]
-        for kind in kinds:
-            tally = self.tallies.setdefault(kind, Tally())
-            tally.evaluations += 1
-            tally.improvements += improved
-            tally.valid += valid
-            tally.fitness += fitness if valid else 0.0
+        rewards = scored.rewards if valid and scored.rewards is not None else ()
+        self._last_scored = scored.sequence
+        self._fitness.append(fitness)
+        self._at.append(scored.at.timestamp())
+        self._rewards.extend(rewards if len(rewards) == self._width else (math.nan,) * self._width)
+        self._values.extend([scored.descriptor.get(axis.name, math.nan) for axis in self.axes])
+        if not self.names:
+            self._keep_scores(scored.scores if valid else {})
+        self.numbers.append(scored.number)
+        self.positions.append(scored.position)
+        self.ids.append(scored.candidate_id)
+        self._count(scored, fitness)
+
+    def _count(self, scored: Scored, fitness: float) -> None:
+        seed = scored.number <= 0
+        key = (scored.operator, "", -1) if seed else (scored.operator, scored.policy, scored.position)
+        tally = self.tallies.get(key)
+        if tally is None:
+            tally = self.tallies[key] = Tally()
+        tally.evaluations += 1
+        if not math.isnan(fitness):
+            tally.valid += 1
+            tally.fitness += fitness
+            if fitness > self._best:
+                self._best = fitness
+                tally.improvements += 1
+
+    def _keep_scores(self, scores: Mapping[str, float]) -> None:
+        for name in scores:
+            if name not in self._scores and len(self._scores) < MOST_SCORES:
+                self._scores[name] = array("d", [math.nan]) * len(self.ids)
+        for name, column in self._scores.items():
+            column.append(scores.get(name, math.nan))
 
     def _mark(self, logged: LoggedEvent) -> None:
-        self._beside = logged.sequence
-        at, kind = logged.at.timestamp(), logged.event.kind
-        if kind is Kind.CANDIDATE_DUPLICATE:
-            self.duplicates.append(at)
-        elif kind is Kind.CANDIDATE_REJECTED:
-            self.rejected.append(at)
-        else:
-            self.answered.append(at)
-            self.tokens_input.append(logged.event.payload["tokens"]["input"])
-            self.tokens_output.append(logged.event.payload["tokens"]["output"])
+        self._last_beside = logged.sequence
+        kind = logged.event.kind
+        self._beside[str(kind)].append(logged.at.timestamp())
+        if kind is Kind.PROPOSAL_ANSWERED:
+            for column, name in zip(self._tokens, ("input", "output"), strict=True):
+                column.append(logged.event.payload["tokens"][name])
+
+
+def columns_of(reader: RunReader, run: RunRecord) -> Columns:
+    """A run in columns, read from its beginning."""
+    columns = Columns(run)
+    columns.catch_up(reader)
+    return columns

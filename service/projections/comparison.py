@@ -9,6 +9,7 @@ import numpy as np
 
 from evolve.statistics import best_at_k
 from service.ports import RunRecord
+from service.projections.columns import Floats
 from service.projections.series import best_so_far, finite_or_none, places
 
 
@@ -57,7 +58,7 @@ class Comparison:
     groups: Sequence[Group]
 
 
-def compare(runs: Sequence[RunRecord], fitness: Sequence[Sequence[float]], points: int) -> Comparison:
+def compare(runs: Sequence[RunRecord], fitness: Sequence[Sequence[float] | Floats], points: int) -> Comparison:
     """Set runs side by side.
 
     Args:

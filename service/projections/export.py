@@ -49,12 +49,11 @@ def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
     """One JSON line per answered proposal: the prompt, the completions, and what each answer was worth as a vector."""
     objectives = [objective.name for objective in objectives_of(run)]
     after = -1
-    while page := reader.proposals(run.id, after, PROPOSALS, ANSWERED):
+    while page := reader.proposals(run.id, after, PROPOSALS, ANSWERED, texts=True):
         after = page[-1].number
         answers = _answers(reader, run.id, page[0].number, after)
-        for short in page:
-            proposal = reader.proposal(run.id, short.number)
-            yield as_line(_training(run, objectives, proposal, answers.get(short.number, []))) + "\n"
+        for proposal in page:
+            yield as_line(_training(run, objectives, proposal, answers.get(proposal.number, []))) + "\n"
 
 
 def _training(

@@ -1,11 +1,17 @@
 """The Pareto front of a run with several objectives: how large it is, and what volume it dominates."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from service.ports import CandidateRecord, RunRecord
+from service.ports import RunRecord
 from service.projections.candidates import objectives_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_EXACT = 2000
 SAMPLES_SEED = 0
@@ -26,8 +32,8 @@ class Front:
     exact: bool = True
 
 
-def measure_front(run: RunRecord, members: Sequence[CandidateRecord]) -> Front:
-    """What a front is worth.
+def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[np.float64]") -> Front:
+    """What a front is worth, by the reward vectors of its members, the fittest first.
 
     The hypervolume of more than 3 objectives is sampled, and that of more than `MOST_EXACT` candidates is taken over as
     many of them, spread evenly over the fitness; of a single objective there is none.
@@ -36,15 +42,14 @@ def measure_front(run: RunRecord, members: Sequence[CandidateRecord]) -> Front:
     floors = [objective.floor for objective in objectives]
     reference = [floor for floor in floors if floor is not None]
     if len(objectives) < 2 or len(reference) < len(floors):
-        return Front(size=len(members), hypervolume=None)
+        return Front(size=len(rewards), hypervolume=None)
     import numpy as np
 
     from evolve.statistics import EXACT_OBJECTIVES, volume
 
-    taken = members[:: math.ceil(len(members) / MOST_EXACT)] if members else []
-    rewards = [[objective.scale(member.scores[objective.name]) for objective in objectives] for member in taken]
-    points = np.array(rewards, dtype=np.float64).reshape(-1, len(objectives))
+    taken = rewards[:: math.ceil(len(rewards) / MOST_EXACT)] if len(rewards) else []
+    points = np.array(taken, dtype=np.float64).reshape(-1, len(objectives))
     with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
         found = volume(points, reference, np.random.default_rng(SAMPLES_SEED))
-    exact = len(taken) == len(members) and len(objectives) <= EXACT_OBJECTIVES
-    return Front(size=len(members), hypervolume=found if math.isfinite(found) else None, exact=exact)
+    exact = len(taken) == len(rewards) and len(objectives) <= EXACT_OBJECTIVES
+    return Front(size=len(rewards), hypervolume=found if math.isfinite(found) else None, exact=exact)

@@ -1,12 +1,13 @@
 """The grid of a run: the fittest candidate of each cell over the measures, of all islands together."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evolve.archive import Axis
+import numpy as np
+
 from evolve.problem import Measure
-from service.ports import RunRecord, Scored
+from service.projections.columns import Columns, Places
+from service.projections.measures import measures_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,47 +29,49 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Axes as declared, the range of each (None: nothing was seen), and the cells, the fittest first."""
+    """Axes as declared, the range of each (None: nothing was seen), and cells, the fittest first.
+
+    Attributes:
+        filled: how many cells are, those included that are not told of.
+    """
 
     axes: Sequence[Measure]
     ranges: Sequence[tuple[float, float] | None]
     cells: Sequence[Cell]
+    filled: int
 
 
-def measures_of(run: RunRecord) -> tuple[Measure, ...]:
-    """The axes of a run's grid: its measures, else those that a grid archive takes on its own; else none."""
-    names = ("name", "bins", "low", "high")
-    measures = tuple(Measure(**{key: entry[key] for key in names if key in entry}) for entry in run.measures)
-    if measures or run.config.get("archive", {}).get("kind") != "grid":
-        return measures
-    return Measure(name="complexity"), Measure(name="novelty")
+def fold_grid(columns: Columns, most: int) -> Grid:
+    """Place candidates as a grid archive does: of equals the newest holds the cell; at most so many cells."""
+    measures = measures_of(columns.run)
+    placed = columns.placed() if measures else np.zeros(0, dtype=np.intp)
+    cells, filled = _cells(columns, placed, most) if len(placed) else ([], 0)
+    return Grid(axes=measures, ranges=[axis.range for axis in columns.axes], cells=cells, filled=filled)
 
 
-def fold_grid(measures: Sequence[Measure], scored: Iterable[Scored]) -> Grid:
-    """Place candidates, given in order of evaluation, as a grid archive does: of equals the newest holds the cell."""
-    axes = [Axis(measure) for measure in measures]
-    placed: list[tuple[Scored, list[float]]] = []
-    for one in scored:
-        values = [one.descriptor.get(axis.name, math.nan) for axis in axes]
-        if one.fitness is None or not all(map(math.isfinite, values)) or not axes:
-            continue
-        for axis, value in zip(axes, values, strict=True):
-            axis.cover(value)
-        placed.append((one, values))
-    holders: dict[tuple[int, ...], tuple[Scored, list[float]]] = {}
-    counts: dict[tuple[int, ...], int] = {}
-    for one, values in placed:
-        bins = tuple(axis.bin(value) for axis, value in zip(axes, values, strict=True))
-        counts[bins] = counts.get(bins, 0) + 1
-        if bins not in holders or _fitness(one) >= _fitness(holders[bins][0]):
-            holders[bins] = one, values
-    cells = [
-        Cell(bins=bins, candidate_id=one.candidate_id, fitness=_fitness(one), values=values, candidates=counts[bins])
-        for bins, (one, values) in holders.items()
+def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int]:
+    fitness, values = columns.fitness[placed], columns.values[placed]
+    bins = np.stack([axis.bins(column) for axis, column in zip(columns.axes, values.T, strict=True)], axis=1)
+    # By cell, in it by fitness, among equals by age: the last one of each holds it.
+    order = np.lexsort((placed, fitness, *bins.T[::-1]))
+    ends = np.flatnonzero(np.append((bins[order][1:] != bins[order][:-1]).any(axis=1), True))
+    counts, holders = np.diff(ends, prepend=-1), order[ends]
+    first = np.lexsort((*bins[holders].T[::-1], -fitness[holders]))[:most]
+    shown = [
+        Cell(
+            bins=cell,
+            candidate_id=columns.ids[place],
+            fitness=worth,
+            values=measured,
+            candidates=count,
+        )
+        for cell, place, worth, measured, count in zip(
+            bins[holders[first]].tolist(),
+            placed[holders[first]].tolist(),
+            fitness[holders[first]].tolist(),
+            values[holders[first]].tolist(),
+            counts[first].tolist(),
+            strict=True,
+        )
     ]
-    cells.sort(key=lambda cell: (-cell.fitness, tuple(cell.bins)))
-    return Grid(axes=measures, ranges=[axis.range for axis in axes], cells=cells)
-
-
-def _fitness(scored: Scored) -> float:
-    return -math.inf if scored.fitness is None else scored.fitness
+    return shown, len(ends)

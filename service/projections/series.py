@@ -1,23 +1,22 @@
 """A run over its evaluations: how good its best was by then, how much was wasted, what it cost, and who succeeded."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.pareto import front
-from evolve.statistics import volume
-from service.ports import RunRecord
+from evolve.events import Kind
+from evolve.pareto import dominated
 from service.projections.candidates import objectives_of
-from service.projections.columns import Columns
+from service.projections.columns import Columns, Floats, Tally
 
-Floats = NDArray[np.float64]
 EXACT_OBJECTIVES = 2
 SAMPLES = 4096
+BLOCK = 64
 SAMPLES_SEED = 0
 
 
@@ -62,29 +61,38 @@ class Series:
     positions: Sequence[Success]
 
 
-def fold_series(run: RunRecord, columns: Columns, points: int) -> Series:
+def fold_series(columns: Columns, points: int) -> Series:
     """Fold a run into at most so many moments; the last one is now."""
     return Series(
-        moments=_moments(run, columns, points) if columns.at else [],
-        operators=_successes(columns, "operator"),
-        policies=_successes(columns, "policy"),
-        positions=_successes(columns, "position"),
+        moments=_moments(columns, points) if len(columns) else [],
+        operators=_successes(columns, 0),
+        policies=_successes(columns, 1),
+        positions=_successes(columns, 2),
     )
 
 
-def _successes(columns: Columns, kind: str) -> list[Success]:
-    found = [
-        Success(
-            name=name,
-            evaluations=tally.evaluations,
-            valid=tally.valid,
-            improvements=tally.improvements,
-            mean_fitness=tally.fitness / tally.valid if tally.valid else None,
-        )
-        for (which, name), tally in columns.tallies.items()
-        if which == kind
-    ]
-    return sorted(found, key=lambda one: (len(one.name), one.name) if kind == "position" else (0, one.name))
+def _successes(columns: Columns, kind: int) -> list[Success]:
+    """By a part of the tallies' keys; a seed was written by nobody and has no position."""
+    found: dict[Any, Tally] = {}
+    for key, tally in columns.tallies.items():
+        if kind and key[2] < 0:
+            continue
+        total = found.setdefault(key[kind], Tally())
+        total.evaluations += tally.evaluations
+        total.valid += tally.valid
+        total.improvements += tally.improvements
+        total.fitness += tally.fitness
+    return [_success(str(name), found[name]) for name in sorted(found)]
+
+
+def _success(name: str, tally: Tally) -> Success:
+    return Success(
+        name=name,
+        evaluations=tally.evaluations,
+        valid=tally.valid,
+        improvements=tally.improvements,
+        mean_fitness=tally.fitness / tally.valid if tally.valid else None,
+    )
 
 
 def places(total: int, points: int) -> NDArray[np.intp]:
@@ -93,7 +101,7 @@ def places(total: int, points: int) -> NDArray[np.intp]:
     return np.asarray(-(-np.arange(1, count + 1) * total // count), dtype=np.intp)
 
 
-def best_so_far(fitness: Sequence[float]) -> Floats:
+def best_so_far(fitness: Sequence[float] | Floats) -> Floats:
     """The highest until each place; -inf where there was none yet. NaN stands for no fitness."""
     values = np.array(fitness, dtype=np.float64)
     return np.asarray(np.maximum.accumulate(np.where(np.isnan(values), -np.inf, values)))
@@ -104,18 +112,18 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _moments(run: RunRecord, columns: Columns, points: int) -> list[Moment]:
-    taken = places(len(columns.at), points)
-    best, valid = best_so_far(columns.fitness), np.cumsum(columns.valid)
-    duplicates, rejected, answers = (
-        _until(columns, taken, times) for times in (columns.duplicates, columns.rejected, columns.answered)
-    )
-    sent, written = np.cumsum([0, *columns.tokens_input]), np.cumsum([0, *columns.tokens_output])
-    volumes = _volumes(run, columns.rewards, taken)
+def _moments(columns: Columns, points: int) -> list[Moment]:
+    taken = places(len(columns), points)
+    at, fitness = columns.at, columns.fitness
+    best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
+    kinds = (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED, Kind.PROPOSAL_ANSWERED)
+    duplicates, rejected, answers = (_until(at[taken - 1], columns.times(kind)) for kind in kinds)
+    sent, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
+    volumes = _volumes(columns, taken)
     return [
         Moment(
             evaluations=int(count),
-            at=columns.at[count - 1],
+            at=datetime.fromtimestamp(at[count - 1], UTC),
             best_fitness=finite_or_none(best[count - 1]),
             valid=float(valid[count - 1] / count),
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
@@ -128,48 +136,48 @@ def _moments(run: RunRecord, columns: Columns, points: int) -> list[Moment]:
     ]
 
 
-def _until(columns: Columns, taken: NDArray[np.intp], times: Sequence[float]) -> NDArray[np.intp]:
+def _until(moments: Floats, times: Floats) -> NDArray[np.intp]:
     """How many of some times had come by each moment; the last moment is now."""
-    moments = np.array([columns.at[count - 1].timestamp() for count in taken])
     counts = np.asarray(np.searchsorted(times, moments, side="right"))
     counts[-1] = len(times)
     return counts
 
 
-def _volumes(run: RunRecord, rewards: Sequence[Sequence[float] | None], taken: NDArray[np.intp]) -> list[float] | None:
+def _volumes(columns: Columns, taken: NDArray[np.intp]) -> list[float] | None:
     """The hypervolume at each moment; None without several objectives that all have a reference."""
-    floors = [objective.floor for objective in objectives_of(run)]
+    floors = [objective.floor for objective in objectives_of(columns.run)]
     reference = np.array([floor for floor in floors if floor is not None])
     if len(floors) < 2 or len(reference) < len(floors):
         return None
-    width = len(floors)
-    points = [_points(rewards[before:after], width) for before, after in itertools.pairwise([0, *map(int, taken)])]
+    parts = np.split(columns.rewards, taken[:-1])
+    points = [part[np.isfinite(part).all(axis=1)] for part in parts]
     with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
-        return _exact(points, reference) if width <= EXACT_OBJECTIVES else _sampled(points, reference)
-
-
-def _points(rewards: Sequence[Sequence[float] | None], width: int) -> Floats:
-    rows = [list(reward) for reward in rewards if reward is not None and len(reward) == width]
-    points = np.array(rows, dtype=np.float64).reshape(-1, width)
-    return np.asarray(points[front(points)])
+        return _exact(points, reference) if len(floors) <= EXACT_OBJECTIVES else _sampled(points, reference)
 
 
 def _exact(points: Sequence[Floats], reference: Floats) -> list[float]:
-    found, members = [], np.zeros((0, len(reference)))
+    """Areas under staircases that grow: of each only the steps are kept, in falling order of the first objective."""
+    found, steps = [], np.zeros((0, len(reference)))
     for new in points:
-        members = np.concatenate([members, new])
-        members = members[front(members)]
-        found.append(volume(members, reference, np.random.default_rng(SAMPLES_SEED)))
+        steps = np.concatenate([steps, (new - reference)[(new > reference).all(axis=1)]])
+        steps = steps[np.argsort(-steps[:, 0], kind="stable")]
+        height = np.maximum.accumulate(np.concatenate([[0.0], steps[:, 1]]))
+        rises = np.diff(height)
+        found.append(float((steps[:, 0] * rises).sum()))
+        steps = steps[rises > 0]
     return found
 
 
 def _sampled(points: Sequence[Floats], reference: Floats) -> list[float]:
     """By one set of samples for all moments, so that the curve never falls."""
-    box = np.concatenate([reference[None], *points]).max(axis=0) - reference
+    every = np.concatenate(points)
+    box = np.concatenate([reference[None], every]).max(axis=0) - reference
     samples = reference + np.random.default_rng(SAMPLES_SEED).random((SAMPLES, len(reference))) * box
-    covered, found = np.zeros(SAMPLES, dtype=np.bool_), []
+    # Those that nothing ever covers are many, and would be compared with everything.
+    left, covered, found = samples[dominated(samples, every)], 0, []
     for new in points:
-        for point in new:
-            covered |= (samples <= point).all(axis=1)
-        found.append(float(box.prod() * covered.mean()))
+        for block in np.split(new, range(BLOCK, len(new), BLOCK)):
+            rest = left[~(left[:, None] <= block).all(axis=2).any(axis=1)]
+            covered, left = covered + len(left) - len(rest), rest
+        found.append(float(box.prod() * covered / SAMPLES))
     return found

@@ -65,12 +65,12 @@ class TestScored:
         ]
         log.append(RUN, fence, told)
         found = list(reader.scored(RUN))
-        places = [(line.order, line.number, line.position, line.fitness) for line in found]
-        assert places == [(1, 0, 0, 1.0), (2, 2, 0, None), (3, 1, 1, 4.0), (4, 1, 0, 3.0)]
+        places = [(line.number, line.position, line.fitness) for line in found]
+        assert places == [(0, 0, 1.0), (2, 0, None), (1, 1, 4.0), (1, 0, 3.0)]
         assert found[2] == Scored(
-            order=3, candidate_id=story.id(1, 1), number=1, position=1, island=0, operator="mutate", policy="syntax",
-            outcome="ok", fitness=4.0, rewards=[4.0], descriptor={"depth": 3.0, "complexity": 12.0}, seconds=0.25,
-            at=told[1].at,
+            sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, operator="mutate",
+            policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
+            descriptor={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
         )  # fmt: skip
         assert (found[0].operator, found[0].policy, found[1].outcome, found[1].rewards) == ("seed", "", "timeout", None)
 
@@ -86,11 +86,11 @@ class TestScored:
         for number in (3, 4):
             log.append(RUN, fence, story.child(number, story.id(0), float(number)))
         every = list(reader.scored(RUN))
-        assert [(line.order, line.number) for line in every] == [(n + 1, n) for n in range(5)]
+        assert [line.number for line in every] == list(range(5))
         # Evaluated again, it keeps its place and shows its latest result.
         assert every[1].fitness == (7.0 if repeated else 1.0)
-        for after in range(7):
-            assert list(reader.scored(RUN, after)) == every[after:]
+        for after in range(story.sequence + 1):
+            assert list(reader.scored(RUN, after)) == [line for line in every if line.sequence > after]
 
     def test_a_run_without_scores_has_none(self, log: RunLog, reader: RunReader) -> None:
         log.create(new_run())

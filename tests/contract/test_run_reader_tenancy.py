@@ -95,7 +95,7 @@ SEEN = {
 
 
 def methods() -> set[str]:
-    return {name for name in vars(RunReader) if not name.startswith("_")}
+    return {name for name in dir(RunReader) if not name.startswith("_")}
 
 
 def test_every_method_is_tried() -> None:

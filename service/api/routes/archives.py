@@ -17,9 +17,7 @@ from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.errors import NotFoundError
 from service.ports import LoggedEvent, MembershipRecord, RunRecord
-from service.projections.best import none_yet, read_weights, weighted_best
-from service.projections.front import measure_front
-from service.projections.grid import fold_grid, measures_of
+from service.projections.best import none_yet, read_weights
 from service.schemas.archives import (
     Best,
     FrontPage,
@@ -105,26 +103,26 @@ def list_migrations(
 
 @router.get("/front", response_model=FrontPage, operation_id="list_front")
 def list_front(
-    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
 ) -> FrontPage:
     """List the programs whose reward vectors no other dominates, the fittest first, and the volume they dominate."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.seal, cursor, limit, {"list": "front", "run": run.id})
-    members = reader.front(run.id)
-    measured = measure_front(run, members)
-    after = tuple(paging.after) if paging.after else (-math.inf, -1, -1)
-    places = [(-(member.fitness or 0.0), member.number, member.position) for member in members]
-    behind = [member for member, place in zip(members, places, strict=True) if place > after]
-    rows, following = paging.cut(
-        behind[: paging.limit + 1], lambda row: (-(row.fitness or 0.0), row.number, row.position)
-    )
+    front = request.app.state.folds.front(reader, run)
+    after = tuple(paging.after) if paging.after else None
+    rows, following = paging.cut(front.behind(after, paging.limit + 1), lambda row: row[1])
     return FrontPage(
-        items=[shown_program(row, caller) for row in rows],
+        items=[shown_program(row, caller) for row in reader.named([candidate_id for candidate_id, _ in rows])],
         next_cursor=following,
-        size=measured.size,
-        hypervolume=measured.hypervolume,
-        exact=measured.exact,
+        size=front.measured.size,
+        hypervolume=front.measured.hypervolume,
+        exact=front.measured.exact,
     )
 
 
@@ -139,8 +137,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    measures = measures_of(run)
-    grid = fold_grid(measures, reader.scored(run.id) if measures else ())
+    grid = request.app.state.folds.grid(reader, run, MOST_CELLS)
     axes = [
         GridAxis(
             name=axis.name,
@@ -159,13 +156,13 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
             fitness=cell.fitness,
             candidates=cell.candidates,
         )
-        for cell in grid.cells[:MOST_CELLS]
+        for cell in grid.cells
     ]
-    return tagged(request, Grid(run_id=run.id, axes=axes, cells=cells, filled=len(grid.cells)), run_tag(run))
+    return tagged(request, Grid(run_id=run.id, axes=axes, cells=cells, filled=grid.filled), run_tag(run))
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
-def get_best(run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights = "") -> Best:
+def get_best(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights = "") -> Best:
     """Read the best program of a run: the fittest, or the best under weights of the objectives.
 
     Scores are normalised by the declared bounds of the objective, else by their range in the run; of equals the oldest
@@ -175,7 +172,7 @@ def get_best(run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights =
     run = reader.run(run_id)
     if weights:
         wanted = read_weights(weights)
-        winner, value = weighted_best(reader, run, wanted)
+        winner, value = request.app.state.folds.best(reader, run, wanted)
         return Best(program=shown_program(reader.candidate(winner), caller), weights=wanted, value=value)
     fittest = reader.best(run.id, limit=1)
     if not fittest:
