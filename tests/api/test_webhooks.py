@@ -1,0 +1,131 @@
+"""Webhooks and workers over the API."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from service.ports import Scope
+from tests.api.told import Told
+
+# An address that is nobody's secret; nothing is sent to it here.
+URL = "https://192.0.43.8/hook"
+HOOK = {"url": URL, "types": ["run.failed", "run.succeeded", "run.failed"]}
+
+
+async def hook(client: httpx.AsyncClient) -> dict[str, Any]:
+    answer = await client.post("/v1/webhooks", json=HOOK)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def test_a_secret_is_shown_when_it_is_made_and_never_again(owner: httpx.AsyncClient) -> None:
+    made = await hook(owner)
+    assert made["secret"].startswith("whsec_")
+    assert (made["types"], made["enabled"]) == (["run.failed", "run.succeeded"], True)
+    place = f"/v1/webhooks/{made['id']}"
+    rotated = (await owner.post(f"{place}/rotate")).json()
+    assert rotated["secret"] != made["secret"]
+    for path in (place, "/v1/webhooks", "/v1/audit"):
+        text = (await owner.get(path)).text
+        assert made["secret"] not in text
+        assert rotated["secret"] not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"url": "http://127.0.0.1/hook"}, (403, "refused")),
+        ({"url": "http://10.0.0.1/hook"}, (403, "refused")),
+        ({"url": "http://169.254.169.254/latest"}, (403, "refused")),
+        ({"url": "http://[::1]/hook"}, (403, "refused")),
+        ({"url": "http://2130706433/hook"}, (422, "invalid_request")),
+        ({"url": "http://0x7f.1/hook"}, (422, "invalid_request")),
+        ({"url": "https://user:secret@192.0.43.8/"}, (422, "invalid_request")),
+        ({"url": "ftp://192.0.43.8/"}, (422, "invalid_request")),
+        ({"url": "https://name.invalid/"}, (422, "invalid_request")),
+        ({"url": "https://192.0.43.8:99999/"}, (422, "invalid_request")),
+        ({"types": []}, (422, "invalid_request")),
+        ({"types": ["run.paused"]}, (422, "invalid_request")),
+    ],
+)
+async def test_webhooks_lead_to_public_addresses_only(
+    owner: httpx.AsyncClient, body: dict[str, Any], outcome: tuple[int, str]
+) -> None:
+    made = await hook(owner)
+    place = f"/v1/webhooks/{made['id']}"
+    before = (await owner.get("/v1/webhooks")).json()
+    for answer in (await owner.post("/v1/webhooks", json=HOOK | body), await owner.patch(place, json=body)):
+        assert (answer.status_code, answer.json()["code"]) == outcome, answer.text
+    assert (await owner.get("/v1/webhooks")).json() == before
+
+
+async def test_what_is_left_out_of_a_change_stays(owner: httpx.AsyncClient) -> None:
+    made = await hook(owner)
+    place = f"/v1/webhooks/{made['id']}"
+    shown = {key: value for key, value in made.items() if key != "secret"}
+    assert (await owner.patch(place, json={})).json() == shown
+    off = (await owner.patch(place, json={"enabled": False})).json()
+    assert (off["enabled"], off["disabled"]) == (False, "disabled over the API")
+    assert (await owner.patch(place, json={"types": ["run.improved"]})).json() == off | {"types": ["run.improved"]}
+    on = (await owner.patch(place, json={"enabled": True, "url": "https://192.0.43.9/"})).json()
+    assert on == shown | {"types": ["run.improved"], "url": "https://192.0.43.9/"}
+
+
+async def test_messages_are_sent_by_hand_and_listed(owner: httpx.AsyncClient) -> None:
+    made = await hook(owner)
+    place = f"/v1/webhooks/{made['id']}"
+    ping = await owner.post(f"{place}/ping")
+    delivery = ping.json()
+    assert (ping.status_code, delivery["type"], delivery["state"]) == (202, "webhook.ping", "pending")
+    assert delivery["payload"]["data"] == {"id": made["id"]}
+    again = (await owner.post(f"{place}/deliveries/{delivery['id']}/redeliver")).json()
+    assert (again["payload"], again["id"] == delivery["id"]) == (delivery["payload"], False)
+    assert {one["id"] for one in (await owner.get(f"{place}/deliveries")).json()["items"]} == {
+        delivery["id"],
+        again["id"],
+    }
+    assert (await owner.post(f"{place}/deliveries/dlv_absent/redeliver")).status_code == 404
+    other = await hook(owner)
+    answer = await owner.post(f"/v1/webhooks/{other['id']}/deliveries/{delivery['id']}/redeliver")
+    assert answer.status_code == 404
+
+
+async def test_a_disabled_webhook_is_sent_nothing(owner: httpx.AsyncClient) -> None:
+    place = f"/v1/webhooks/{(await hook(owner))['id']}"
+    delivery = (await owner.post(f"{place}/ping")).json()
+    await owner.patch(place, json={"enabled": False})
+    for path in ("/ping", f"/deliveries/{delivery['id']}/redeliver"):
+        answer = await owner.post(f"{place}{path}")
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert len((await owner.get(f"{place}/deliveries")).json()["items"]) == 1
+
+
+async def test_a_removed_webhook_is_gone_with_its_deliveries(told: Told, owner: httpx.AsyncClient) -> None:
+    place = f"/v1/webhooks/{(await hook(owner))['id']}"
+    await owner.post(f"{place}/ping")
+    async with told.client(tenant="other") as foreign:
+        assert (await foreign.delete(place)).status_code == 404
+    assert (await owner.delete(place)).status_code == 204
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/deliveries"), ("POST", "/ping"), ("POST", "/rotate")):
+        assert (await owner.request(method, place + path)).status_code == 404
+
+
+async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: httpx.AsyncClient) -> None:
+    assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}}
+    assert (await owner.post("/v1/workers/w-1/drain")).status_code == 404
+    word = {"slots": 2, "started_at": datetime.now(UTC).isoformat(), "isolation": "strong", "evaluations": 7}
+    assert (await owner.post("/v1/workers/w-1/beat", json=word)).json() == {"drain": False}
+    page = (await owner.get("/v1/workers")).json()
+    (worker,) = page["items"]
+    assert (worker["worker_id"], worker["slots"], worker["evaluations"]) == ("w-1", 2, 7)
+    assert page["waiting"] == {"cpu": 0}
+    for _ in range(2):
+        assert (await owner.post("/v1/workers/w-1/drain")).status_code == 202
+    assert (await owner.post("/v1/workers/w-1/beat", json=word)).json() == {"drain": True}
+    async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
+        assert (await other.get("/v1/workers")).status_code == 403
+    async with told.client(tenant="other") as foreign:
+        assert (await foreign.post("/v1/workers/w-1/drain")).status_code == 403
