@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
@@ -13,6 +13,7 @@ from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import answering, refuse_unpermitted
 from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
+from service.bootstrap.together import together
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
 from service.ports import Bundle, RunRecord
@@ -24,6 +25,7 @@ from service.runner.runner import Runner
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
+    from service.worker.worker import Worker
 
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
@@ -33,11 +35,26 @@ Evaluating = Callable[[Problem, Bundle], AbstractAsyncContextManager[Evaluator]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRunner:
-    """A runner that is ready to run. `evaluates`: who scores programs, for people."""
+    """A runner that is ready to run.
+
+    Attributes:
+        most: runs that it drives at once.
+        evaluates: who scores programs, for people.
+        worker: the one of this process alone, which works while the runner runs.
+    """
 
     runner: Runner
     most: int
     evaluates: str
+    worker: "Worker | None" = None
+
+    async def run(self) -> None:
+        """Drive runs until the runner is told to leave; on return none is held.
+
+        Raises:
+            Exception: what broke the runner or its worker.
+        """
+        await together([self.runner.run], self.worker, self.runner.leave)
 
 
 @asynccontextmanager
@@ -74,8 +91,13 @@ async def open_runner(
     if broker is not None:
         yield _opened(storage, settings, beside(broker, settings), most, "this process")
         return
-    async with _local(settings) as (evaluating, evaluates):
-        yield _opened(storage, settings, evaluating, most, evaluates)
+    from service.queue.memory import MemoryBroker
+
+    broker = MemoryBroker(SystemClock())
+    async with open_local_worker(settings, broker) as opening:
+        evaluates = f"{opening.beat.slots} slots here, isolation {opening.beat.isolation}"
+        opened = _opened(storage, settings, beside(broker, settings), most, evaluates)
+        yield replace(opened, worker=opening.worker)
 
 
 class StoredJobs:
@@ -147,21 +169,6 @@ def _through(url: str) -> Evaluating:
         return queued(url, problem, bundle)
 
     return evaluating
-
-
-@asynccontextmanager
-async def _local(settings: Settings) -> AsyncIterator[tuple[Evaluating, str]]:
-    """A worker of this process's own, whose slots the runs share as they would those of many."""
-    from service.queue.memory import MemoryBroker
-
-    broker = MemoryBroker(SystemClock())
-    async with open_local_worker(settings, broker) as opening:
-        working = asyncio.create_task(opening.worker.run())
-        try:
-            yield beside(broker, settings), f"{opening.beat.slots} slots here, isolation {opening.beat.isolation}"
-        finally:
-            working.cancel()
-            await asyncio.wait([working])
 
 
 def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:

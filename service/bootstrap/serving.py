@@ -5,7 +5,7 @@ import errno
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import open_storage
+from service.bootstrap.together import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
 from service.config import Settings
 from service.errors import UnreachableError, UsageError
@@ -37,7 +38,6 @@ GAUGE_SECONDS = 5.0
 DRAIN_SECONDS = 5
 
 Create = Callable[["Parts"], "FastAPI"]
-Work = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -86,20 +86,9 @@ class Service:
 
     async def run(self) -> None:
         """Serve until `leave` is called; on return all runs are let go of."""
-        parts = [self.server.serve([self.listener])]
-        parts += [self.runner.run()] if self.runner else []
-        tasks = [asyncio.create_task(part) for part in parts]
-        working = [asyncio.create_task(self.worker.run())] if self.worker else []
-        try:
-            done, _ = await asyncio.wait([*tasks, *working], return_when=asyncio.FIRST_COMPLETED)
-            self.leave()
-            await asyncio.wait(tasks)
-            for task in (*done, *tasks):
-                task.result()
-        finally:
-            for task in working:
-                task.cancel()
-            await asyncio.gather(*working, return_exceptions=True)
+        parts: list[Part] = [partial(self.server.serve, [self.listener])]
+        parts += [self.runner.run] if self.runner else []
+        await together(parts, self.worker, self.leave)
 
     def leave(self) -> None:
         """Let go of all runs as they stand, and end when what is being answered is answered."""
@@ -175,7 +164,7 @@ async def open_all(
 async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
     """What goes on beside the answering of requests: webhooks are told, gauges are read."""
     dispatcher = Dispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
-    works: dict[str, Work] = {"webhooks": dispatcher.run, "gauges": partial(_read_gauges, parts)}
+    works: dict[str, Part] = {"webhooks": dispatcher.run, "gauges": partial(_read_gauges, parts)}
     tasks = [asyncio.create_task(keep_up(name, work)) for name, work in works.items()]
     try:
         yield
@@ -186,7 +175,7 @@ async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
         await dispatcher.close()
 
 
-async def keep_up(name: str, work: Work, pause_seconds: float = GAUGE_SECONDS) -> None:
+async def keep_up(name: str, work: Part, pause_seconds: float = GAUGE_SECONDS) -> None:
     """Do work that has no end, and that nobody awaits: what breaks it is told, and it is begun again after a while."""
     while True:
         try:

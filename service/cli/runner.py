@@ -43,5 +43,5 @@ async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs:
         terminal.note(
             f"driving up to {most} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
         )
-        await opened.runner.run()
+        await opened.run()
     return OK

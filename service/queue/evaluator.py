@@ -1,8 +1,10 @@
 """An evaluator whose programs are scored by the workers of a queue, on its fair share of their slots."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+
+import structlog
 
 from evolve.evaluation import Evaluation
 from evolve.program import Program
@@ -12,6 +14,8 @@ from service.ports import Bundle, EvaluationQueue, EvaluationTask
 WATCH_SECONDS = 1.0
 LOOKAHEAD = 8
 WITHOUT_LIMIT = 1 << 20
+
+log = structlog.get_logger(__name__)
 
 
 class QueuedEvaluator:
@@ -94,10 +98,20 @@ async def open_queued_evaluator(queue: EvaluationQueue, bundle: Bundle, pool: st
     """
     evaluator = QueuedEvaluator(queue, bundle, pool)
     await evaluator.claim()
-    tasks = [asyncio.create_task(evaluator.collect()), asyncio.create_task(evaluator.watch())]
+    tasks = [asyncio.create_task(_unbroken(work)) for work in (evaluator.collect, evaluator.watch)]
     try:
         yield evaluator
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _unbroken(work: Callable[[], Awaitable[None]]) -> None:
+    """Do work without end that nobody awaits: a run whose results nobody hands on would wait for ever."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            log.error("queue.broke", exc_info=error)
+        await asyncio.sleep(WATCH_SECONDS)

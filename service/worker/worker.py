@@ -187,6 +187,8 @@ class Worker:
                 HEARTBEAT.set_to_current_time()
             except UnreachableError as error:
                 log.info("queue.away", reason=str(error))
+            except Exception as error:  # nobody awaits this task: a worker that works on would be taken for dead
+                log.error("worker.beat_broke", exc_info=error)
             await asyncio.sleep(self._pace.beat)
 
     async def _pause(self, seconds: float) -> None:

@@ -4,14 +4,15 @@ import json
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.e2e.evolving import Evolve
+from tests.e2e.evolving import Evolve, make_problem
 
 FIRST_PORT = 8000
 
@@ -70,3 +71,33 @@ def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
+
+
+def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path) -> None:
+    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
+    evolve.call("db", "upgrade")
+    evolve.call("keys", "create", "owner", "-o", str(tmp_path / "key"))
+    key = (tmp_path / "key").read_text().strip()
+    problem = make_problem(tmp_path / "toy")
+    with serving(evolve) as (url, process), httpx.Client(base_url=url) as client:
+        client.headers["Authorization"] = f"Bearer {key}"
+        answer = client.get("/v1/workers")
+        assert answer.status_code == 200, answer.text
+        (worker,) = answer.json()["items"]
+        assert client.post(f"/v1/workers/{worker['worker_id']}/drain").status_code == 202
+        until(lambda: client.get("/v1/workers").json()["items"] == [])
+        words = ("run", str(problem), "--policy", "syntax", "--detach", "--server", url)
+        run = evolve.call(*words, "--api-key-file", str(tmp_path / "key")).strip()
+        until(lambda: "no worker takes" in str(client.get(f"/v1/runs/{run}").json()["waiting"]))
+        assert process.poll() is None
+        assert client.get("/readyz").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
