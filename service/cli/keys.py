@@ -11,6 +11,7 @@ from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, RefusedError
 from service.ports import KeyRecord
+from service.times import rfc3339
 
 PAGE = 200
 
@@ -80,7 +81,7 @@ def revoke(terminal: Terminal, db: str | None, tenant: str, key_id: str) -> None
 def key_json(record: KeyRecord) -> dict[str, Any]:
     """A key as the commands print it: never the key itself."""
     times = {
-        name: None if (at := getattr(record, name)) is None else at.isoformat().replace("+00:00", "Z")
+        name: None if (at := getattr(record, name)) is None else rfc3339(at)
         for name in ("created_at", "expires_at", "last_used_at", "revoked_at")
     }
     scopes = [str(scope) for scope in record.scopes]

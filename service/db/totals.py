@@ -7,6 +7,7 @@ from evolve.events import Kind
 from service.db.models import RunRow
 from service.ports import Counters, LoggedEvent
 from service.projections import count, entered
+from service.times import rfc3339
 
 COUNTERS = tuple(Counters.__dataclass_fields__)
 FOLDED = (
@@ -62,7 +63,7 @@ def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
 
 
 def _wait(totals: _Row, logged: LoggedEvent) -> None:
-    since = logged.at.isoformat().replace("+00:00", "Z")
+    since = rfc3339(logged.at)
     totals["waiting"] = {"reason": "", "since": since, "retry_at": None, **logged.event.payload}
 
 

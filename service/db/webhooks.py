@@ -19,6 +19,7 @@ from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import ENDED, Delivery, LoggedEvent, Webhook
 from service.projections import entered
+from service.times import rfc3339
 
 _IMPROVED = "run.improved"
 _PENDING = "pending"
@@ -182,7 +183,7 @@ def _message(webhook_id: str, kind: str, logged: LoggedEvent) -> dict[str, Any]:
         "type": kind,
         "payload": {
             "type": kind,
-            "timestamp": logged.at.isoformat().replace("+00:00", "Z"),
+            "timestamp": rfc3339(logged.at),
             "data": {"id": logged.run_id},
         },
         "state": _PENDING,

@@ -22,6 +22,7 @@ from service.runner.lease import Hold, held
 from service.runner.orders import Orders, Wish
 from service.runner.patience import Patience, undisturbed
 from service.runner.status import RunObserver, RunStatus, StatusFold
+from service.times import rfc3339
 
 TICK_SECONDS = 0.5
 LEAVING_SECONDS = 5.0
@@ -265,9 +266,9 @@ class _Sitting:
             return
         now = self._job.clock.now()
         if not before:
-            self._since = (absence.since if absence else now).isoformat()
+            self._since = rfc3339(absence.since if absence else now)
         again = now + timedelta(seconds=self._flight.retry_seconds) if waiting == self._flight.denied else None
-        retry_at = again.isoformat() if again else None
+        retry_at = rfc3339(again) if again else None
         self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
 
     async def _watch_orders(self) -> None:

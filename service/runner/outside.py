@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Any
 
 from evolve.closing import let_go
@@ -12,6 +11,7 @@ from service.projections import entered
 from service.runner.journal import Journal
 from service.runner.lease import LEASE_SECONDS, held
 from service.runner.patience import Patience, undisturbed
+from service.times import rfc3339
 
 
 async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, owner: str) -> str:
@@ -36,9 +36,7 @@ async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, o
         return CANCELLED if cancelled else PAUSED if paused else run.state
 
 
-async def tell_waiting(
-    log: RunLog, clock: Clock, record: RunRecord, owner: str, reason: str, retry_at: datetime | None = None
-) -> None:
+async def tell_waiting(log: RunLog, clock: Clock, record: RunRecord, owner: str, reason: str) -> None:
     """Write why a run cannot be opened at present; nothing where that is what it waits for already.
 
     Args:
@@ -46,8 +44,7 @@ async def tell_waiting(
         clock: gives the event its time.
         record: the run as it was found.
         owner: who writes.
-        reason: one sentence.
-        retry_at: when it is tried again; None: unknown.
+        reason: one sentence. The event names no time of the next try: the tries go on, the event stands.
 
     Raises:
         NotFoundError: no such run.
@@ -59,9 +56,8 @@ async def tell_waiting(
     async with _taken(log, clock, record.id, owner) as run:
         if run.state in {PAUSED, *ENDED}:
             return
-        since = (record.waiting or {}).get("since") or clock.now().isoformat()
-        again = retry_at.isoformat() if retry_at else None
-        run.journal.note(Kind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": again})
+        since = (record.waiting or {}).get("since") or rfc3339(clock.now())
+        run.journal.note(Kind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": None})
         await run.journal.commit()
 
 

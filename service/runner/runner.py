@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
 
@@ -231,9 +230,8 @@ class Runner:
 
     async def _wait(self, record: RunRecord, hold: _Hold, reason: str, *, fault: bool = False) -> None:
         """Try a run again later, and say in it why."""
-        seconds = self._retries.add(record.id, hold.intent, fault=fault)
-        retry_at = self._clock.now() + timedelta(seconds=seconds)
-        await self._say(record, hold, tell_waiting(self._log, self._clock, record, self._owner, reason, retry_at))
+        self._retries.add(record.id, hold.intent, fault=fault)
+        await self._say(record, hold, tell_waiting(self._log, self._clock, record, self._owner, reason))
 
     async def _give_up(self, record: RunRecord, hold: _Hold, detail: str) -> None:
         log.warning("run.given_up", run_id=record.id, reason=detail)

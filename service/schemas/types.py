@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from service.times import rfc3339
+
 MOST_LABELS = 16
 MOST_DEPTH = 64
 WITHOUT_NUL = r"^[^\x00]*$"
@@ -76,10 +78,6 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _as_utc(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 # The constraints stand before the validator, else they are checked and not documented.
 Count = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**53), BeforeValidator(integral)]
@@ -90,7 +88,7 @@ Moment = Annotated[
     Field(strict=False),
     BeforeValidator(_only_text),
     AfterValidator(_utc),
-    PlainSerializer(_as_utc, return_type=str),
+    PlainSerializer(rfc3339, return_type=str),
 ]
 Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
 Name = Annotated[

@@ -28,6 +28,7 @@ from service.schemas.webhooks import (
     WebhookPage,
     WebhookPatch,
 )
+from service.times import rfc3339
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=JsonRoute)
 
@@ -128,7 +129,7 @@ def ping_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep, once: 
 
     def effect() -> Response:
         webhook = _hearing(parts, caller, webhook_id)
-        at = parts.clock.now().isoformat().replace("+00:00", "Z")
+        at = rfc3339(parts.clock.now())
         payload = {"type": PING, "timestamp": at, "data": {"id": webhook.id}}
         return _sent(parts, webhook.id, PING, payload)
 

@@ -107,7 +107,7 @@ async def test_what_is_settled_already_is_left_alone(log: SqlRunLog, reader: Sql
 
 async def test_a_run_that_cannot_be_opened_now_says_why_once(log: SqlRunLog, reader: SqlRunReader) -> None:
     for reason in ("the policy is away", "the policy is away", "the policy is busy"):
-        await tell_waiting(log, CLOCK, reader.run(RUN), "runner", reason, CLOCK.now())
+        await tell_waiting(log, CLOCK, reader.run(RUN), "runner", reason)
     waits = [entry.event.payload for entry in written(log, 1)]
     assert [wait["reason"] for wait in waits] == ["the policy is away", "the policy is busy"]
     assert waits[0]["since"] == waits[1]["since"]
