@@ -20,6 +20,8 @@ from service.db.faults import UnstorableError, translated
 from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0
+# More in all than the 40 threads that answer requests: none waits for another's connection.
+_POOL = {"pool_size": 10, "max_overflow": 40}
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
 # ASCII only: escapes carry NUL and lone surrogates through both databases.
@@ -233,6 +235,7 @@ def _sqlite(address: URL, lock_seconds: float) -> Database:
         address,
         connect_args={"timeout": lock_seconds, "cached_statements": 256},
         json_serializer=_as_json,
+        **_POOL,
     )
 
     @event.listens_for(engine, "connect")
@@ -281,6 +284,7 @@ def _postgres(address: URL, lock_seconds: float) -> Database:
         connect_args={key: value for key, value in arguments.items() if key not in address.query},
         json_serializer=_as_json,
         pool_pre_ping=True,
+        **_POOL,
     )
     return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
 

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Barrier
 
 import pytest
 from sqlalchemy import func, insert, select, text
@@ -9,6 +10,10 @@ from sqlalchemy import func, insert, select, text
 from service.db.engine import Database
 from service.db.models import TextRow
 from service.errors import ConflictError, StorageAwayError, StorageError
+
+
+THREADS = 40  # of the pool that answers requests
+MEETING_SECONDS = 20.0
 
 
 def write(database: Database, *names: str) -> None:
@@ -112,3 +117,15 @@ def test_units_of_two_databases_are_two(database: Database, other_database: Data
     with pytest.raises(ConflictError):
         fail()
     assert (held(database), held(other_database)) == (0, 2)
+
+
+def test_as_many_read_at_once_as_requests_are_answered(database: Database) -> None:
+    everybody = Barrier(THREADS)
+
+    def meet(_: int) -> int:
+        with database.read() as connection:
+            everybody.wait(MEETING_SECONDS)  # breaks where one waits for the connection of another
+            return connection.execute(select(func.count()).select_from(TextRow)).scalar_one()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(meet, range(THREADS))) == [0] * THREADS
