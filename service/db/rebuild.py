@@ -11,7 +11,8 @@ from evolve.proposal import Candidate, Individual
 from service.db.models import CandidateRow, EvaluationRow, ParentRow, ProgramRow
 from service.errors import NotFoundError
 
-_CHUNK = 500
+# PostgreSQL takes up to about so many ids from the index, and reads all of a table of 100,000 rows for more.
+_CHUNK = 200
 _Value = TypeVar("_Value")
 AnySelect = Select[*tuple[Any, ...]]
 

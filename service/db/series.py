@@ -10,7 +10,7 @@ from evolve.events import Event, Kind
 from service.db.engine import Database
 from service.db.filters import SEED
 from service.db.models import CandidateRow, EvaluationRow, EventRow, ProposalRow
-from service.db.rebuild import AnySelect
+from service.db.rebuild import AnySelect, chunks
 from service.ports import LoggedEvent, Scored
 
 _CHUNK = 1000
@@ -107,9 +107,11 @@ def _sequences(run_id: str, after: int, limit: int, kinds: Sequence[str]) -> Sel
 
 
 def _by_id(connection: Connection, query: AnySelect, ids: Sequence[str]) -> dict[str, RowMapping]:
-    if not ids:
-        return {}
-    return {row["id"]: row for row in connection.execute(query.where(CandidateRow.id.in_(ids))).mappings()}
+    return {
+        row["id"]: row
+        for chunk in chunks(ids)
+        for row in connection.execute(query.where(CandidateRow.id.in_(chunk))).mappings()
+    }
 
 
 def _scored(told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, result: Mapping[Any, Any]) -> Scored:

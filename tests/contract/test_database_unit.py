@@ -11,7 +11,6 @@ from service.db.engine import Database
 from service.db.models import TextRow
 from service.errors import ConflictError, StorageAwayError, StorageError
 
-
 THREADS = 40  # of the pool that answers requests
 MEETING_SECONDS = 20.0
 
