@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator, meta
 
-from scripts.openapi import PLACE, text
+from scripts.openapi import PAGE, PLACE, page, text
 from service.api.app import TAGS, document, door_of, routes_of
 from service.schemas.problem_details import Code
 
@@ -34,6 +34,17 @@ def everything(value: Any) -> Iterator[Any]:
 
 def test_the_committed_document_is_that_of_the_code() -> None:
     assert PLACE.read_text(encoding="utf-8") == text(), "run: python -m scripts.openapi"
+
+
+def test_the_tables_of_the_reference_are_those_of_the_code() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    assert written == page(written), "run: python -m scripts.openapi"
+    for name, operation in operations().items():
+        (row,) = [line for line in written.splitlines() if f"| `{name}` |" in line]
+        assert row.startswith(f"| `{operation['method'].upper()} {operation['path']}` |")
+        for scope in operation.get("x-required-scopes", ()):
+            assert f"`{scope}`" in row
+    assert all(f"\n| `{code}` | " in written for code in Code)
 
 
 def test_it_says_who_made_it_and_under_which_license() -> None:

@@ -20,6 +20,7 @@ from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, Probl
 router = APIRouter(prefix="/v1/problems", tags=["problems"], route_class=JsonRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
+Downloading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 ProblemId = Annotated[
     str,
@@ -79,10 +80,8 @@ def get_problem(problem_id: ProblemId, caller: Reading, parts: PartsDep) -> Prob
     responses={200: {"content": {"application/gzip": {}}, "description": "The folder as tar.gz."}},
     operation_id="download_problem",
 )
-def download_problem(problem_id: ProblemId, caller: Reading, parts: PartsDep) -> Response:
+def download_problem(problem_id: ProblemId, caller: Downloading, parts: PartsDep) -> Response:
     """Download a problem's folder as it was submitted."""
-    if Scope.PROGRAMS_READ not in caller.scopes:
-        raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {Scope.PROGRAMS_READ}: use one that has it")
     record = parts.problems.get(caller.tenant, problem_id)
     headers = {
         "Content-Disposition": f'attachment; filename="{record.id}.tar.gz"',

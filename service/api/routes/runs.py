@@ -165,7 +165,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
 
 
 @router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_MADE, operation_id="fork_run")
-def fork_run(run_id: RunId, body: RunFork, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run that begins with a program of this one."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(body.candidate_id)

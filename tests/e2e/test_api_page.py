@@ -1,0 +1,40 @@
+"""The calls on the page about the API, run as they are written."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.e2e.evolving import EVOLVE, Evolve
+from tests.e2e.test_tutorial import ACTIVATE, BLOCK, PAGE, STATED, TOP
+
+REFERENCE = (TOP / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+
+
+def test_the_calls_of_the_reference_run_as_they_are_written(tmp_path: Path) -> None:
+    evolve = Evolve(tmp_path)
+    evolve.environment |= {"PATH": f"{Path(EVOLVE).parent}:{evolve.environment['PATH']}", "SHELLOPTS": "pipefail"}
+    (tour,) = BLOCK.findall(REFERENCE)
+    said = REFERENCE.partition(tour)[2].split("```")[2].strip().splitlines()
+    beginning = next(block for block in BLOCK.findall(PAGE) if ACTIVATE in block)
+    server = evolve.start("serve", "--port", "0", "--json")
+    try:
+        assert server.stdout is not None
+        url = json.loads(server.stdout.readline())["url"]
+        script = (beginning + tour).replace(STATED, url).replace(ACTIVATE, ":")
+        done = subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=tmp_path,
+            env=evolve.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=30)
+    finally:
+        server.kill()
+        server.communicate()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("\n".join([*said, ""]))
