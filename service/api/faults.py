@@ -29,6 +29,7 @@ from service.schemas.problem_details import Code, Fault, ProblemDetails
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_AWAY = "the database does not answer now: try again as Retry-After says"
 RETRY_SECONDS = {409: 1, 429: 60, 503: 5}
 
 
@@ -119,8 +120,11 @@ def answer(request: Request, fault: ApiFault) -> Response:
 def answer_error(request: Request, error: Exception) -> Response:
     """An error of the service as the response that tells of it; what nobody expected goes into the log."""
     fault = as_fault(error)
+    request_id = getattr(request.state, "request_id", "")
     if fault.status == 500:
-        log.error("request.failed", exc_info=error, request_id=getattr(request.state, "request_id", ""))
+        log.error("request.failed", exc_info=error, request_id=request_id)
+    elif fault.status == 503:
+        log.warning("request.away", reason=str(error), request_id=request_id)
     return answer(request, fault)
 
 
@@ -130,8 +134,13 @@ def as_fault(error: Exception) -> ApiFault:
         if isinstance(error, kind):
             waits = status in RETRY_SECONDS and code is not Code.CONFLICT
             headers = {"Retry-After": str(RETRY_SECONDS[status])} if waits else {}
-            return ApiFault(status, code, str(error), headers=headers, errors=_complaints(error))
+            return ApiFault(status, code, _outward(error), headers=headers, errors=_complaints(error))
     return ApiFault(500, Code.INTERNAL, "this is a fault of the service; its log has the trace under the trace_id")
+
+
+def _outward(error: Exception) -> str:
+    """What callers are told; where the database lies and how it is called is the operator's business."""
+    return _AWAY if isinstance(error, StorageAwayError) else str(error)
 
 
 def _complaints(error: Exception) -> list[Fault]:

@@ -1,6 +1,8 @@
 """A connection to Redis, and the keys that everything lies under."""
 
 import asyncio
+import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -19,6 +21,8 @@ _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 # Each reading that waits holds one: of a worker or a run, or, in an API, one for each remote worker.
 _MOST_CONNECTIONS = 1000
+# Where the client names the server, up to its own reason.
+_PLACE = re.compile(r" (?:connecting to|(?:while )?reading from) .*$")
 
 
 def pools() -> str:
@@ -110,5 +114,15 @@ async def reaching() -> AsyncIterator[None]:
         async with asyncio.timeout(_SILENT_SECONDS):
             yield
     except (RedisError, OSError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UnreachableError(f"the queue does not answer: {reason}") from error
+        raise UnreachableError(f"the queue does not answer: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """Why, without where: runs and callers are told of it, and the address is the operator's business."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
+        cause = cause.__cause__ or cause.__context__
+    text = _PLACE.sub("", " ".join(str(error).split()))
+    return text[:200] or type(error).__name__

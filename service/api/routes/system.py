@@ -3,18 +3,21 @@
 import asyncio
 from typing import Literal
 
+import structlog
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse, Response
 
 from evolve import __version__
 from service.api.access import PartsDep
 from service.api.faults import ApiFault
-from service.errors import ServiceError
+from service.errors import ServiceError, StorageAwayError, UnreachableError
 from service.schemas.problem_details import Code
 from service.schemas.system import CodePage, Health, Readiness
 
 router = APIRouter(tags=["system"])
 CHECK_SECONDS = 3.0
+
+log = structlog.get_logger(__name__)
 
 MEANINGS: dict[Code, str] = {
     Code.INVALID_REQUEST: "The request does not fit the document of the API; `errors` names each place.",
@@ -78,6 +81,10 @@ async def _check(parts: PartsDep, name: str) -> str:
             await parts.checks[name]()
     except TimeoutError:
         return "it does not answer in time"
-    except ServiceError as error:
-        return str(error)
+    except (StorageAwayError, UnreachableError) as error:
+        log.warning("readiness.away", part=name, reason=str(error))
+        return "it does not answer"
+    except ServiceError as error:  # which may name what is nobody's business here
+        log.warning("readiness.failed", part=name, reason=str(error))
+        return "it cannot be served from: the log of the service says why"
     return ""
