@@ -1,6 +1,6 @@
 """The parts of the API over a database, a queue and the rest of the service."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,8 +9,9 @@ from starlette.concurrency import run_in_threadpool
 
 from service.api.parts import Parts
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.kept import Check, Kept
 from service.bootstrap.secret import open_seal
-from service.bootstrap.storage import check_database, database_url
+from service.bootstrap.storage import database_url
 from service.bootstrap.submissions import BundledSubmissions
 from service.bootstrap.workers import queue_url
 from service.config import Settings
@@ -18,13 +19,15 @@ from service.db.accounts import SqlAccounts
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.audit import SqlAuditLog
 from service.db.batches import SqlBatchStore
-from service.db.engine import open_database
+from service.db.engine import Database, open_database
 from service.db.intents import SqlRunIntents
 from service.db.keys import SqlKeyStore
 from service.db.problems import SqlProblemStore
 from service.db.reader import SqlRunReader
 from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
+from service.db.schema import Revision
+from service.db.schema import revision as revision_of
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
 from service.net.address import check_address
@@ -38,8 +41,6 @@ from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
     from service.api.sessions import OneTimeLogin
-
-Check = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,9 @@ async def open_parts(
         database = open_database(url)
         stack.callback(database.close)
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
+        checks = {name: Kept(check) for name, check in {"database": _database_check(database), **found.checks}.items()}
+        for check in checks.values():
+            stack.push_async_callback(check.aclose)
 
         def intents(tenant: str) -> RunIntents:
             return SqlRunIntents(database, tenant, clock)
@@ -108,13 +112,17 @@ async def open_parts(
             workers=found.workers,
             leases=found.leases,
             login=login,
-            checks={"database": _database_check(url), **found.checks},
+            checks=checks,
         )
 
 
-def _database_check(url: str) -> Check:
+def _database_check(database: Database) -> Check:
+    def read() -> Revision:
+        with database.read() as connection:
+            return revision_of(connection)
+
     async def check() -> None:
-        revision = await run_in_threadpool(check_database, url)
+        revision = await run_in_threadpool(read)
         if revision.newer or revision.behind:
             raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
 
