@@ -6,6 +6,7 @@ EvolveError
 ├── ProgramError        text that is no program (paths, characters)
 ├── AnswerError         an answer that makes no child of its parent
 ├── ReplayError         an event log that does not fit the search
+├── RewardError         rewards of answers, or a use of them, that make no sense
 └── PolicyError         a policy gave no answer
     ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
     ├── PolicyDenied        it will not answer anybody with this key or for this model
@@ -35,6 +36,10 @@ class AnswerError(EvolveError):
 
 class ReplayError(EvolveError):
     """The event log does not fit this search."""
+
+
+class RewardError(EvolveError):
+    """The rewards of answers, or what is asked of them, make no sense."""
 
 
 class PolicyError(EvolveError):

@@ -11,6 +11,8 @@ from evolve.pareto import front, hypervolume, hypervolume_sampled
 from evolve.scalarization import Floats
 
 EXACT_OBJECTIVES = 3
+BLOCK = 64  # rows whose distances to all others are in memory at once, small enough for the cache
+COLLINEAR = 0.8
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Floats:
@@ -53,11 +55,21 @@ def best_at_k(scores: ArrayLike, k: int) -> Floats:
     n = ordered.shape[-1]
     if not 1 <= k <= n:
         raise ValueError(f"best@k needs 1 <= k <= n, not k = {k} of {n}")
+    share: Floats = ordered[..., k - 1 :] @ best_of_k_shares(n, k)[k - 1 :]
+    return np.asarray(share)
+
+
+def best_of_k_shares(n: int, k: int, of: int | None = None) -> Floats:
+    """Share of the subsets of `of` (default k) that have the i-th smallest as the best of k: C(i-1, k-1) / C(n, of).
+
+    For i = 1..n, (n,). With `of` = k it is the distribution of the best of k over n answers in rising order.
+    """
+    size = k if of is None else of
     logs = _log_factorials(n)
     i = np.arange(k, n + 1)
-    log_share = logs[i - 1] - logs[i - k] - logs[k - 1] - (logs[n] - logs[k] - logs[n - k])
-    share: Floats = ordered[..., k - 1 :] @ np.exp(log_share)
-    return np.asarray(share)
+    share = np.zeros(n)
+    share[k - 1 :] = np.exp(logs[i - 1] - logs[i - k] - logs[k - 1] - (logs[n] - logs[size] - logs[n - size]))
+    return share
 
 
 def chain_pass_at_k(passed: ArrayLike, k: int) -> Floats:
@@ -77,6 +89,15 @@ def expected_max(rewards: ArrayLike, weights: ArrayLike) -> float:
     Weights drawn once (Dirichlet) and shared make sets comparable: the noise of the draw is common to all of them.
     """
     return float(_scores(rewards, weights).max(axis=0).mean())
+
+
+def expected_max_at_k(rewards: ArrayLike, weights: ArrayLike, k: int) -> float:
+    """Unbiased E_w[max over k of the answers drawn without replacement], under the rows of (K, k) weights.
+
+    Raises:
+        ValueError: not 1 <= k <= n, or the set is empty.
+    """
+    return float(best_at_k(_scores(rewards, weights).T, k).mean())
 
 
 def contributions(rewards: ArrayLike, weights: ArrayLike) -> Floats:
@@ -126,7 +147,8 @@ def mean_pairwise_l2(rewards: ArrayLike) -> float:
     n = len(points)
     if n < 2:
         return 0.0
-    total = sum(float(np.linalg.norm(points[i + 1 :] - points[i], axis=1).sum()) for i in range(n - 1))
+    columns = np.ascontiguousarray(points.T)
+    total = sum(_distances(columns, start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
     return total / (n * (n - 1) / 2)
 
 
@@ -193,6 +215,31 @@ def collinearity(rewards: ArrayLike) -> float:
     matrix = correlations(rewards)
     k = len(matrix)
     return float((np.square(matrix).sum() - k) / (k * (k - 1))) if k > 1 else 0.0
+
+
+def collinearity_warning(rewards: ArrayLike, limit: float = COLLINEAR) -> str | None:
+    """One sentence when the objectives say so much the same that optimising for all weights will not pay; else None.
+
+    The limit is ours: published results tell only that near-collinear rewards left the set reward slightly below scalar
+    baselines (arXiv 2605.22817).
+    """
+    found = collinearity(rewards)
+    if found < limit:
+        return None
+    return (
+        f"The objectives are nearly collinear (mean squared correlation {found:.2f}): a set trained or selected for "
+        "all weights will gain little over one scalar, so drop objectives that repeat others or use a scalar method."
+    )
+
+
+def _distances(columns: Floats, start: int, stop: int) -> float:
+    """Sum of the distances of rows start to stop to all later rows; by columns, since rows are too short to be fast."""
+    squares = np.zeros((stop - start, columns.shape[1] - start))
+    for column in columns:
+        gap = column[start:stop, None] - column[start:]
+        squares += np.square(gap, out=gap)
+    own = np.sqrt(squares[:, : stop - start]).sum() / 2
+    return float(own + np.sqrt(squares[:, stop - start :]).sum())
 
 
 def _scores(rewards: ArrayLike, weights: ArrayLike) -> Floats:

@@ -1,0 +1,27 @@
+"""Vector Policy Optimization: the set reward that policies are trained for, and the estimators that train them."""
+
+from evolve.vpo.batch import WeightsOf, advantages
+from evolve.vpo.estimators import ESTIMATORS, Advantages, Estimator, Options, estimator
+from evolve.vpo.group import Group, Rollout
+from evolve.vpo.reward import exact_set_reward, exact_specialists, reward_matrix, set_reward
+from evolve.vpo.weights import DRAWS, Sampler, draw_weights, sobol
+
+__all__ = [
+    "DRAWS",
+    "ESTIMATORS",
+    "Advantages",
+    "Estimator",
+    "Group",
+    "Options",
+    "Rollout",
+    "Sampler",
+    "WeightsOf",
+    "advantages",
+    "draw_weights",
+    "estimator",
+    "exact_set_reward",
+    "exact_specialists",
+    "reward_matrix",
+    "set_reward",
+    "sobol",
+]

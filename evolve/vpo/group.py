@@ -1,0 +1,90 @@
+"""Groups: the rollouts to one prompt with the weights they share, the unit that advantage estimators compare within."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evolve.errors import RewardError
+from evolve.scalarization import Floats
+from evolve.vpo.reward import checked_weights, reward_matrix
+
+Rollout = ArrayLike | Sequence[ArrayLike | None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """What the answers to one prompt are worth; make it with `Group.of`, which checks everything.
+
+    Attributes:
+        rollouts: one (m_i, k) matrix each, or None for a rollout without one (nothing could be parsed or scored).
+        preference: (k,) the fixed weights of scalar methods, which sum to 1.
+        weights: (K, k) draws that the group shares; None where no estimator asks for them.
+    """
+
+    rollouts: tuple[Floats | None, ...]
+    preference: Floats
+    weights: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rollouts: Sequence[Rollout],
+        *,
+        weights: ArrayLike | None = None,
+        preference: ArrayLike | None = None,
+        name: str = "rollout",
+    ) -> "Group":
+        """A group of what rollouts are worth, in any form that `reward_matrix` reads; an empty one counts as missing.
+
+        Args:
+            rollouts: one each, in order.
+            weights: (K, k).
+            preference: (k,), scaled to sum 1; None: equal weights.
+            name: what to call rollouts in an error, before their number.
+
+        Raises:
+            RewardError: a matrix or the weights make no sense, or their widths differ.
+        """
+        width = _width(rollouts, weights, preference, name)
+        read = tuple(
+            None if rollout is None else reward_matrix(rollout, width or None, f"{name} {number}")
+            for number, rollout in enumerate(rollouts)
+        )
+        return cls(
+            rollouts=tuple(matrix if matrix is not None and matrix.size else None for matrix in read),
+            preference=_preference(preference, width),
+            weights=None if weights is None else checked_weights(weights),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rollouts)
+
+    @property
+    def objectives(self) -> int:
+        """Number of objectives; 0 when no rollout of the group has a matrix and nothing else tells."""
+        return len(self.preference)
+
+
+def _width(rollouts: Sequence[Rollout], weights: ArrayLike | None, preference: ArrayLike | None, name: str) -> int:
+    """The number of objectives: that of the weights or the preference, or of the first rollout with one."""
+    widths = [] if weights is None else [checked_weights(weights).shape[1]]
+    widths += [] if preference is None else [np.size(np.asarray(preference))]
+    if len(set(widths)) > 1:
+        raise RewardError(f"The weights have {widths[0]} objectives and the preference has {widths[1]}.")
+    for number, rollout in enumerate(rollouts):
+        if widths:
+            break
+        matrix = None if rollout is None else reward_matrix(rollout, name=f"{name} {number}")
+        widths += [matrix.shape[1]] if matrix is not None and matrix.size else []
+    return widths[0] if widths else 0
+
+
+def _preference(preference: ArrayLike | None, width: int) -> Floats:
+    if preference is None:
+        return np.full(width, 1 / max(width, 1))
+    fixed = checked_weights(preference)
+    if len(fixed) != 1 or fixed.sum() <= 0:
+        raise RewardError("The preference must be one weight an objective, not all of them zero.")
+    return np.asarray(fixed[0] / fixed.sum())

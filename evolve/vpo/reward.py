@@ -1,0 +1,148 @@
+"""The set reward R(S) = E_w[max over answers y in S of w.r(y)], estimated under shared weights or exact.
+
+Source: Vector Policy Optimization, arXiv 2605.22817. A rollout is what one generation answered: a matrix with one row
+an answer and one column an objective, more is better. Rollouts to one prompt are a group; they may differ in rows.
+"""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evolve.errors import RewardError
+from evolve.pareto import front
+from evolve.scalarization import Floats
+from evolve.statistics import expected_max
+
+MOST_SPECIALISTS = 16
+LARGEST = 1e100  # squares and ratios of rewards up to here are finite
+
+
+def reward_matrix(
+    rewards: ArrayLike | Sequence[ArrayLike | None], k: int | None = None, name: str = "rewards"
+) -> Floats:
+    """The rewards of one rollout as an (m, k) array of finite numbers.
+
+    A flat vector is one answer, as of a policy that gives one. An answer that could not be parsed is None, and gets a
+    row of zeros: it takes part and covers nothing.
+
+    Args:
+        rewards: (m, k), (k,), or a sequence of rows and Nones.
+        k: number of objectives; None: whatever the rewards have.
+        name: what to call the rewards in an error.
+
+    Raises:
+        RewardError: the rows are no numbers, not finite, not equally wide or not `k` wide.
+    """
+    rows = _filled(rewards, k, name) if isinstance(rewards, Sequence) else rewards
+    try:
+        matrix = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RewardError(f"{name} must be rows of numbers, equally many in each: {error}.") from error
+    matrix = matrix[np.newaxis] if matrix.ndim == 1 and matrix.size else matrix
+    if matrix.size == 0 and matrix.ndim <= 2:
+        return np.empty((0, k or 0))
+    if matrix.ndim != 2:
+        raise RewardError(f"{name} must have one row an answer and one column an objective, not shape {matrix.shape}.")
+    if k is not None and matrix.shape[1] != k:
+        raise RewardError(f"{name} has {matrix.shape[1]} objectives where {k} are expected: score all answers alike.")
+    wild = ~(np.abs(matrix) <= LARGEST)
+    if wild.any():
+        row, column = np.argwhere(wild)[0]
+        raise RewardError(
+            f"{name} holds {matrix[row, column]:.6g} for objective {column} of answer {row}: give a failed answer "
+            f"zeros, and keep rewards within {LARGEST:g}."
+        )
+    return matrix
+
+
+def set_reward(rewards: ArrayLike | Sequence[ArrayLike | None], weights: ArrayLike) -> float:
+    """Estimate of R(S) under (K, k) weights: the mean over them of the best weighted sum.
+
+    Unbiased over the draw of the weights. Sets that are compared share their weights: the noise is then common to them.
+
+    Raises:
+        RewardError: the rewards or the weights make no sense, or the set is empty.
+    """
+    drawn = checked_weights(weights)
+    matrix = reward_matrix(rewards, drawn.shape[1])
+    if not len(matrix):
+        raise RewardError("The set has no answers, so nothing is its best.")
+    return expected_max(matrix, drawn)
+
+
+def checked_weights(weights: ArrayLike) -> Floats:
+    """Weights as a (K, k) array of finite numbers, none negative.
+
+    Raises:
+        RewardError: they are not.
+    """
+    drawn = reward_matrix(weights, name="weights")
+    if not drawn.size or (drawn < 0).any():
+        raise RewardError("Weights must be one row a draw and one column an objective, none of them negative.")
+    return drawn
+
+
+def exact_set_reward(rewards: ArrayLike | Sequence[ArrayLike | None]) -> float:
+    """R(S) under uniform weights (alpha = 1) without a draw, where it has a closed form.
+
+    * One answer that no other beats (or one objective): E[w] is equal weights, so its mean.
+    * Two objectives: the integral of an upper envelope of straight lines over [0, 1].
+    * Specialists, answers with one positive component and no others: see `exact_specialists`.
+
+    Raises:
+        RewardError: none of these holds; `set_reward` estimates it.
+    """
+    matrix = reward_matrix(rewards)
+    if not len(matrix):
+        raise RewardError("The set has no answers, so nothing is its best.")
+    best = np.unique(matrix[front(matrix)], axis=0)
+    if len(best) == 1:
+        return float(best[0].mean())
+    if best.shape[1] == 2:
+        return _envelope(best)
+    if ((best > 0).sum(axis=1) <= 1).all() and (best >= 0).all() and best.shape[1] <= MOST_SPECIALISTS:
+        return exact_specialists(best.max(axis=0))
+    raise RewardError("The set reward has no closed form for these rewards: draw weights and estimate it.")
+
+
+def exact_specialists(worth: ArrayLike) -> float:
+    """R(S) under uniform weights of a set with one specialist an objective, worth c_i on it and nothing elsewhere.
+
+    For uniform weights P(w_i > t_i for all i in A) = (1 - sum of t_i over A)^(k-1); by inclusion and exclusion over the
+    non-empty sets A of covered objectives, E[max c_i w_i] = sum of (-1)^(|A|+1) / (k * sum over A of 1/c_i). For c = 1
+    it is H_k / k.
+    """
+    values = np.asarray(worth, dtype=np.float64)
+    inverse = 1 / values[values > 0]
+    terms = (
+        (-1) ** (size + 1) / sum(chosen)
+        for size in range(1, len(inverse) + 1)
+        for chosen in itertools.combinations(inverse.tolist(), size)
+    )
+    return float(sum(terms) / len(values))
+
+
+def _filled(rows: Sequence[ArrayLike | None], k: int | None, name: str) -> Sequence[ArrayLike]:
+    """The rows, those of unparsed answers as zeros."""
+    known = [row for row in rows if row is not None]
+    if len(known) == len(rows):
+        return known
+    width = k if k is not None else next((np.size(row) for row in known), None)
+    if width is None:
+        return []
+    if any(np.ndim(row) != 1 for row in known):
+        raise RewardError(f"{name} must have a row of {width} numbers for each answer, or None for one unparsed.")
+    return [np.zeros(width) if row is None else row for row in rows]
+
+
+def _envelope(points: Floats) -> float:
+    """Mean over t in [0, 1] of max(b + (a - b) t): straight between two crossings, so that the middle counts."""
+    slope, start = points[:, 0] - points[:, 1], points[:, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossings = (start[:, None] - start) / (slope - slope[:, None])
+    inside = crossings[(crossings > 0) & (crossings < 1)]
+    ends = np.unique(np.concatenate([[0.0, 1.0], inside]))
+    middle = (ends[1:] + ends[:-1]) / 2
+    return float((start + np.outer(middle, slope)).max(axis=1) @ np.diff(ends))
