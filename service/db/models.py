@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db.columns import Base, Id, Key
@@ -249,3 +249,8 @@ class MembershipRow(Base):
     island: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     since: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     until: Mapped[int | None] = mapped_column(BigInteger)
+    run_id: Mapped[Id] = mapped_column(server_default=text("''"))
+
+
+_NOW = MembershipRow.until.is_(None)
+Index(None, MembershipRow.run_id, MembershipRow.island, sqlite_where=_NOW, postgresql_where=_NOW)

@@ -65,7 +65,13 @@ class Projection:
 
     def enter(self, candidate_id: str, island: int, since: int) -> None:
         """A candidate becomes a member of an island's archive."""
-        row = {"candidate_id": candidate_id, "island": island, "since": since, "until": None}
+        row = {
+            "candidate_id": candidate_id,
+            "island": island,
+            "since": since,
+            "until": None,
+            "run_id": self.run_id,
+        }
         self._members[candidate_id, island] = row
         self.memberships.append(row)
 

@@ -113,9 +113,15 @@ def evaluations(connection: Connection, candidate_id: str) -> list[EvaluationRec
 def memberships(connection: Connection, run_id: str, island: int | None) -> list[MembershipRecord]:
     """Who is in the archives of a run now, by island, the fittest first, then the oldest."""
     query = (
-        select(*MembershipRow.__table__.c, CandidateRow.fitness)
+        select(
+            MembershipRow.candidate_id,
+            MembershipRow.island,
+            MembershipRow.since,
+            MembershipRow.until,
+            CandidateRow.fitness,
+        )
         .join(CandidateRow, CandidateRow.id == MembershipRow.candidate_id)
-        .where(CandidateRow.run_id == run_id, MembershipRow.until.is_(None))
+        .where(MembershipRow.run_id == run_id, MembershipRow.until.is_(None))
         .order_by(
             MembershipRow.island, CandidateRow.fitness.desc().nulls_last(), CandidateRow.number, CandidateRow.position
         )

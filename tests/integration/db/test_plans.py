@@ -117,3 +117,14 @@ def test_rebuilding_walks_over_no_table(
     assert len(log.individuals(RUN, ids)) == len(log.candidates(RUN, ids)) == len(ids)
     assert len(list(log.events(RUN, after=3))) == story.sequence - 3
     assert walks(database, asked) == []
+
+
+@pytest.mark.parametrize("island", [None, 0])
+def test_members_are_found_without_the_other_candidates(
+    database: Database, log: SqlRunLog, story: Story, fence: int, asked: Asked, island: int | None
+) -> None:
+    for number in range(1, 30):
+        log.append(RUN, fence, story.child(number, story.id(0)))
+    asked.clear()
+    assert [member.candidate_id for member in SqlRunReader(database).memberships(RUN, island)] == [story.id(0)]
+    assert any("ix_memberships_run_id_island" in step for step in steps(database, asked))
