@@ -1,6 +1,6 @@
 """Webhooks on a database, and the outbox of what they shall hear."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,17 +57,22 @@ class SqlWebhooks:
             rows = connection.execute(query.order_by(WebhookRow.id).limit(limit)).mappings()
             return [Webhook(**row) for row in rows]
 
-    def update(self, webhook: Webhook) -> None:
-        """Store what was changed: address, types, secrets, whether it is disabled.
+    def change(self, tenant: str, webhook_id: str, how: Callable[[Webhook], Webhook]) -> Webhook:
+        """Store what `how` makes of a webhook, which nobody else changes meanwhile.
 
         Raises:
             NotFoundError: the tenant has none.
         """
-        changed = {name: _row(webhook)[name] for name in ("url", "types", "secrets", "disabled")}
-        statement = update(WebhookRow).where(*_mine(webhook.tenant, webhook.id)).values(changed)
         with self._database.write() as connection:
-            if connection.execute(statement).rowcount != 1:
-                raise _missing(webhook.id)
+            # Whoever puts a message for it into the outbox need not wait.
+            held = _WEBHOOKS.where(*_mine(tenant, webhook_id)).with_for_update(key_share=True)
+            row = connection.execute(held).mappings().one_or_none()
+            if row is None:
+                raise _missing(webhook_id)
+            changed = how(Webhook(**row))
+            values = {name: _row(changed)[name] for name in ("url", "types", "secrets", "disabled")}
+            connection.execute(update(WebhookRow).where(WebhookRow.id == row["id"]).values(values))
+        return changed
 
     def remove(self, tenant: str, webhook_id: str) -> None:
         """Remove it with its deliveries.

@@ -1,6 +1,6 @@
 """Webhooks: addresses that hear what becomes of runs, and the deliveries that wait to be made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -58,8 +58,10 @@ class Webhooks(Protocol):
     def webhooks(self, tenant: str, after: str = "", limit: int = 50) -> list[Webhook]:
         """Webhooks in order of their ids, which is that of age."""
 
-    def update(self, webhook: Webhook) -> None:
-        """Store what was changed: address, types, secrets, whether it is disabled.
+    def change(self, tenant: str, webhook_id: str, how: Callable[[Webhook], Webhook]) -> Webhook:
+        """Store what becomes of a webhook: address, types, secrets, whether it is disabled.
+
+        `how` makes the new one of the one that is stored, which nobody else changes meanwhile; it asks nobody anything.
 
         Raises:
             NotFoundError: the tenant has none.

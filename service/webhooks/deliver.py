@@ -182,11 +182,13 @@ class Dispatcher:
         return replace(delivery, state="pending" if again else "failed", next_at=again, **changed)
 
     def _disable(self, webhook: Webhook) -> None:
-        # Read again: its secrets may have been changed since it was due. Removed, it is disabled enough.
-        with suppress(NotFoundError):
-            current = self._webhooks.get(webhook.tenant, webhook.id)
-            if current.url == webhook.url:
-                self._webhooks.update(replace(current, disabled=f"the receiver answers {_GONE} Gone"))
+        def how(current: Webhook) -> Webhook:
+            # It may have been changed since it was due.
+            gone = f"the receiver answers {_GONE} Gone" if current.url == webhook.url else current.disabled
+            return replace(current, disabled=gone)
+
+        with suppress(NotFoundError):  # removed, it is disabled enough
+            self._webhooks.change(webhook.tenant, webhook.id, how)
 
 
 async def _glance(response: httpx.Response) -> None:

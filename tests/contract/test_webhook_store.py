@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -72,8 +73,20 @@ class TestWebhooks:
     def test_what_is_changed_is_kept(self, webhooks: Webhooks) -> None:
         webhooks.add(webhook())
         changed = webhook(url="https://example.org/b", types=["run.failed"], secrets=["whsec_eA=="], disabled="gone")
-        webhooks.update(changed)
+        assert webhooks.change("default", "whk_1", lambda _: changed) == changed
         assert webhooks.get("default", "whk_1") == changed
+
+    def test_changes_at_once_are_all_kept(self, webhooks: Webhooks) -> None:
+        webhooks.add(webhook(url="https://example.org/"))
+        together = Barrier(4)
+
+        def change(_: int) -> None:
+            together.wait()
+            webhooks.change("default", "whk_1", lambda found: replace(found, url=f"{found.url}x"))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(change, range(20)))
+        assert webhooks.get("default", "whk_1").url == f"https://example.org/{'x' * 20}"
 
     @pytest.mark.parametrize(("tenant", "webhook_id"), [("lab", "whk_1"), ("default", "whk_2"), ("default", "\x00")])
     def test_a_webhook_of_another_tenant_is_not_there(self, webhooks: Webhooks, tenant: str, webhook_id: str) -> None:
@@ -83,7 +96,7 @@ class TestWebhooks:
             with pytest.raises(NotFoundError):
                 act(tenant, webhook_id)
         with pytest.raises(NotFoundError):
-            webhooks.update(webhook(id=webhook_id, tenant=tenant, disabled="x"))
+            webhooks.change(tenant, webhook_id, lambda found: replace(found, disabled="x"))
         assert webhooks.get("default", "whk_1") == webhook()
         assert webhooks.deliveries("default", "whk_1") == [ping()]
 
@@ -127,7 +140,7 @@ class TestDeliveries:
         webhooks.add(webhook(disabled="it answered 410"))
         webhooks.deliver(ping())
         assert webhooks.due(START, 60, 10) == []
-        webhooks.update(webhook())
+        webhooks.change("default", "whk_1", lambda found: replace(found, disabled=""))
         assert len(webhooks.due(START, 60, 10)) == 1
 
     @pytest.mark.parametrize(

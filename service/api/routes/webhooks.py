@@ -85,15 +85,14 @@ def update_webhook(webhook_id: WebhookId, body: WebhookPatch, caller: Writing, p
     if body.url is not None:
         _check(parts, body.url)
 
-    with parts.unit():
-        webhook = parts.webhooks.get(caller.tenant, webhook_id)
+    def how(webhook: StoredWebhook) -> StoredWebhook:
         disabled = webhook.disabled
         if body.enabled is not None:
             disabled = "" if body.enabled else disabled or BY_HAND
         types = webhook.types if body.types is None else tuple(dict.fromkeys(body.types))
-        webhook = replace(webhook, url=body.url or webhook.url, types=types, disabled=disabled)
-        parts.webhooks.update(webhook)
-    return _shown(webhook)
+        return replace(webhook, url=body.url or webhook.url, types=types, disabled=disabled)
+
+    return _shown(parts.webhooks.change(caller.tenant, webhook_id, how))
 
 
 @router.delete("/{webhook_id}", status_code=204, responses=EMPTY, operation_id="delete_webhook")
@@ -113,10 +112,12 @@ def rotate_webhook_secret(webhook_id: WebhookId, caller: Writing, parts: PartsDe
     """Give a webhook a new secret; what is sent is signed with the old one too until the next rotation."""
 
     def effect() -> Response:
-        webhook = parts.webhooks.get(caller.tenant, webhook_id)
-        webhook = replace(webhook, secrets=(parts.new_webhook_secret(), webhook.secrets[0]))
-        parts.webhooks.update(webhook)
-        return made(_with_secret(webhook), 200)
+        secret = parts.new_webhook_secret()
+
+        def how(webhook: StoredWebhook) -> StoredWebhook:
+            return replace(webhook, secrets=(secret, webhook.secrets[0]))
+
+        return made(_with_secret(parts.webhooks.change(caller.tenant, webhook_id, how)), 200)
 
     return once(effect)
 

@@ -52,6 +52,9 @@ class Outbox:
         )  # fmt: skip
         webhooks.add(self.webhook)
 
+    def change(self, webhook: Webhook) -> None:
+        self.webhooks.change("default", webhook.id, lambda _: webhook)
+
     def post(self, name: str = "dlv_1", **data: Any) -> None:
         at = self.clock.now()
         payload = {"type": "run.succeeded", "timestamp": at.isoformat(), "data": {"id": "run_1", **data}}
@@ -164,7 +167,7 @@ async def test_gone_disables_the_webhook_and_keeps_what_was_changed_meanwhile(
         going = asyncio.create_task(dispatcher.deliver_due())
         await until(lambda: bool(receiver.heard))
         rotated = replace(outbox.webhook, secrets=[new_secret(), *outbox.webhook.secrets])
-        outbox.webhooks.update(rotated)
+        outbox.change(rotated)
         held.set()
         await going
         assert await dispatcher.deliver_due() == 0
@@ -230,7 +233,7 @@ async def test_each_attempt_checks_where_the_name_leads(
 
 async def test_while_secrets_rotate_both_fit(outbox: Outbox, receiver: Receiver) -> None:
     old, new = outbox.webhook.secrets[0], new_secret()
-    outbox.webhooks.update(replace(outbox.webhook, secrets=[new, old]))
+    outbox.change(replace(outbox.webhook, secrets=[new, old]))
     outbox.post()
     async with dispatching(outbox) as dispatcher:
         await dispatcher.deliver_due()
