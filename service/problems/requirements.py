@@ -9,9 +9,12 @@ from collections.abc import Sequence
 
 _PATIENCE_SECONDS = 20.0
 _REQUIREMENT = re.compile(
-    r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\[[\w, .-]*\])?\s*((?:[=!<>~]=|[<>])\s*[\w.*+!-]+(?:\s*,\s*|$))*"
+    r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\[[\w, .-]*\])?\s*((?:[=!<>~]=|[<>])\s*[\w.*+!-]+(?:\s*,\s*|$))*",
+    re.ASCII,
 )
-_BOUND = re.compile(r"([=!<>~]=|[<>])\s*(\d+(?:\.\d+)*)")
+_BOUND = re.compile(r"([=!<>~]=|[<>])\s*(\d+(?:\.\d+)*)", re.ASCII)
+_RELEASE = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_ZERO = (0, "")
 _LOOK_UP = """
 import importlib.metadata, importlib.util, json, sys
 found = {}
@@ -86,14 +89,20 @@ def _judge(requirement: str, version: str | None, interpreter: str) -> str:
 
 def _holds(version: str, sign: str, bound: str) -> bool:
     """Compares release numbers, which is what a scorer depends on; pre-releases count as their release."""
-    wanted = [int(part) for part in bound.split(".")]
-    release = re.match(r"\d+(?:\.\d+)*", version)
-    have = [int(part) for part in release[0].split(".")] if release else [0]
+    wanted = [_number(part) for part in bound.split(".")]
+    release = _RELEASE.match(version)
+    have = [_number(part) for part in release[0].split(".")] if release else [_ZERO]
     width = max(len(wanted), len(have))
-    mine, theirs = have + [0] * (width - len(have)), wanted + [0] * (width - len(wanted))
+    mine, theirs = have + [_ZERO] * (width - len(have)), wanted + [_ZERO] * (width - len(wanted))
     if sign == "~=":
         return mine >= theirs and have[: len(wanted) - 1] == wanted[:-1]
     return {
         "==": mine == theirs, "!=": mine != theirs, ">=": mine >= theirs, "<=": mine <= theirs,
         ">": mine > theirs, "<": mine < theirs,
     }[sign]  # fmt: skip
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """Orders as the number does, however many digits it has: Python reads only some thousands of them."""
+    plain = digits.lstrip("0")
+    return len(plain), plain
