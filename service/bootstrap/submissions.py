@@ -164,9 +164,21 @@ class BundledSubmissions:
             QuotaError: the tenant has no room for another run.
         """
         with self._database.unit():
-            self._refuse_beyond(run.tenant, self._clock.now())
-            self._log.create(run)
+            self.store_all([run])
             return self._readers.of(run.tenant).run(run.id)
+
+    def store_all(self, runs: Sequence[NewRun]) -> None:
+        """Store prepared runs of one tenant, queued: all of them or none.
+
+        Raises:
+            QuotaError: the tenant has no room for all of them.
+        """
+        if not runs:
+            return
+        with self._database.unit():
+            self._refuse_beyond(runs[0].tenant, len(runs), self._clock.now())
+            for run in runs:
+                self._log.create(run)
 
     def submit(self, tenant: str, request: RunRequest) -> RunRecord:
         """Prepare a run and store it; what both raise."""
@@ -254,19 +266,20 @@ class BundledSubmissions:
         else:  # workers know themselves what devices and networks are permitted there
             refuse_too_much(problem, self._settings.sandbox)
 
-    def _refuse_beyond(self, tenant: str, now: datetime) -> None:
+    def _refuse_beyond(self, tenant: str, added: int, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)
         if not any(limit is not None for limit in quotas.as_json().values()):
             return
         self._accounts.hold(tenant)  # of many who come at once each counts those before it
         usage = self._accounts.usage(tenant, now - DAY, now)
         tokens = usage.tokens_input + usage.tokens_output
-        for used, limit, words in (
-            (usage.active_runs, quotas.active_runs, "runs at once: wait for one to end, or cancel it"),
-            (usage.evaluations, quotas.evaluations_per_day, "evaluations in 24 hours: try again later"),
-            (tokens, quotas.tokens_per_day, "tokens in 24 hours: try again later"),
+        more = f" and asks for {added} more" if added > 1 else ""
+        for used, taken, limit, words in (
+            (usage.active_runs, added, quotas.active_runs, f"runs at once{more}: wait for some to end, or cancel them"),
+            (usage.evaluations, 1, quotas.evaluations_per_day, "evaluations in 24 hours: try again later"),
+            (tokens, 1, quotas.tokens_per_day, "tokens in 24 hours: try again later"),
         ):
-            if limit is not None and used >= limit:
+            if limit is not None and used + taken > limit:
                 raise QuotaError(f"the tenant {tenant} has used {used} of {limit} {words}")
 
     async def _score(self, loaded: LoadedProblem) -> tuple[list[SeedReport], Sequence[str]]:

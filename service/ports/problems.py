@@ -157,5 +157,12 @@ class Submissions(Protocol):
             QuotaError: the tenant has no room for another run.
         """
 
+    def store_all(self, runs: Sequence[NewRun]) -> None:
+        """Store prepared runs of one tenant, queued: all of them or none.
+
+        Raises:
+            QuotaError: the tenant has no room for all of them.
+        """
+
     def policies(self) -> Sequence[Mapping[str, Any]]:
         """The operator's policies, as they may be shown."""

@@ -60,8 +60,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
             created_at=now,
         )
         parts.batches.add(batch)
-        for run in runs:
-            parts.submissions.store(run)
+        parts.submissions.store_all(runs)
         return _located(parts, caller, batch_id, 201)
 
     return once.after(lambda: parts.submissions.prepare(caller.tenant, requests), effect)
