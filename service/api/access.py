@@ -97,7 +97,7 @@ def _refuse_unknown(request: Request) -> None:
 
 
 async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller:
-    """Who makes a request: the bearer of a key or a share, or somebody with a session of the dashboard."""
+    """Who makes a request: the bearer of a key or a share, or somebody with a session at a browser."""
     now = parts.clock.now()
     if shown is not None:
         found = await run_in_threadpool(_by_token, parts, shown.credentials, now)

@@ -62,7 +62,6 @@ def shown(run: RunRecord) -> Run:
             events=f"{base}/events",
             stream=f"{base}/events",
             programs=f"{base}/programs",
-            dashboard=f"/runs/{run.id}",
         ),
     )
 

@@ -31,7 +31,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A saved view of the dashboard: filters, columns, axes. `run_id` empty: of no run in particular."""
+    """A saved view: filters, columns, axes. `run_id` empty: of no run in particular."""
 
     id: str
     tenant: str

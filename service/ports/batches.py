@@ -24,12 +24,14 @@ class BatchRecord:
 
     @property
     def state(self) -> str:
-        """queued, running, paused, succeeded, failed or cancelled: of the whole."""
+        """queued, running, paused, succeeded (one of its runs has), failed or cancelled: of the whole."""
         held = {state for state, count in self.states.items() if count}
-        for state in ("running", "pausing", "cancelling", "queued", "paused"):
-            if state in held:
-                return "running" if state.endswith("ing") else state
-        return next((state for state in ("failed", "cancelled") if held == {state}), "succeeded")
+        going = held - {"succeeded", "failed", "cancelled"}
+        if held <= {"queued"}:
+            return "queued"
+        if going:
+            return "paused" if going == {"paused"} else "running"
+        return next(state for state in ("succeeded", "failed", "cancelled") if state in held)
 
 
 class BatchStore(Protocol):

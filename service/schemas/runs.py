@@ -127,7 +127,6 @@ class RunUrls(Reply):
     events: str
     stream: str
     programs: str
-    dashboard: str
 
 
 class Run(Reply):

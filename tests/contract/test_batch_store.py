@@ -77,3 +77,21 @@ def test_a_batch_of_another_tenant_is_not_there(batches: BatchStore, tenant: str
     batches.add(batch())
     with pytest.raises(NotFoundError):
         batches.get(tenant, batch_id)
+
+
+@pytest.mark.parametrize(
+    ("states", "whole"),
+    [
+        ((), "queued"),
+        (("queued",), "queued"),
+        (("queued", "succeeded"), "running"),
+        (("running", "paused", "failed"), "running"),
+        (("cancelling", "succeeded"), "running"),
+        (("paused", "succeeded"), "paused"),
+        (("succeeded", "failed", "cancelled"), "succeeded"),
+        (("failed", "cancelled"), "failed"),
+        (("cancelled",), "cancelled"),
+    ],
+)
+def test_the_state_of_the_whole(states: tuple[str, ...], whole: str) -> None:
+    assert batch(states=dict.fromkeys(states, 1) | {"pausing": 0}).state == whole
