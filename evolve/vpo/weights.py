@@ -20,6 +20,7 @@ DRAWS = 100  # weights in the published estimator
 BITS = 32
 WIDEST = 256  # objectives of a Sobol draw; finding the polynomials of more takes seconds
 GRID = 8192
+CONCENTRATED = 1e6  # beyond this, and below its inverse, draws are equal weights or single objectives
 
 
 def draw_weights(
@@ -45,8 +46,8 @@ def draw_weights(
         raise RewardError(f"No sampler is called {sampler!r}; there are {', '.join(get_args(Sampler))}.")
     if k < 1 or count < 1:
         raise RewardError(f"Weights need at least one objective and one draw, not {k} and {count}.")
-    if not 0 < alpha < math.inf:
-        raise RewardError(f"The Dirichlet concentration alpha must be above 0 and finite, not {alpha}.")
+    if not 1 / CONCENTRATED <= alpha <= CONCENTRATED:
+        raise RewardError(f"The Dirichlet concentration alpha must lie in [1e-06, 1e+06], not be {alpha}.")
     if k == 1:
         return np.ones((count, 1))
     if sampler == "naive":
@@ -97,10 +98,10 @@ def _log_gamma_quantile(u: Floats, alpha: float) -> Floats:
     low = max(math.log(1e-8), math.log(alpha) - 40 / math.sqrt(alpha))
     t = np.linspace(low, math.log(alpha + 12 * math.sqrt(alpha) + 40), GRID)
     density = np.exp(alpha * t - np.exp(t) - math.lgamma(alpha))
-    tail = math.exp(alpha * low - math.lgamma(alpha + 1))
+    tail = math.exp(alpha * low - math.exp(low) - math.lgamma(alpha + 1))
     steps = (density[1:] + density[:-1]) / 2 * np.diff(t)
     cumulated = tail + np.concatenate([[0.0], np.cumsum(steps)])
-    inside = np.interp(u * min(1.0, cumulated[-1]), cumulated, t)
+    inside = np.interp(u * cumulated[-1], cumulated, t)
     return np.where(u < tail, (np.log(u) + math.lgamma(alpha + 1)) / alpha, inside)
 
 
