@@ -6,6 +6,7 @@ an answer and one column an objective, more is better. Rollouts to one prompt ar
 
 import itertools
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,10 +36,10 @@ def reward_matrix(
     Raises:
         RewardError: the rows are no numbers, not finite, not equally wide or not `k` wide.
     """
-    rows = _filled(rewards, k, name) if isinstance(rewards, Sequence) else rewards
     try:
+        rows = _filled(rewards, k) if isinstance(rewards, Sequence) else rewards
         matrix = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise RewardError(f"{name} must be rows of numbers, equally many in each: {error}.") from error
     matrix = matrix[np.newaxis] if matrix.ndim == 1 and matrix.size else matrix
     if matrix.size == 0 and matrix.ndim <= 2:
@@ -124,17 +125,15 @@ def exact_specialists(worth: ArrayLike) -> float:
     return float(sum(terms) / len(values))
 
 
-def _filled(rows: Sequence[ArrayLike | None], k: int | None, name: str) -> Sequence[ArrayLike]:
+def _filled(rows: Sequence[ArrayLike | None], k: int | None) -> Sequence[ArrayLike]:
     """The rows, those of unparsed answers as zeros."""
-    known = [row for row in rows if row is not None]
-    if len(known) == len(rows):
-        return known
-    width = k if k is not None else next((np.size(row) for row in known), None)
-    if width is None:
-        return []
-    if any(np.ndim(row) != 1 for row in known):
-        raise RewardError(f"{name} must have a row of {width} numbers for each answer, or None for one unparsed.")
-    return [np.zeros(width) if row is None else row for row in rows]
+    if all(row is not None for row in rows):
+        return cast("Sequence[ArrayLike]", rows)
+    known = {place: np.asarray(row, dtype=np.float64) for place, row in enumerate(rows) if row is not None}
+    if any(row.ndim != 1 for row in known.values()):
+        raise ValueError("beside an unparsed answer, None, there is one that is no row")
+    width = k if k is not None else next((row.size for row in known.values()), None)
+    return [] if width is None else [known.get(place, np.zeros(width)) for place in range(len(rows))]
 
 
 def _envelope(points: Floats) -> float:

@@ -1,5 +1,6 @@
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -74,6 +75,23 @@ def test_one_answer_is_worth_its_mean_reward() -> None:
         statistics.expected_max(np.empty((0, 2)), weights(2, 1))
 
 
+def test_the_expected_best_of_k_answers_is_a_mean_over_subsets() -> None:
+    rewards, drawn = np.random.default_rng(1).random((6, 3)), weights(3, 50)
+    for k in range(1, 7):
+        subsets = [
+            statistics.expected_max(rewards[list(chosen)], drawn) for chosen in itertools.combinations(range(6), k)
+        ]
+        assert statistics.expected_max_at_k(rewards, drawn, k) == pytest.approx(sum(subsets) / len(subsets))
+    with pytest.raises(ValueError, match="best@k needs"):
+        statistics.expected_max_at_k(rewards, drawn, 7)
+
+
+def test_the_best_of_k_is_each_answer_in_its_share_of_subsets() -> None:
+    # Of C(5, 3) = 10 subsets 1, 3 and 6 have the third, fourth and fifth as their best.
+    assert statistics.best_of_k_shares(5, 3) == pytest.approx([0, 0, 0.1, 0.3, 0.6])
+    assert statistics.best_of_k_shares(5, 2, of=3) == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+
+
 def test_an_answer_contributes_what_the_set_loses_without_it() -> None:
     rewards = np.array([[1.0, 0.0, 0.2], [0.0, 1.0, 0.1], [0.5, 0.5, 0.5], [0.1, 0.1, 0.1], [0.0, 1.0, 0.1]])
     drawn = weights(3, 500)
@@ -101,6 +119,16 @@ def test_pairwise_distances_by_hand() -> None:
     assert statistics.mean_pairwise_l1(rewards) == pytest.approx((7 + 4 + 3) / 3)
     assert statistics.mean_pairwise_l2(rewards) == pytest.approx((5 + 4 + 3) / 3)
     assert statistics.mean_pairwise_l1(rewards[:1]) == statistics.mean_pairwise_l2(rewards[:1]) == 0
+
+
+def test_distances_of_more_answers_than_are_in_memory_at_once() -> None:
+    points = np.random.default_rng(4).random((2 * statistics.BLOCK + 7, 3))
+    pairs = list(itertools.combinations(points, 2))
+    assert statistics.mean_pairwise_l2(points) == pytest.approx(sum(math.dist(a, b) for a, b in pairs) / len(pairs))
+    # Twins far from the origin are told from neighbours: no difference of large squares.
+    twins = np.repeat([[1e8, 1e8], [1e8, 1e8 + 1]], statistics.BLOCK, axis=0)
+    across = statistics.BLOCK**2 / math.comb(2 * statistics.BLOCK, 2)
+    assert statistics.mean_pairwise_l2(twins) == pytest.approx(across, rel=1e-12)
 
 
 def test_answers_of_equal_reward_are_of_one_class() -> None:
@@ -135,8 +163,43 @@ def test_objectives_that_say_the_same_are_collinear() -> None:
     assert statistics.collinearity([[1.0], [2.0]]) == 0
 
 
+def test_collinear_objectives_are_warned_of() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.random(200)
+    same = np.stack([x, x + 0.01 * rng.random(200)], axis=1)
+    assert "nearly collinear (mean squared correlation 1.00)" in str(statistics.collinearity_warning(same))
+    assert statistics.collinearity_warning(rng.random((200, 4))) is None
+    assert statistics.collinearity_warning(rng.random((200, 4)), limit=0.0) is not None
+
+
 def test_correlations_are_pearsons_and_an_objective_without_spread_has_none() -> None:
     rewards = np.random.default_rng(2).random((30, 3))
     assert statistics.correlations(rewards) == pytest.approx(np.corrcoef(rewards.T))
     flat = np.column_stack([rewards[:, 0], np.full(30, 0.1 + 0.2)])
     assert statistics.correlations(flat).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("spread", ["uniform", "antichain"])
+def test_ten_thousand_answers_are_summed_up_in_seconds(spread: str) -> None:
+    rewards = np.random.default_rng(6).random((10_000, 16))
+    if spread == "antichain":
+        rewards /= np.linalg.norm(rewards, axis=1, keepdims=True)
+    drawn = weights(16, 100)
+
+    def ranked() -> None:
+        statistics.best_at_k(rewards.mean(axis=1), 30)
+        statistics.pass_at_k(10_000, 100, np.arange(1, 10_001))
+        statistics.expected_max_at_k(rewards, drawn, 30)
+        statistics.contributions(rewards, drawn)
+        statistics.classes_by_reward(rewards)
+        statistics.collinearity(rewards)
+
+    def compared() -> None:
+        statistics.mean_pairwise_l1(rewards)
+        statistics.mean_pairwise_l2(rewards)
+        statistics.pareto_fraction(rewards)
+
+    for work, limit_seconds in ((ranked, 1.0), (compared, 10.0)):
+        begun = time.process_time()
+        work()
+        assert time.process_time() - begun < limit_seconds
