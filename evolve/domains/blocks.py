@@ -1,0 +1,81 @@
+"""Answers in numbered tags: how they are asked for, and how they are found in what models really write."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from evolve.chain import LONGEST_ANSWER, ChainFormat, ChainParser
+from evolve.domains.domain import Reply
+from evolve.errors import ConfigurationError
+from evolve.reasoning import ReasoningFilter
+
+Answer = TypeVar("Answer")
+Read = Callable[[str], tuple[Answer | None, str]]
+
+MISSING = "the completion holds no further answer"
+
+
+def check_count(m: int) -> None:
+    """Refuse a number of answers that cannot be asked for.
+
+    Raises:
+        ConfigurationError: it is below 1.
+    """
+    if m < 1:
+        raise ConfigurationError(f"a completion is asked for at least 1 answer, not for {m}")
+
+
+def tagged(text: str, chain_format: ChainFormat, m: int, cut: bool) -> tuple[list[str], list[str]]:
+    """The texts of up to `m` answers in the order written, and what was dropped."""
+    parser = ChainParser(chain_format, m)
+    parsed = [*parser.feed(text), *parser.close(cut)]
+    return [one.text for one in parsed], parser.dropped
+
+
+def mentions(text: str, tag: str) -> bool:
+    """Whether a tag of that name, numbered or not, is opened in the text."""
+    return re.search(rf"<{re.escape(tag)}[ _-]?[0-9]{{0,6}}[ \t]{{0,8}}>", text, re.IGNORECASE) is not None
+
+
+def spoken(text: str) -> str:
+    """The completion without the reasoning in front of it."""
+    reasoning = ReasoningFilter()
+    return reasoning.feed(text) + reasoning.close()
+
+
+def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]]:
+    """Answers in tags of that name; a completion without any such tag is one answer, and says so.
+
+    Raises:
+        ConfigurationError: `m` is below 1.
+    """
+    check_count(m)
+    said = spoken(text)
+    if mentions(said, tag):
+        return tagged(said, ChainFormat(kind="tags", tag=tag), m, cut)
+    if not said.strip() or len(said) > LONGEST_ANSWER:
+        return [], ["the completion holds no answer in the format asked for"]
+    return [said], [f"no <{tag}> tags: the whole completion was read as one answer"] if m > 1 else []
+
+
+def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> Reply[Answer]:
+    """Read what was found as answers, and fill up to `m`."""
+    pairs = [read(text) for text in found]
+    pairs += [(None, MISSING)] * (m - len(pairs))
+    return Reply(
+        answers=tuple(answer for answer, _ in pairs),
+        reasons=tuple(reason for _, reason in pairs),
+        dropped=tuple(dropped),
+    )
+
+
+def field(text: str, tag: str) -> str | None:
+    """What stands in the first tag of that name, to the next tag where it is not closed; None without such a tag."""
+    opening = re.search(rf"<{re.escape(tag)}>", text, re.IGNORECASE)
+    if opening is None:
+        return None
+    rest = text[opening.end() :]
+    closing = re.search(rf"</{re.escape(tag)}>", rest, re.IGNORECASE)
+    if closing is None:
+        closing = re.search(r"</?[A-Za-z]", rest)
+    return rest[: closing.start() if closing else len(rest)].strip()

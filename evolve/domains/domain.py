@@ -1,0 +1,92 @@
+"""What all domains have in common: questions are asked, replies taken apart, and answers scored as reward vectors."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from evolve.scalarization import Floats
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+_Asked_contra = TypeVar("_Asked_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply(Generic[Answer]):
+    """A completion taken apart.
+
+    Attributes:
+        answers: as many as were asked for; None where one is missing or malformed.
+        reasons: for each of the answers what is wrong with it or was left out of it; empty where nothing is.
+        dropped: what of the completion made no answer, one sentence for each reason.
+    """
+
+    answers: tuple[Answer | None, ...]
+    reasons: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grades(Generic[Answer]):
+    """A completion scored.
+
+    Attributes:
+        rewards: (m, k), one row an answer; zeros for an answer that is missing, malformed or given before.
+        reply: what was scored; its reasons also name the answers given before.
+    """
+
+    rewards: Floats
+    reply: Reply[Answer]
+
+
+class Domain(Protocol[_Asked_contra, Answer]):
+    """A kind of task. Whatever a policy writes is parsed and scored without an exception."""
+
+    @property
+    def name(self) -> str:
+        """One lower-case word."""
+
+    def objectives(self, question: _Asked_contra) -> tuple[str, ...]:
+        """Names of the reward vector's components; how many there are may depend on the question."""
+
+    def prompt(self, question: _Asked_contra, m: int = 1) -> str:
+        """What a policy is asked when `m` answers are wanted in one completion."""
+
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Answer]:
+        """Take the answers out of a completion.
+
+        Args:
+            cut: the completion was cut off, so an answer still open is not whole.
+        """
+
+    def reward(self, question: _Asked_contra, answer: Answer) -> Floats:
+        """Reward vector (k,) of an answer, each component in [0, 1] and more is better."""
+
+    def scalar(self, vector: Floats) -> float:
+        """The one number that policies without reward vectors are trained on."""
+
+    def identity(self, answer: Answer, vector: Floats) -> Hashable:
+        """Equal for answers of one completion that count once."""
+
+
+def grade(domain: Domain[Question, Answer], question: Question, text: str, m: int, cut: bool = False) -> Grades[Answer]:
+    """Score a completion that was asked for `m` answers.
+
+    An answer given before in the same completion earns nothing: it covers nothing new.
+    """
+    reply = domain.parse(text, m, cut)
+    rewards = np.zeros((m, len(domain.objectives(question))))
+    reasons = list(reply.reasons)
+    seen: dict[Hashable, int] = {}
+    for place, answer in enumerate(reply.answers):
+        if answer is None:
+            continue
+        vector = domain.reward(question, answer)
+        first = seen.setdefault(domain.identity(answer, vector), place)
+        if first == place:
+            rewards[place] = vector
+        else:
+            reasons[place] = f"counts once with answer {first + 1}"
+    return Grades(rewards=rewards, reply=Reply(answers=reply.answers, reasons=tuple(reasons), dropped=reply.dropped))

@@ -1,0 +1,103 @@
+"""EUREQA: chains of masked entities, resolved from the last back to the first.
+
+Reward (Vector Policy Optimization, arXiv 2605.22817; data: EUREQA, vincentleebang/EUREQA): exact match of each of the
+five entities.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.domains.blocks import blocks, field, fill
+from evolve.domains.domain import Reply
+from evolve.domains.overlap import same
+from evolve.errors import ProblemError
+from evolve.scalarization import Floats
+
+LETTERS = "ABCDE"
+OBJECTIVES = tuple(f"entity_{letter}" for letter in LETTERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question.
+
+    Attributes:
+        narrative: the sentences that join the masked entities; the last names one that is not masked.
+        masks: what the five entities are called in it, the one asked for first.
+        entities: what they are, in the same order.
+
+    Raises:
+        ProblemError: there are not five of each.
+    """
+
+    narrative: str
+    masks: tuple[str, ...]
+    entities: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.masks) != len(LETTERS) or len(self.entities) != len(LETTERS):
+            raise ProblemError(
+                f"a question has {len(LETTERS)} masks and entities, not {len(self.masks)} and {len(self.entities)}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eureqa:
+    """Name five masked entities; an answer is five names, empty where none was given."""
+
+    name: str = "eureqa"
+
+    def objectives(self, question: Question) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+        """entity_A to entity_E."""
+        return OBJECTIVES
+
+    def prompt(self, question: Question, m: int = 1) -> str:
+        """The narrative, the masks, and the form of the reply."""
+        masks = "\n".join(f"{tag}: {mask}" for tag, mask in zip(OBJECTIVES, question.masks, strict=True))
+        form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in OBJECTIVES)
+        ask = (
+            f"Name all five, as their Wikipedia pages are named:\n{form}"
+            if m == 1
+            else f"Give {m} chains that name other entities, not the same in other words, each between tags of its own,"
+            f" <response_1> to <response_{m}>, with all five named as their Wikipedia pages"
+            f" are:\n<response_1>\n{form}\n"
+            "</response_1>"
+        )
+        return (
+            f"{question.narrative}\n\nFive names are masked. Work back from the one that is given:\n{masks}\n\n{ask}\n"
+        )
+
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[tuple[str, ...]]:
+        """Chains in `<response_i>` tags, each with `<entity_A>` to `<entity_E>`.
+
+        Raises:
+            ConfigurationError: `m` is below 1.
+        """
+        return fill(*blocks(text, "response", m, cut), m, _chain)
+
+    def reward(self, question: Question, answer: tuple[str, ...]) -> Floats:
+        """(5,): 1 for each entity named right, whatever the case, punctuation, articles and underscores."""
+        return np.array([float(_matches(*pair)) for pair in zip(answer, question.entities, strict=True)])
+
+    def scalar(self, vector: Floats) -> float:
+        """The mean."""
+        return float(vector.mean())
+
+    def identity(self, answer: tuple[str, ...], vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains
+    have
+        """The reward vector."""
+        return tuple(vector.tolist())
+
+
+def _chain(text: str) -> tuple[tuple[str, ...] | None, str]:
+    names = tuple(field(text, tag) or "" for tag in OBJECTIVES)
+    if not any(names):
+        return None, "the chain names no entity"
+    missing = [letter for letter, name in zip(LETTERS, names, strict=True) if not name]
+    return names, f"no name for {', '.join(missing)}" if missing else ""
+
+
+def _matches(name: str, entity: str) -> bool:
+    return bool(name) and same(name.replace("_", " "), entity.replace("_", " "), articles=False)

@@ -1,0 +1,158 @@
+"""LiveCodeBench: programs that are run on tests elsewhere; each test is an objective.
+
+Reward (Vector Policy Optimization, arXiv 2605.22817; data: LiveCodeBench, arXiv 2403.07974): 1 for each test that a
+program passes. Running programs takes a sandbox: outcomes come from outside.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.chain import ChainFormat, example
+from evolve.domains.blocks import check_count, fill, spoken, tagged
+from evolve.domains.domain import Reply
+from evolve.errors import ProblemError, ProgramError
+from evolve.fingerprint import fingerprint
+from evolve.markup import Fence, fence
+from evolve.program import Program
+from evolve.scalarization import Floats
+
+MOST_TESTS = 16
+LARGEST_TEST_BYTES = 8192
+_FENCES = ChainFormat(kind="fences")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """What a program reads and what it has to write."""
+
+    __test__ = False  # pytest collects classes by this name
+
+    input: str
+    output: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of both."""
+        return len(self.input.encode("utf-8", "replace")) + len(self.output.encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A programming task.
+
+    Attributes:
+        starter: code the program has to begin with; empty where it reads from standard input.
+        tests: those that are scored; see `choose`.
+
+    Raises:
+        ProblemError: there is no test.
+    """
+
+    statement: str
+    tests: tuple[Test, ...]
+    starter: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.tests:
+            raise ProblemError("a programming task needs at least one test of at most 8192 bytes")
+
+
+Judge = Callable[[Question, str], Sequence[float]]
+
+
+def choose(tests: Sequence[Test]) -> tuple[Test, ...]:
+    """The tests that are scored: the smallest 16 of those of at most 8,192 bytes, in their own order."""
+    fitting = [place for place, test in enumerate(tests) if test.size <= LARGEST_TEST_BYTES]
+    smallest = sorted(fitting, key=lambda place: tests[place].size)[:MOST_TESTS]
+    return tuple(tests[place] for place in sorted(smallest))
+
+
+def passed(question: Question, outcomes: Sequence[float]) -> Floats:
+    """Reward vector of the tests' outcomes: 1 for exactly 1 or True, else 0; a test that was not reached is not passed.
+
+    Raises:
+        ProblemError: there are more outcomes than tests.
+    """
+    if len(outcomes) > len(question.tests):
+        raise ProblemError(f"{len(outcomes)} outcomes do not belong to {len(question.tests)} tests")
+    vector = np.zeros(len(question.tests))
+    vector[: len(outcomes)] = [float(outcome == 1) for outcome in outcomes]
+    return vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCodeBench:
+    """Write a Python program; an answer is its source.
+
+    Attributes:
+        judge: runs a program on the question's tests and gives their outcomes, in order.
+    """
+
+    judge: Judge
+    name: str = "livecodebench"
+
+    def objectives(self, question: Question) -> tuple[str, ...]:
+        """test_1, test_2 and so on, as many as the question has."""
+        return tuple(f"test_{number}" for number in range(1, len(question.tests) + 1))
+
+    def prompt(self, question: Question, m: int = 1) -> str:
+        """The task, the code it begins with, and the form of the reply."""
+        check_count(m)
+        how = (
+            f"Begin with this code:\n```python\n{question.starter}\n```"
+            if question.starter
+            else ("The program reads standard input and writes standard output.")
+        )
+        form = example(_FENCES, m, "...").replace("```\n...", "```python\n...")
+        ask = (
+            "Write one Python program in a fenced block:"
+            if m == 1
+            else f"Write {m} Python programs that go about it in different ways, each whole and in a fenced"
+            " block, with a"
+            " line --- between them:"
+        )
+        return f"{question.statement}\n\n{how}\n\n{ask}\n{form}\n"
+
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
+        """Programs in fenced blocks, with or without lines `---` between them; the last fence may be left open.
+
+        Raises:
+            ConfigurationError: `m` is below 1.
+        """
+        check_count(m)
+        return fill(*tagged(spoken(text), _FENCES, m, cut), m, _source)
+
+    def reward(self, question: Question, answer: str) -> Floats:
+        """1 for each test passed, by the judge."""
+        return passed(question, self.judge(question, answer))
+
+    def scalar(self, vector: Floats) -> float:
+        """The mean: the share of tests passed."""
+        return float(vector.mean())
+
+    def identity(self, answer: str, vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains have
+        """The syntax tree: formatting and comments make no other program."""
+        return fingerprint(Program.of({"main.py": answer}), "python")
+
+
+def _source(text: str) -> tuple[str | None, str]:
+    lines: list[str] = []
+    opened: Fence | None = None
+    for line in text.split("\n"):
+        mark = fence(line)
+        if opened is None:
+            opened = mark
+        elif opened.closed_by(line):
+            break
+        else:
+            lines.append(line)
+    source = "\n".join(lines).strip("\n")
+    if not source.strip():
+        return None, "the answer holds no program in a fenced block"
+    try:
+        Program.of({"main.py": source})
+    except ProgramError as error:
+        return None, str(error)
+    return source + "\n", ""

@@ -1,0 +1,34 @@
+"""Mazes: drawn by chance or fixed, walked through, scored, and solved exactly."""
+
+from evolve.domains.maze.domain import MazeDomain
+from evolve.domains.maze.generation import hard, nine, small
+from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, walk
+from evolve.domains.maze.oracle import Best, best, front, optimum, outcomes
+from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
+from evolve.domains.maze.splits import KINDS, SPLITS, maze_of, mazes
+
+__all__ = [
+    "KINDS",
+    "MOVES",
+    "OBJECTIVES",
+    "SPLITS",
+    "Best",
+    "Maze",
+    "MazeDomain",
+    "Rules",
+    "Walk",
+    "best",
+    "front",
+    "hard",
+    "maze_of",
+    "mazes",
+    "nine",
+    "optimum",
+    "outcomes",
+    "read",
+    "render",
+    "reward",
+    "small",
+    "vectors",
+    "walk",
+]

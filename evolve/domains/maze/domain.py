@@ -1,0 +1,122 @@
+"""The maze as a domain: walks as answers, in words, letters or arrows."""
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from evolve.chain import ChainFormat
+from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged
+from evolve.domains.domain import Reply
+from evolve.domains.maze.grid import LONGEST_WALK, MOVES, Maze, Rules, render, walk
+from evolve.domains.maze.reward import OBJECTIVES, reward
+from evolve.scalarization import Floats
+
+_WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R", "↑": "U", "↓": "D", "←": "L", "→": "R"}
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
+_TOKEN = re.compile(r"[↑↓←→]|[^\W_]+")
+_RULE = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
+_EARNS = {
+    Rules.OPEN: (
+        "Four things count, each on its own: your last move ends on E; the share of the gold; the share of the"
+        " diamonds;"
+        " and how seldom you step onto lava (from the third step on nothing is left of it). E may be crossed."
+    ),
+    Rules.EXIT: (
+        "The walk ends on E, and nothing counts unless it gets there. Then four things count: that it did; the"
+        " share of the"
+        " gold; the share of the diamonds; the share of the lava cells left alone."
+    ),
+    Rules.CONVEX: (
+        "The walk ends on E, and nothing counts unless it gets there. Then four things count: that it did; the"
+        " share of the"
+        " gold, of the diamonds, and of the lava cells left alone, each squared, and half as much again after a"
+        " visit to B."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MazeDomain:
+    """Walk through a maze: reach the exit, gather gold and diamonds, keep off lava; an answer is a string of `MOVES`."""
+
+    name: str = "maze"
+
+    def objectives(self, question: Maze) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+        """Completion, gold, diamond, avoid_lava."""
+        return OBJECTIVES
+
+    def prompt(self, question: Maze, m: int = 1) -> str:
+        """The maze, its rules, and the form of the reply."""
+        check_count(m)
+        form = (
+            "Write the moves, and nothing else, between <answer> and </answer>, such as <answer>UP UP RIGHT</answer>."
+            if m == 1
+            else f"Think briefly, then give {m} walks that differ in what they go for, each with a full set of"
+            " moves of its"
+            f" own, between <route_1> and </route_1> to <route_{m}> and </route_{m}>, such as"
+            " <route_1>UP UP RIGHT</route_1>. Only moves inside of the tags."
+        )
+        return (
+            f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, ."
+            " empty. A move is"
+            f" UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves behind the"
+            f" first {question.limit} do not count. {_EARNS[question.rules]}\n\n{form}\n"
+        )
+
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
+        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in the whole
+        completion.
+
+        Moves are words, capital letters or arrows; letters may be small where nothing but moves stands. Other words are
+        passed over and counted; `END` ends a walk.
+
+        Raises:
+            ConfigurationError: `m` is below 1.
+        """
+        check_count(m)
+        said = spoken(text)
+        for tag in ("route", "answer"):
+            if mentions(said, tag):
+                return fill(*tagged(said, ChainFormat(kind="tags", tag=tag), m, cut), m, _moves)
+        parts = [part for part in _RULE.split(said) if _moves(part)[0]]
+        dropped = ["no <route_i> tags: the completion was read as it stands"] if parts else []
+        if len(parts) > m:
+            dropped.append(f"{len(parts) - m} answers beyond the {m} asked for")
+        return fill(parts[:m], dropped, m, _moves)
+
+    def reward(self, question: Maze, answer: str) -> Floats:
+        """Completion, gold, diamonds and avoided lava of the walk."""
+        return reward(question, walk(question, answer))
+
+    def scalar(self, vector: Floats) -> float:
+        """The mean."""
+        return float(vector.mean())
+
+    def identity(self, answer: str, vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains have
+        """The moves."""
+        return answer
+
+
+def _moves(text: str) -> tuple[str | None, str]:
+    tokens = [token.group() for token in _TOKEN.finditer(_TAG.sub(" ", text))]
+    ends = next((place for place, token in enumerate(tokens) if token == "END"), len(tokens))
+    tokens = tokens[:ends]
+    capitals = [token.upper() for token in tokens]
+    plain = all(_is_move(token) for token in capitals)
+    taken = [
+        capital
+        for token, capital in zip(tokens, capitals, strict=True)
+        if capital in _WORDS or _is_move(capital if plain else token)
+    ]
+    moves = "".join(_WORDS.get(token, token) for token in taken)
+    if not moves:
+        return None, "the answer holds no move"
+    others = len(tokens) - len(taken)
+    notes = [f"{others} words that are no moves were passed over"] if others else []
+    if len(moves) > LONGEST_WALK:
+        notes.append(f"moves behind the first {LONGEST_WALK} were left out")
+    return moves[:LONGEST_WALK], "; ".join(notes)
+
+
+def _is_move(token: str) -> bool:
+    return token in _WORDS or set(token) <= set(MOVES)

@@ -1,0 +1,116 @@
+"""MuSiQue: questions over several paragraphs, answered with the paragraphs that support the answer.
+
+Reward (Vector Policy Optimization, arXiv 2605.22817; data: MuSiQue, arXiv 2108.00573): for each of up to four hops
+whether its paragraph is cited, and the F1 of the answer's words.
+"""
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.domains.blocks import blocks, field, fill
+from evolve.domains.domain import Reply
+from evolve.domains.overlap import f1, words
+from evolve.errors import ProblemError
+from evolve.scalarization import Floats
+
+HOPS = 4
+ANSWER_WEIGHT = 3.0
+_INDEX = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question.
+
+    Attributes:
+        paragraphs: (title, text) pairs; cited by their place, from 0.
+        support: for each hop in order, the place of its paragraph.
+        aliases: other forms of the answer.
+
+    Raises:
+        ProblemError: there are more hops than four, none, or one without a paragraph.
+    """
+
+    text: str
+    paragraphs: tuple[tuple[str, str], ...]
+    support: tuple[int, ...]
+    answer: str
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.support) <= HOPS:
+            raise ProblemError(f"a question has 1 to {HOPS} hops, not {len(self.support)}")
+        for place in self.support:
+            if not 0 <= place < len(self.paragraphs):
+                raise ProblemError(f"the question's support names paragraph {place} of {len(self.paragraphs)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """An answer, and the first four different paragraphs cited for it."""
+
+    answer: str
+    support: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Musique:
+    """Answer a question and cite the paragraphs that it follows from."""
+
+    name: str = "musique"
+
+    def objectives(self, question: Question) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+        """hop_1 to hop_4, answer_f1."""
+        return (*(f"hop_{number}" for number in range(1, HOPS + 1)), "answer_f1")
+
+    def prompt(self, question: Question, m: int = 1) -> str:
+        """The paragraphs, the question, and the form of the reply."""
+        numbered = [f"[{place}] {title}\n{text}" for place, (title, text) in enumerate(question.paragraphs)]
+        form = "<support>0, 4</support>\n<answer>a name, a date, a few words</answer>"
+        ask = (
+            f"Give the numbers of the paragraphs it follows from, at most {HOPS}, and the answer:\n{form}"
+            if m == 1
+            else f"Give {m} different answers. Each cites the paragraphs it follows from, at most {HOPS}, and"
+            " stands between"
+            f" tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
+        )
+        return "\n\n".join([*numbered, f"Question: {question.text}", ask]) + "\n"
+
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Cited]:
+        """Answers in `<response_i>` tags, each with `<support>` and `<answer>`.
+
+        Raises:
+            ConfigurationError: `m` is below 1.
+        """
+        return fill(*blocks(text, "response", m, cut), m, _cited)
+
+    def reward(self, question: Question, answer: Cited) -> Floats:
+        """(5,): 1 for each hop whose paragraph is cited and for hops the question does not have; F1 of the best form."""
+        hops = [float(place in answer.support) for place in question.support]
+        spare = [1.0] * (HOPS - len(hops))
+        said = words(answer.answer, articles=False)
+        forms = (question.answer, *question.aliases)
+        return np.array([*hops, *spare, max(f1(said, words(form, articles=False)) for form in forms)])
+
+    def scalar(self, vector: Floats) -> float:
+        """(sum of the hops + 3 F1) / 7."""
+        return float((vector[:-1].sum() + ANSWER_WEIGHT * vector[-1]) / (HOPS + ANSWER_WEIGHT))
+
+    def identity(self, answer: Cited, vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains have
+        """The reward vector."""
+        return tuple(vector.tolist())
+
+
+def _cited(text: str) -> tuple[Cited | None, str]:
+    answer = field(text, "answer")
+    if not answer:
+        return None, "the response holds no answer"
+    support = field(text, "support")
+    places = list(dict.fromkeys(int(found) for found in _INDEX.findall(support or "")))
+    notes = [] if places else ["no paragraph is cited"]
+    if len(places) > HOPS:
+        notes.append(f"{len(places) - HOPS} paragraphs beyond the first {HOPS} do not count")
+    return Cited(answer=answer, support=tuple(places[:HOPS])), "; ".join(notes)
