@@ -85,8 +85,7 @@ class Eureqa:
         """The mean."""
         return float(vector.mean())
 
-    def identity(self, answer: tuple[str, ...], vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains
-    have
+    def identity(self, answer: tuple[str, ...], vector: Floats) -> Hashable:  # noqa: ARG002 - all domains have it
         """The reward vector."""
         return tuple(vector.tolist())
 

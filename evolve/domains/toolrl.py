@@ -135,7 +135,7 @@ class ToolRL:
 
 
 def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
-    """What stands behind each numbered opening tag, to the next numbered tag; inner `<response>` tags have no number."""
+    """What stands behind each numbered opening tag, to the next one; inner `<response>` tags have no number."""
     marks = list(_OUTER.finditer(text))
     found = []
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
@@ -157,7 +157,8 @@ def _attempt(text: str) -> tuple[Attempt | None, str]:
 
 
 def _calls(body: str) -> tuple[list[Call], str]:
-    decoder, at, calls = json.JSONDecoder(), 0, []
+    decoder, at = json.JSONDecoder(), 0
+    calls: list[Call] = []
     while at < len(body):
         gap = _SPACE.match(body, at)
         at = gap.end() if gap else at

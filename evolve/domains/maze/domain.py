@@ -13,7 +13,7 @@ from evolve.scalarization import Floats
 
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R", "↑": "U", "↓": "D", "←": "L", "→": "R"}
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
-_TOKEN = re.compile(r"[↑↓←→]|[^\W_]+")
+_PART = re.compile(r"[↑↓←→]|[^\W_]+")
 _RULE = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
 _EARNS = {
     Rules.OPEN: (
@@ -37,7 +37,7 @@ _EARNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MazeDomain:
-    """Walk through a maze: reach the exit, gather gold and diamonds, keep off lava; an answer is a string of `MOVES`."""
+    """Walk through a maze: reach the exit, gather treasure, keep off lava; an answer is a string of `MOVES`."""
 
     name: str = "maze"
 
@@ -64,8 +64,7 @@ class MazeDomain:
         )
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
-        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in the whole
-        completion.
+        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.
 
         Moves are words, capital letters or arrows; letters may be small where nothing but moves stands. Other words are
         passed over and counted; `END` ends a walk.
@@ -98,25 +97,25 @@ class MazeDomain:
 
 
 def _moves(text: str) -> tuple[str | None, str]:
-    tokens = [token.group() for token in _TOKEN.finditer(_TAG.sub(" ", text))]
-    ends = next((place for place, token in enumerate(tokens) if token == "END"), len(tokens))
-    tokens = tokens[:ends]
-    capitals = [token.upper() for token in tokens]
-    plain = all(_is_move(token) for token in capitals)
+    parts = [part.group() for part in _PART.finditer(_TAG.sub(" ", text))]
+    ends = next((place for place, part in enumerate(parts) if part == "END"), len(parts))
+    parts = parts[:ends]
+    capitals = [part.upper() for part in parts]
+    plain = all(_is_move(part) for part in capitals)
     taken = [
         capital
-        for token, capital in zip(tokens, capitals, strict=True)
-        if capital in _WORDS or _is_move(capital if plain else token)
+        for part, capital in zip(parts, capitals, strict=True)
+        if capital in _WORDS or _is_move(capital if plain else part)
     ]
-    moves = "".join(_WORDS.get(token, token) for token in taken)
+    moves = "".join(_WORDS.get(part, part) for part in taken)
     if not moves:
         return None, "the answer holds no move"
-    others = len(tokens) - len(taken)
+    others = len(parts) - len(taken)
     notes = [f"{others} words that are no moves were passed over"] if others else []
     if len(moves) > LONGEST_WALK:
         notes.append(f"moves behind the first {LONGEST_WALK} were left out")
     return moves[:LONGEST_WALK], "; ".join(notes)
 
 
-def _is_move(token: str) -> bool:
-    return token in _WORDS or set(token) <= set(MOVES)
+def _is_move(word: str) -> bool:
+    return word in _WORDS or set(word) <= set(MOVES)

@@ -1,6 +1,7 @@
 """Mazes by chance: a small one, a hard one, and the published 9x9 one. All draws come from the generator passed in."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -193,7 +194,7 @@ def _opened(rng: np.random.Generator, free: set[int], side: int, count: int) -> 
 
 def _way(maze: Maze, *stops: int) -> int:
     """Moves of a shortest way over the stops."""
-    return sum(_distances(maze, one)[other] for one, other in zip(stops, stops[1:], strict=False))
+    return sum(_distances(maze, one)[other] for one, other in pairwise(stops))
 
 
 def _distances(maze: Maze, source: int) -> dict[int, int]:

@@ -113,7 +113,7 @@ class _Burden:
 
 
 def _layers(maze: Maze, burden: _Burden) -> list[list[int]]:
-    """Layer t: for each cell, what can be carried to it by 1 to t moves; the last one for the limit, or where it ends."""
+    """Layer t: for each cell, what can be carried to it by 1 to t + 1 moves; the last one is for the limit."""
     current = _moved(maze, burden, [1 if cell == maze.start else 0 for cell in range(len(maze.steps))])
     layers = [current]
     while len(layers) < maze.limit:
@@ -165,7 +165,8 @@ def _counts(maze: Maze, burden: _Burden, state: NDArray[np.int64]) -> tuple[NDAr
 
     def taken(cells: tuple[int, ...]) -> NDArray[np.int64]:
         wanted = sum(1 << burden.bits[one] for one in cells)
-        return np.bitwise_count(mask & wanted).astype(np.int64)
+        counted: NDArray[np.int64] = np.bitwise_count(mask & wanted).astype(np.int64)
+        return counted
 
     return taken(maze.gold), taken(maze.diamonds), taken(maze.lava) if burden.by_cell else level, taken(maze.bonus)
 

@@ -36,7 +36,8 @@ def vectors(
     if maze.rules is Rules.CONVEX:
         factor = np.where(np.asarray(bonus) > 0, BONUS_FACTOR, 1.0)
         earned = np.minimum(1.0, factor[..., None] * earned**2)
-    return at_exit[..., None] * np.concatenate([np.ones_like(at_exit)[..., None], earned], axis=-1)
+    result: Floats = at_exit[..., None] * np.concatenate([np.ones_like(at_exit)[..., None], earned], axis=-1)
+    return result
 
 
 def _share(found: ArrayLike, there: int) -> NDArray[np.float64]:
