@@ -110,6 +110,14 @@ async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCrede
     return found
 
 
+async def known_still(request: Request, parts: Parts) -> bool:
+    """Whether whoever made a request may still make it; nothing is counted."""
+    shown, now = await bearer(request), parts.clock.now()
+    if shown is None:
+        return await run_in_threadpool(_by_session, request, parts, now) is not None
+    return await run_in_threadpool(_by_token, parts, shown.credentials, now) is not None
+
+
 def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
     if not keys.well_formed(text):
         return None

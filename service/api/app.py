@@ -17,6 +17,7 @@ from service.api.access import requires
 from service.api.answers import ERRORS
 from service.api.folds import Folds
 from service.api.middleware import Envelope
+from service.api.opened import Opened
 from service.api.parts import Parts
 from service.api.roster import Roster
 from service.api.routes import (
@@ -96,6 +97,7 @@ def create_api(parts: Parts) -> FastAPI:
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
         app.state.roster = Roster(parts.events_poll_seconds)
         app.state.folds = Folds()
+        app.state.opened = Opened(parts.settings.streams, parts.settings.all_streams)
         try:
             yield
         finally:

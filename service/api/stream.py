@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -51,6 +53,19 @@ class Lifetime:
         return max(0.0, min(PING_SECONDS, self._until - self._now()))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """On what a stream is let in, and goes on.
+
+    Attributes:
+        enter: takes a place for as long as the block lasts; it raises where there is none.
+        lost: returns when the stream must end, for its caller may read no longer.
+    """
+
+    enter: Callable[[], AbstractContextManager[None]]
+    lost: Callable[[], Awaitable[object]]
+
+
 class EventStream(Response):
     """A stream of events that ends when its reader hangs up, or does not read what was sent for a while.
 
@@ -58,20 +73,29 @@ class EventStream(Response):
 
     Args:
         chunks: what is sent; it is closed at the end, however that comes about.
+        admission: None: it has a place, and may go on.
         read_seconds: how long a reader may take to make room for the next chunk.
     """
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, chunks: Chunks, read_seconds: float = READ_SECONDS) -> None:
+    def __init__(
+        self, chunks: Chunks, admission: Admission | None = None, *, read_seconds: float = READ_SECONDS
+    ) -> None:
         self._chunks, self._read_seconds = chunks, read_seconds
+        self._admission = admission or Admission(enter=nullcontext, lost=asyncio.Event().wait)
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing left to send, or nobody to send it to."""
         del scope
-        tasks = asyncio.create_task(self._send(send)), asyncio.create_task(_left(receive))
+        with self._admission.enter():
+            await self._tell(receive, send)
+
+    async def _tell(self, receive: Receive, send: Send) -> None:
+        works = self._send(send), _left(receive), self._admission.lost()
+        tasks = [asyncio.ensure_future(work) for work in works]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -82,6 +106,10 @@ class EventStream(Response):
         for result in results:
             if isinstance(result, Exception):
                 raise result
+        sent, left, lost = (not isinstance(result, BaseException) for result in results)
+        if lost and not sent and not left:
+            with suppress(TimeoutError):
+                await self._end(send)
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -92,7 +120,11 @@ class EventStream(Response):
             except TimeoutError:
                 log.info("stream.dropped", reason="the client does not read")
                 return
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._end(send)
+
+    async def _end(self, send: Send) -> None:
+        async with asyncio.timeout(self._read_seconds):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _left(receive: Receive) -> None:

@@ -11,6 +11,7 @@ from evolve.events import Kind
 from service.api.access import PartsDep
 from service.api.feeds import Feed, RunFeed
 from service.api.once import made
+from service.api.opened import admission_of
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.pages import MOST_LIMIT as MOST
 from service.api.parts import Parts
@@ -78,7 +79,7 @@ async def list_events(
     if _streams(request):
         begin = int(last_event_id) if _is_sequence(last_event_id) else after
         feed = RunFeed(reader, run.id, begin, wanted)
-        return EventStream(feed.chunks(request.app.state.watch, Lifetime()))
+        return EventStream(feed.chunks(request.app.state.watch, Lifetime()), admission_of(request, parts, caller))
     paging = Paging(parts.seal, cursor, limit, {"list": "events", "run": run.id, "kinds": kinds})
     place = after if paging.after is None else int(paging.after)
     found = await run_in_threadpool(lambda: list(reader.events(run.id, place, paging.limit + 1, wanted)))
@@ -115,7 +116,7 @@ async def list_all_events(
     begin = await run_in_threadpool(_begin, parts, caller, last_event_id if is_position(last_event_id) else cursor)
     feed = Feed(reader_of(parts, caller), parts.clock, begin, wanted)
     key = f"{caller.tenant}/{caller.run_id}"
-    return EventStream(feed.chunks(request.app.state.roster, key, Lifetime()))
+    return EventStream(feed.chunks(request.app.state.roster, key, Lifetime()), admission_of(request, parts, caller))
 
 
 def _begin(parts: Parts, caller: Caller, text: str) -> Position:

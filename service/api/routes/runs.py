@@ -12,6 +12,7 @@ from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import Once, OnceDep, made
+from service.api.opened import opened_of
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.parts import Parts
 from service.api.runs_shown import shown
@@ -108,10 +109,11 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
         return tagged(request, shown(run), run_tag(run))
     seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
     if run.state not in ENDED:
-        if not request.headers.get("if-none-match"):
-            await watch_of(request).left(run.id, run.state, seconds)
-        elif seen(request, run_tag(run)):
-            await watch_of(request).beyond(run.id, run.sequence, seconds)
+        with opened_of(request).one(caller.actor):
+            if not request.headers.get("if-none-match"):
+                await watch_of(request).left(run.id, run.state, seconds)
+            elif seen(request, run_tag(run)):
+                await watch_of(request).beyond(run.id, run.sequence, seconds)
         run = await run_in_threadpool(reader.run, run.id)
     answer = tagged(request, shown(run), run_tag(run))
     answer.headers["Preference-Applied"] = f"wait={seconds}"
