@@ -38,9 +38,11 @@ def reward_matrix(
     """
     try:
         rows = _filled(rewards, k) if isinstance(rewards, Sequence) else rewards
+        if np.iscomplexobj(rows):
+            raise TypeError("complex numbers have no order")
         matrix = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RewardError(f"{name} must be rows of numbers, equally many in each: {error}.") from error
+        raise RewardError(f"{name} must be rows of numbers, equally many in each: {str(error).rstrip('.')}.") from error
     matrix = matrix[np.newaxis] if matrix.ndim == 1 and matrix.size else matrix
     if matrix.size == 0 and matrix.ndim <= 2:
         return np.empty((0, k or 0))

@@ -84,6 +84,8 @@ def test_an_unparsed_answer_is_a_row_of_zeros() -> None:
         ([[0.1, 0.2], [0.3]], "equally many in each"),
         ([None, 0.5], "there is one that is no row"),
         ("abc", "rows of numbers"),
+        ([[1j, 0.5]], "complex numbers have no order"),
+        (np.array([[1j, 0.5]]), "complex numbers have no order"),
         ([[10**400, 0.5]], "rows of numbers"),
         ([None, [0.5, []]], "rows of numbers"),
         ([["a", "b"]], "rows of numbers"),
