@@ -88,7 +88,7 @@ class Musique:
         return fill(*blocks(text, "response", m, cut), m, _cited)
 
     def reward(self, question: Question, answer: Cited) -> Floats:
-        """(5,): 1 for each hop whose paragraph is cited or that the question lacks; F1 of the best form of the answer."""
+        """(5,): 1 for each hop whose paragraph is cited or that the question lacks; F1 of the answer's best form."""
         hops = [float(place in answer.support) for place in question.support]
         spare = [1.0] * (HOPS - len(hops))
         said = words(answer.answer, articles=False)
