@@ -4,12 +4,14 @@ from evolve.vpo.batch import WeightsOf, advantages
 from evolve.vpo.estimators import ESTIMATORS, Advantages, Estimator, Options, estimator
 from evolve.vpo.group import Group, Rollout
 from evolve.vpo.reward import exact_set_reward, exact_specialists, reward_matrix, set_reward
+from evolve.vpo.vectors import Check, check_vectors
 from evolve.vpo.weights import DRAWS, Sampler, draw_weights, sobol
 
 __all__ = [
     "DRAWS",
     "ESTIMATORS",
     "Advantages",
+    "Check",
     "Estimator",
     "Group",
     "Options",
@@ -17,6 +19,7 @@ __all__ = [
     "Sampler",
     "WeightsOf",
     "advantages",
+    "check_vectors",
     "draw_weights",
     "estimator",
     "exact_set_reward",

@@ -37,10 +37,10 @@ def reward_matrix(
         RewardError: the rows are no numbers, not finite, not equally wide or not `k` wide.
     """
     try:
-        rows = _filled(rewards, k) if isinstance(rewards, Sequence) else rewards
-        if np.iscomplexobj(rows):
+        raw = np.asarray(_filled(rewards, k) if isinstance(rewards, Sequence) else rewards)
+        if np.iscomplexobj(raw):
             raise TypeError("complex numbers have no order")
-        matrix = np.asarray(rows, dtype=np.float64)
+        matrix = raw.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise RewardError(f"{name} must be rows of numbers, equally many in each: {str(error).rstrip('.')}.") from error
     matrix = matrix[np.newaxis] if matrix.ndim == 1 and matrix.size else matrix

@@ -89,7 +89,8 @@ def test_a_larger_set_is_never_worth_less_and_duplicates_add_nothing(pair: tuple
     weights = draw_weights(pair[0].shape[1], np.random.default_rng(seed), 16)
     one, other = (set_reward(rewards, weights) for rewards in pair)
     both = set_reward(np.concatenate(pair), weights)
-    assert both >= max(one, other)
+    # Products of matrices of other shapes may round otherwise.
+    assert both >= max(one, other) - 1e-12
     assert set_reward(np.concatenate([pair[0], pair[0]]), weights) == pytest.approx(one, abs=1e-12)
 
 

@@ -63,7 +63,7 @@ def test_two_objectives_are_integrated_exactly() -> None:
 def test_duplicates_and_covered_answers_add_nothing() -> None:
     drawn = weights(3, 64)
     alone = [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]
-    assert set_reward([*alone, alone[0], [0.0, 0.0, 0.1]], drawn) == set_reward(alone, drawn)
+    assert set_reward([*alone, alone[0], [0.0, 0.0, 0.1]], drawn) == pytest.approx(set_reward(alone, drawn))
 
 
 def test_an_unparsed_answer_is_a_row_of_zeros() -> None:
