@@ -26,8 +26,9 @@ def fingerprint(program: Program, language: str) -> str:
     """32 hex digits, equal for programs that are the same but for what does not matter to their running.
 
     Python is compared by syntax tree: comments, formatting and docstrings are ignored, names are kept. Other languages,
-    and Python that does not parse, are compared by tokens line by line, with blank lines and white space folded
-    (indentation is kept where it may carry meaning; comments are kept, their syntax being unknown).
+    Python that does not parse, and programs longer than `LONGEST_PARSED`, are compared by tokens line by line, with
+    blank lines and white space folded (indentation is kept where it may carry meaning; comments are kept, their syntax
+    being unknown).
     """
     sha = hashlib.sha256()
     for path, text in program.files:

@@ -21,6 +21,8 @@ from service.policy.syntax.source import Source
 
 _TRIES = 24
 _CACHED = 256
+# What is derived from a text takes up to some hundred times its memory.
+_CACHED_CHARACTERS = 2_000_000
 _NOTHING_NEW = "found no further change that parses and differs from the parent and the other answers"
 
 
@@ -41,6 +43,7 @@ class SyntaxPolicy:
         self.concurrency = 1
         self._language = problem.language
         self._cache: OrderedDict[str, tuple[Source, ...]] = OrderedDict()
+        self._characters = 0
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Yield each answer as it is made, at last what was done for each.
@@ -104,8 +107,10 @@ class SyntaxPolicy:
         known = self._cache.get(program.id)
         if known is None:
             known = self._cache[program.id] = tuple(_read(program, self._language))
-            if len(self._cache) > _CACHED:
-                self._cache.popitem(last=False)
+            self._characters += program.size
+            while len(self._cache) > 1 and (len(self._cache) > _CACHED or self._characters > _CACHED_CHARACTERS):
+                _, forgotten = self._cache.popitem(last=False)
+                self._characters -= sum(len(source.text) for source in forgotten)
         self._cache.move_to_end(program.id)
         return known
 

@@ -1,6 +1,7 @@
 """A source file as the mutator sees it: what may change in it, and the drafts of changes."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,10 +49,11 @@ class Source:
         self.text = text
         self.language = language
         self.spans = tuple(spans) if spans is not None else ((0, len(text)),)
+        self._lows = [low for low, _ in self.spans]
 
     @cached_property
     def tree(self) -> Tree | None:
-        """The places of a Python text; None in other languages and for text that does not parse."""
+        """The places of a Python text; None in other languages, for text that does not parse, and for long text."""
         return read_tree(self.text) if self.language == PYTHON else None
 
     @cached_property
@@ -90,7 +92,8 @@ class Source:
 
     def editable(self, start: int, end: int) -> bool:
         """Whether a stretch of the text may change."""
-        return any(low <= start and end <= high for low, high in self.spans)
+        span = bisect_right(self._lows, start) - 1  # they are in order, and none overlap
+        return span >= 0 and end <= self.spans[span][1]
 
     def apply(self, draft: Draft) -> str:
         """The text with a draft's changes made."""
@@ -125,8 +128,11 @@ class Source:
 
     def _by_line(self) -> list[list[Numeral]]:
         lines: dict[int, list[Numeral]] = {}
-        for numeral in self.numerals:
-            lines.setdefault(self.text.rfind("\n", 0, numeral.start), []).append(numeral)
+        line, last = -1, 0
+        for numeral in self.numerals:  # in order, so that a long line is not searched from its beginning for each
+            line = max(line, self.text.rfind("\n", last, numeral.start))
+            last = numeral.start
+            lines.setdefault(line, []).append(numeral)
         return list(lines.values())
 
     def _skeleton(self, members: list[Numeral]) -> str:
