@@ -58,6 +58,12 @@ def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]
     return [said], [f"no <{tag}> tags: the whole completion was read as one answer"] if m > 1 else []
 
 
+def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
+    """The first `m` answers, and what is to be said of the others."""
+    rest = len(found) - m
+    return found[:m], [f"{rest} answer{'s' if rest > 1 else ''} beyond the {m} asked for"] if rest > 0 else []
+
+
 def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> Reply[Answer]:
     """Read what was found as answers, and fill up to `m`."""
     pairs = [read(text) for text in found]

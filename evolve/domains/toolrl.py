@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evolve.chain import LONGEST_ANSWER
-from evolve.domains.blocks import check_count, fill
+from evolve.domains.blocks import check_count, fill, taken
 from evolve.domains.blocks import field as tag_text
 from evolve.domains.domain import Reply
 from evolve.domains.overlap import f1, same, words
@@ -105,9 +105,8 @@ class ToolRL:
         if not found and not dropped and text.strip():
             found = [text]
             dropped = ["no <response_i> tags: the whole completion was read as one answer"] if m > 1 else []
-        if len(found) > m:
-            dropped.append(f"{len(found) - m} answers beyond the {m} asked for")
-        return fill(found[:m], dropped, m, _attempt)
+        found, beyond = taken(found, m)
+        return fill(found, [*dropped, *beyond], m, _attempt)
 
     def reward(self, question: Question, answer: Attempt) -> Floats:
         """(4,): format 0 or 1; F1 of the names; mean F1 of the arguments' names and mean match of the values wanted.
@@ -137,12 +136,10 @@ class ToolRL:
 def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
     """What stands behind each numbered opening tag, to the next one; inner `<response>` tags have no number."""
     marks = list(_OUTER.finditer(text))
-    found = []
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        if not mark[1] and not (following is None and cut):
-            found.append(text[mark.end() : following.start() if following else len(text)])
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
     open_end = bool(marks) and not marks[-1][1] and cut
-    return found, ["1 answer cut off by the end of the completion"] if open_end else []
+    found = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=False) if not mark[1]]
+    return found[:-1] if open_end else found, ["1 answer cut off by the end of the completion"] if open_end else []
 
 
 def _attempt(text: str) -> tuple[Attempt | None, str]:

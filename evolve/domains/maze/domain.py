@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from evolve.chain import ChainFormat
-from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged
+from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, taken
 from evolve.domains.domain import Reply
 from evolve.domains.maze.grid import LONGEST_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
@@ -79,9 +79,8 @@ class MazeDomain:
                 return fill(*tagged(said, ChainFormat(kind="tags", tag=tag), m, cut), m, _moves)
         parts = [part for part in _RULE.split(said) if _moves(part)[0]]
         dropped = ["no <route_i> tags: the completion was read as it stands"] if parts else []
-        if len(parts) > m:
-            dropped.append(f"{len(parts) - m} answers beyond the {m} asked for")
-        return fill(parts[:m], dropped, m, _moves)
+        parts, beyond = taken(parts, m)
+        return fill(parts, [*dropped, *beyond], m, _moves)
 
     def reward(self, question: Maze, answer: str) -> Floats:
         """Completion, gold, diamonds and avoided lava of the walk."""
