@@ -92,8 +92,9 @@ class Service:
     @contextmanager
     def role(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         """A process of the service, ended with SIGTERM."""
+        log = self.stack.enter_context((self.home / f"{words[0]}.log").open("a"))
         process = subprocess.Popen(
-            [EVOLVE, *words], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [EVOLVE, *words], env=self.environment, stdout=subprocess.PIPE, stderr=log, text=True
         )
         try:
             yield process
@@ -155,4 +156,11 @@ def open_service(home: Path) -> Iterator[Service]:
         with service.role("api", "--port", "0", "--json") as api:
             assert api.stdout is not None
             service.url = json.loads(api.stdout.readline())["url"]
-            yield service
+            try:
+                yield service
+            except BaseException:
+                for log in sorted(home.glob("*.log")):
+                    sys.stderr.write(f"--- {log.name}\n{log.read_text()[-3000:]}\n")
+                raise
+            finally:
+                service.stack.close()

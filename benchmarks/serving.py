@@ -122,7 +122,7 @@ def summed(found: Mapping[str, list[float]]) -> dict[str, Any]:
 def apart(*words: str) -> Any:
     """This benchmark's other half in a process of its own, so that its work is nobody else's."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.serving", *words], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "benchmarks.serving", *words], stdout=subprocess.PIPE, text=True, check=True
     )
     return json.loads(done.stdout)
 
