@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 GAUGE_SECONDS = 5.0
 DRAIN_SECONDS = 5
+# Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
+KEEP_ALIVE_SECONDS = 75
 
 Create = Callable[["Parts"], "FastAPI"]
 
@@ -208,6 +210,7 @@ def _server(app: "FastAPI") -> uvicorn.Server:
         server_header=False,
         lifespan="on",
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         h11_max_incomplete_event_size=64 * 1024,
     )
     return _Server(config)
