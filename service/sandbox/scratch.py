@@ -12,6 +12,9 @@ from pathlib import Path
 from service.sandbox.inside import wipe
 
 PREFIX = "evolve-tmp-"
+# Slash, prefix, dash and what chance adds.
+_NAME = len(PREFIX) + 10
+_SHORT = Path("/tmp")  # noqa: S108 - the folders in it are made anew, by a name that nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,18 @@ class Scratch:
             os.close(self.lock)
 
 
-def make(purpose: str) -> Scratch:
+def make(purpose: str, longest: int = 0) -> Scratch:
     """A new folder, open to nobody else, in the system's place for such.
+
+    Args:
+        purpose: a word in its name.
+        longest: most characters that its path may have, where a socket shall lie in it; 0: any number.
 
     Raises:
         OSError: none can be made.
     """
     while True:
-        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=_place()))
+        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=_place(longest - len(purpose) - _NAME)))
         lock = _locked(path)
         if lock is not None:
             return Scratch(path, lock)
@@ -53,9 +60,9 @@ def make(purpose: str) -> Scratch:
 
 
 @contextmanager
-def folder(purpose: str) -> Iterator[Path]:
-    """A folder for as long as the block takes."""
-    scratch = make(purpose)
+def folder(purpose: str, longest: int = 0) -> Iterator[Path]:
+    """A folder for as long as the block takes; its path has at most `longest` characters, unless that is 0."""
+    scratch = make(purpose, longest)
     try:
         yield scratch.path
     finally:
@@ -72,8 +79,9 @@ def sweep() -> None:
                     Scratch(path, lock).remove()
 
 
-def _place() -> Path:
-    return Path(tempfile.gettempdir()).resolve()
+def _place(longest: int = 0) -> Path:
+    place = Path(tempfile.gettempdir()).resolve()
+    return _SHORT if 0 < longest < len(str(place)) else place
 
 
 def _locked(path: Path) -> int | None:

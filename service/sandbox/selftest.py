@@ -19,6 +19,8 @@ from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Laye
 from service.sandbox.nursery import Nursery
 
 _SECONDS = 20.0
+# A socket's path has at most 107 bytes; this leaves room for the name in the folder, and letters beyond ASCII.
+_LONGEST = 90
 _ITSELF = "the self-test itself"
 _TRIAL = Problem(name="trial", seeds=(Program.of({"trial.py": ""}),), evaluator=EvaluatorSpec(entry="trial"))
 
@@ -92,7 +94,7 @@ async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> M
 def _victims() -> Iterator[dict[str, Any]]:
     """What the attacks aim at: a server, a socket in the file system, a file to read, a folder to write to."""
     with (
-        scratch.folder("test") as folder,
+        scratch.folder("test", _LONGEST) as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
     ):

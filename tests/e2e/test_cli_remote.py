@@ -172,14 +172,16 @@ def test_watching_goes_on_over_a_killed_and_restarted_service(tmp_path_factory: 
     own.start()
     try:
         remote = Remote(own, own.home)
-        watching = remote.start("run", str(own.folder), "--evaluations", "400", "--json")
-        assert watching.stdout is not None
-        lines = [watching.stdout.readline() for _ in range(60)]
-        own.kill()
-        starting = threading.Thread(target=own.start)
-        starting.start()
-        out, err = watching.communicate(timeout=120)
-        starting.join()
+        with remote.start("run", str(own.folder), "--evaluations", "400", "--json") as watching:
+            assert watching.stdout is not None
+            assert watching.stderr is not None
+            lines = [watching.stdout.readline() for _ in range(60)]
+            own.kill()
+            starting = threading.Thread(target=own.start)
+            starting.start()
+            # Not by communicate, which would not see what readline has read ahead.
+            out, err = watching.stdout.read(), watching.stderr.read()
+            starting.join()
         assert watching.returncode == 0, err
         *events, summary = [json.loads(line) for line in [*lines, *out.splitlines()]]
         assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,3 +107,13 @@ async def test_a_sandbox_clears_away_what_another_left_and_leaves_nothing(place:
             assert (await opened.evaluate(GOOD, "evl_1")).ok
             assert names_in(place) == [opened.folder.name]
     assert names_in(place) == []
+
+
+def test_a_folder_for_a_socket_lies_at_a_short_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("long" * 25)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with scratch.folder("test", 90) as folder, scratch.folder("test") as other:
+        assert len(str(folder)) <= 90
+        assert other.parent == long
+    assert not folder.exists()
