@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from service.api.compared_shown import shown
 from service.errors import UsageError
 from service.ports import RunReader
 from service.projections.comparison import compare
-from service.schemas.series import ComparedGroup, ComparedRun, RunComparison
+from service.schemas.series import RunComparison
 
 MOST_RUNS, POINTS = 20, 200
 
@@ -21,39 +22,7 @@ def compare_stored(reader: RunReader, run_ids: Sequence[str]) -> RunComparison:
         raise UsageError(f"{len(run_ids)} runs are too many to compare: name {MOST_RUNS} at most")
     runs = [reader.run(run_id) for run_id in run_ids]
     found = compare(runs, [_fitness(reader, run.id) for run in runs], POINTS)
-    return RunComparison(
-        axis=list(found.axis),
-        runs=[
-            ComparedRun(
-                run_id=curve.run.id,
-                problem=curve.run.problem_name,
-                state=curve.run.state,
-                seed=curve.run.seed,
-                policies=[str(policy.get("name", "")) for policy in curve.run.policies],
-                group=curve.group,
-                evaluations=curve.evaluations,
-                best=list(curve.best),
-                final_fitness=curve.final,
-                best_candidate_id=curve.run.best_candidate_id,
-                known_best=curve.run.known_best,
-            )
-            for curve in found.curves
-        ],
-        groups=[
-            ComparedGroup(
-                name=group.name,
-                run_ids=list(group.run_ids),
-                seeds=list(group.seeds),
-                mean=list(group.mean),
-                low=list(group.low),
-                high=list(group.high),
-                final_mean=group.final_mean,
-                final_deviation=group.final_deviation,
-                best_at_k=list(group.best_at_k),
-            )
-            for group in found.groups
-        ],
-    )
+    return shown(found)
 
 
 def _fitness(reader: RunReader, run_id: str) -> list[float]:

@@ -7,14 +7,15 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
+from service.api.compared_shown import shown
 from service.api.faults import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.ports import RunReader, RunRecord
 from service.projections import series
-from service.projections.comparison import Curve, Group, compare
+from service.projections.comparison import compare
 from service.schemas.problem_details import Code
-from service.schemas.series import ComparedGroup, ComparedRun, Metrics, RunComparison, SeriesPoint, Success
+from service.schemas.series import Metrics, RunComparison, SeriesPoint, Success
 
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
@@ -63,11 +64,7 @@ def compare_runs(
     found = _found(reader, list(dict.fromkeys(runs.split(","))))
     fitness = [request.app.state.folds.fitness(reader, run) for run in found]
     comparison = compare(found, fitness, min(points, MOST_POINTS))
-    return RunComparison(
-        axis=list(comparison.axis),
-        runs=[_compared(curve) for curve in comparison.curves],
-        groups=[_grouped(group) for group in comparison.groups],
-    )
+    return shown(comparison)
 
 
 def _found(reader: RunReader, ids: list[str]) -> list[RunRecord]:
@@ -99,35 +96,4 @@ def _success(success: series.Success) -> Success:
         valid=success.valid,
         improvements=success.improvements,
         mean_fitness=success.mean_fitness,
-    )
-
-
-def _compared(curve: Curve) -> ComparedRun:
-    run = curve.run
-    return ComparedRun(
-        run_id=run.id,
-        problem=run.problem_name,
-        state=run.state,
-        seed=run.seed,
-        policies=[str(policy.get("name", "")) for policy in run.policies],
-        group=curve.group,
-        evaluations=curve.evaluations,
-        best=list(curve.best),
-        final_fitness=curve.final,
-        best_candidate_id=run.best_candidate_id,
-        known_best=run.known_best,
-    )
-
-
-def _grouped(group: Group) -> ComparedGroup:
-    return ComparedGroup(
-        name=group.name,
-        run_ids=list(group.run_ids),
-        seeds=list(group.seeds),
-        mean=list(group.mean),
-        low=list(group.low),
-        high=list(group.high),
-        final_mean=group.final_mean,
-        final_deviation=group.final_deviation,
-        best_at_k=list(group.best_at_k),
     )

@@ -1,0 +1,44 @@
+"""Runs side by side as the API, and the command line without a service, show them."""
+
+from service.projections.comparison import Comparison, Curve, Group
+from service.schemas.series import ComparedGroup, ComparedRun, RunComparison
+
+
+def shown(comparison: Comparison) -> RunComparison:
+    """A comparison as it goes over the wire."""
+    return RunComparison(
+        axis=list(comparison.axis),
+        runs=[_compared(curve) for curve in comparison.curves],
+        groups=[_grouped(group) for group in comparison.groups],
+    )
+
+
+def _compared(curve: Curve) -> ComparedRun:
+    run = curve.run
+    return ComparedRun(
+        run_id=run.id,
+        problem=run.problem_name,
+        state=run.state,
+        seed=run.seed,
+        policies=[str(policy.get("name", "")) for policy in run.policies],
+        group=curve.group,
+        evaluations=curve.evaluations,
+        best=list(curve.best),
+        final_fitness=curve.final,
+        best_candidate_id=run.best_candidate_id,
+        known_best=run.known_best,
+    )
+
+
+def _grouped(group: Group) -> ComparedGroup:
+    return ComparedGroup(
+        name=group.name,
+        run_ids=list(group.run_ids),
+        seeds=list(group.seeds),
+        mean=list(group.mean),
+        low=list(group.low),
+        high=list(group.high),
+        final_mean=group.final_mean,
+        final_deviation=group.final_deviation,
+        best_at_k=list(group.best_at_k),
+    )
