@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -94,6 +95,8 @@ def create_api(parts: Parts) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        # More would only wait for the interpreter's one lock, and the slowest for all others.
+        to_thread.current_default_thread_limiter().total_tokens = parts.settings.threads
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
         app.state.roster = Roster(parts.events_poll_seconds)
         app.state.folds = Folds()

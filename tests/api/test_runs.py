@@ -1,15 +1,17 @@
 """Runs over the API: submitted, read, waited for, steered, forked, removed."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from anyio import to_thread
 
 from evolve.events import Kind
 from evolve.program import Program
 from service.ports import Scope
-from tests.api.told import Told, small_run
+from tests.api.told import Told, open_told, small_run
 from tests.contract.story import RUN, Story
 
 OTHER = "run_0190bbbb000000000000000000000002"
@@ -323,3 +325,8 @@ async def test_runs_of_others_are_steered_by_nobody(told: Told, problem: str, ow
     async with told.client(Scope.RUNS_READ) as reader:
         assert refused(await reader.post(f"/v1/runs/{run['id']}/cancel")) == (403, "forbidden")
     assert (await owner.get(run["urls"]["self"])).json() == run
+
+
+async def test_as_many_requests_read_the_database_at_once_as_the_settings_say(tmp_path: Path) -> None:
+    async with open_told(tmp_path, threads=3):
+        assert to_thread.current_default_thread_limiter().total_tokens == 3
