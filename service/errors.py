@@ -2,6 +2,7 @@
 
 ServiceError
 ├── UsageError            the call's words are off
+│   └── AmbiguousIdError  an id is too short to tell, or begins several
 ├── NotFoundError         no such run, candidate, file
 ├── ConflictError         the state of a thing does not allow it
 │   ├── LeaseLostError    another runner took the run
@@ -25,6 +26,10 @@ class ServiceError(Exception):
 
 class UsageError(ServiceError):
     """The call's words are off."""
+
+
+class AmbiguousIdError(UsageError):
+    """What was given for an id is too short to tell, or begins several."""
 
 
 class NotFoundError(ServiceError):

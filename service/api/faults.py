@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyRefused, PolicyUnavailable, ProblemError
 from service.errors import (
+    AmbiguousIdError,
     ConflictError,
     InProgressError,
     InvalidProblemError,
@@ -52,6 +53,7 @@ class ApiFault(Exception):
 
 # The first class that an error belongs to decides.
 STATUSES: tuple[tuple[type[Exception], int, Code], ...] = (
+    (AmbiguousIdError, 404, Code.NOT_FOUND),
     (UsageError, 422, Code.INVALID_REQUEST),
     (ConfigurationError, 422, Code.INVALID_CONFIGURATION),
     (InvalidProblemError, 422, Code.PROBLEM_INVALID),

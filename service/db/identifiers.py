@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, Select
 
-from service.errors import NotFoundError, UsageError
+from service.errors import AmbiguousIdError, NotFoundError
 
 _SHORTEST = 6
 _SHOWN = 5
@@ -24,7 +24,7 @@ def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str,
 
     Raises:
         NotFoundError: no id begins so.
-        UsageError: several do, or it is too short to tell.
+        AmbiguousIdError: several do, or it is too short to tell.
     """
     if not _WORD.fullmatch(beginning):
         raise NotFoundError(f"there is no {noun} {beginning[:60]!r}: {hint}")
@@ -34,12 +34,12 @@ def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str,
     if beginning in found:
         return beginning
     if len(beginning) < _SHORTEST:
-        raise UsageError(f"{beginning!r} is too short to name a {noun}: give at least {_SHORTEST} characters")
+        raise AmbiguousIdError(f"{beginning!r} is too short to name a {noun}: give at least {_SHORTEST} characters")
     if not found:
         raise NotFoundError(f"there is no {noun} {beginning}: {hint}")
     if len(found) > 1:
         more = ", ..." if len(found) > _SHOWN else ""
-        raise UsageError(f"{beginning} begins several ids, give more of it: {', '.join(found[:_SHOWN])}{more}")
+        raise AmbiguousIdError(f"{beginning} begins several ids, give more of it: {', '.join(found[:_SHOWN])}{more}")
     return found[0]
 
 

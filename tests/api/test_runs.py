@@ -330,3 +330,11 @@ async def test_runs_of_others_are_steered_by_nobody(told: Told, problem: str, ow
 async def test_as_many_requests_read_the_database_at_once_as_the_settings_say(tmp_path: Path) -> None:
     async with open_told(tmp_path, threads=3):
         assert to_thread.current_default_thread_limiter().total_tokens == 3
+
+
+@pytest.mark.parametrize("beginning", ["n", "None", "run_0"])
+async def test_what_is_too_short_to_name_a_run_is_not_there(tmp_path: Path, beginning: str) -> None:
+    async with open_told(tmp_path) as told, told.client() as client:
+        for method, path in (("GET", ""), ("POST", "/resume"), ("DELETE", "/shares/shr_1")):
+            answer = await client.request(method, f"/v1/runs/{beginning}{path}")
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -40,7 +40,7 @@ from service.schemas.problem_details import Code
 router = APIRouter(prefix="/v1", tags=["annotations"], route_class=JsonRoute)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
-CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{6,64}$", description="Id of a candidate of the run.")]
+CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]
 OfRun = Annotated[
     str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run; empty: of no run in particular.")
 ]

@@ -41,7 +41,7 @@ NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"
 NOTHING = "nothing"
 Texts = Annotated[Caller, Depends(requires(Scope.PROGRAMS_READ, shared=True))]
-CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{6,100}$", description="Id of a candidate: `cnd_...`.")]
+CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a candidate: `cnd_...`.")]
 Status = Annotated[
     str,
     Query(pattern=r"^(pending|evaluating|evaluated|duplicate|rejected)?$", description="Only of this status."),

@@ -29,7 +29,7 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, shared=True))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 Steering = Annotated[Caller, Depends(requires(Scope.RUNS_CONTROL))]
 RunId = Annotated[
-    str, Path(pattern=r"^[A-Za-z0-9_-]{6,64}$", description="Id of a run, or a beginning that no other run's has.")
+    str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a run, or a beginning that no other run's has.")
 ]
 _PAIR = r"[^\x00=,]+=[^\x00,]*"
 _STATE = "|".join(get_args(State))
