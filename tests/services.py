@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psycopg
 from psycopg.sql import SQL, Identifier
@@ -330,7 +330,13 @@ def _await_ready(server: subprocess.Popen[bytes]) -> None:
             raise ServerFailedError("The server did not start:\n" + b"".join(said).decode(errors="replace"))
     finally:
         deadline.cancel()
-    threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
+    log, server.stdout = server.stdout, None  # the thread's own from here on: nobody closes it while it is read
+    threading.Thread(target=_drain, args=(log,), daemon=True).start()
+
+
+def _drain(log: IO[bytes]) -> None:
+    with log:
+        deque(log, maxlen=0)
 
 
 def _stop(server: subprocess.Popen[bytes], stop: signal.Signals) -> None:
