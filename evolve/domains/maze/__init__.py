@@ -6,6 +6,7 @@ from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, wal
 from evolve.domains.maze.oracle import Best, best, front, optimum, outcomes
 from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
 from evolve.domains.maze.splits import KINDS, SPLITS, maze_of, mazes
+from evolve.domains.maze.words import brief, read_brief, steps
 
 __all__ = [
     "KINDS",
@@ -18,6 +19,7 @@ __all__ = [
     "Rules",
     "Walk",
     "best",
+    "brief",
     "front",
     "hard",
     "maze_of",
@@ -26,9 +28,11 @@ __all__ = [
     "optimum",
     "outcomes",
     "read",
+    "read_brief",
     "render",
     "reward",
     "small",
+    "steps",
     "vectors",
     "walk",
 ]

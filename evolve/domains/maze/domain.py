@@ -9,6 +9,7 @@ from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, t
 from evolve.domains.domain import Reply
 from evolve.domains.maze.grid import LONGEST_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
+from evolve.domains.maze.words import is_step, moves_of
 from evolve.scalarization import Floats
 
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R", "↑": "U", "↓": "D", "←": "L", "→": "R"}
@@ -66,8 +67,8 @@ class MazeDomain:
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
         """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.
 
-        Moves are words, capital letters or arrows; letters may be small where nothing but moves stands. Other words are
-        passed over and counted; `END` ends a walk.
+        Moves are words, capital letters or arrows, or a capital letter with the cell it leads to, such as `Rc4`;
+        letters may be small where nothing but moves stands. Other words are passed over and counted; `END` ends a walk.
 
         Raises:
             ConfigurationError: `m` is below 1.
@@ -98,7 +99,7 @@ class MazeDomain:
 def _moves(text: str) -> tuple[str | None, str]:
     parts = [part.group() for part in _PART.finditer(_TAG.sub(" ", text))]
     ends = next((place for place, part in enumerate(parts) if part == "END"), len(parts))
-    parts = parts[:ends]
+    parts = [moves_of([part]) if is_step(part) else part for part in parts[:ends]]
     capitals = [part.upper() for part in parts]
     plain = all(_is_move(part) for part in capitals)
     taken = [

@@ -1,0 +1,99 @@
+"""The maze in few words, for small policies: every cell has a name, and every move says where it leads.
+
+Cells are named as on a chess board, a letter for the column and a number for the row counted from the top: `a1` is the
+upper left corner. A move with the cell that it leads to is one word, such as `Rc4`: so a policy that reads its own
+answer knows where it stands.
+"""
+
+import re
+from collections.abc import Sequence
+
+from evolve.domains.maze.grid import LONGEST_SIDE, MOVES, Maze, Rules
+from evolve.errors import ProblemError
+
+COLUMNS = "abcdefghijklmnopqrstuvwxyzABCDEF"
+THINGS = {"S": "start", "E": "goal", "G": "gold", "D": "diamonds", "L": "lava", "#": "walls", "B": "bonus"}
+
+_CELL = re.compile(rf"([{COLUMNS}])(\d{{1,2}})")
+_STEP = re.compile(rf"([{MOVES}])[{COLUMNS}]\d{{1,2}}")
+_SIZE = re.compile(r"(\d{1,2})x(\d{1,2})")
+
+
+def cell_name(maze: Maze, cell: int) -> str:
+    """The name of a cell, such as `c4`: column, then row."""
+    row, column = divmod(cell, maze.width)
+    return f"{COLUMNS[column]}{row + 1}"
+
+
+def brief(maze: Maze) -> str:
+    """The maze as words on one line: size, limit, rules, and what lies where; `read_brief` reads it back."""
+    words = [f"{maze.height}x{maze.width}", str(maze.limit), str(maze.rules)]
+    for symbol, name in THINGS.items():
+        cells = getattr(maze, name)
+        cells = (cells,) if isinstance(cells, int) else cells
+        words += [symbol, *(cell_name(maze, cell) for cell in cells)] if cells else []
+    return " ".join(words)
+
+
+def read_brief(text: str) -> Maze:
+    """Read what `brief` wrote.
+
+    Raises:
+        ProblemError: it is no such line.
+    """
+    words = text.split()
+    size = _SIZE.fullmatch(words[0]) if len(words) > 3 else None
+    if size is None or not words[1].isdecimal() or words[2] not in set(Rules):
+        raise ProblemError("a maze in short begins with its size, limit and rules, such as `8x8 24 open S a1 E h8`")
+    height, width = int(size[1]), int(size[2])
+    cells: dict[str, list[int]] = {}
+    thing = ""
+    for word in words[3:]:
+        if word in THINGS:
+            thing = word
+        else:
+            cells.setdefault(thing, []).append(_cell(word, height, width))
+    unknown = set(cells) - set(THINGS)
+    if unknown or [len(cells.get(end, ())) for end in "SE"] != [1, 1]:
+        raise ProblemError("a maze in short names one S and one E, and what else lies where behind G, D, L, # and B")
+    found = {name: tuple(cells.get(symbol, ())) for symbol, name in THINGS.items() if symbol not in "SE"}
+    return Maze(
+        height=height,
+        width=width,
+        limit=int(words[1]),
+        start=cells["S"][0],
+        goal=cells["E"][0],
+        rules=Rules(words[2]),
+        **found,
+    )
+
+
+def steps(maze: Maze, moves: str) -> list[str]:
+    """A walk as words, each a move with the cell where it leads, such as `Rc4`; a bump leads where one stands.
+
+    Raises:
+        ValueError: a move is none of `MOVES`.
+    """
+    cell, words = maze.start, []
+    for move in moves:
+        cell = maze.steps[cell][MOVES.index(move)]
+        words.append(f"{move}{cell_name(maze, cell)}")
+    return words
+
+
+def is_step(word: str) -> bool:
+    """Whether a word is a move with the cell where it leads."""
+    return _STEP.fullmatch(word) is not None
+
+
+def moves_of(words: Sequence[str]) -> str:
+    """The moves of the words that `steps` writes; where they say they lead is taken for a note to oneself."""
+    return "".join(word[0] for word in words)
+
+
+def _cell(word: str, height: int, width: int) -> int:
+    found = _CELL.fullmatch(word)
+    row, column = (int(found[2]) - 1, COLUMNS.index(found[1])) if found else (LONGEST_SIDE, 0)
+    if not (0 <= row < height and column < width):
+        raise ProblemError(f"{word[:20]!r} is no cell of a maze of {height}x{width}")
+    return row * width + column
