@@ -51,8 +51,11 @@ class Domain(Protocol[_Asked_contra, Answer]):
     def objectives(self, question: _Asked_contra) -> tuple[str, ...]:
         """Names of the reward vector's components; how many there are may depend on the question."""
 
+    def task(self, question: _Asked_contra) -> str:
+        """What there is to do, without the form of the reply."""
+
     def prompt(self, question: _Asked_contra, m: int = 1) -> str:
-        """What a policy is asked when `m` answers are wanted in one completion."""
+        """What a policy is asked when `m` answers are wanted in one completion: the task, then the form."""
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Answer]:
         """Take the answers out of a completion.

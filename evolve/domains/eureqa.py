@@ -53,9 +53,13 @@ class Eureqa:
         """entity_A to entity_E."""
         return OBJECTIVES
 
+    def task(self, question: Question) -> str:
+        """The narrative and the masks."""
+        masks = "\n".join(f"{tag}: {mask}" for tag, mask in zip(OBJECTIVES, question.masks, strict=True))
+        return f"{question.narrative}\n\nFive names are masked. Work back from the one that is given:\n{masks}"
+
     def prompt(self, question: Question, m: int = 1) -> str:
         """The narrative, the masks, and the form of the reply."""
-        masks = "\n".join(f"{tag}: {mask}" for tag, mask in zip(OBJECTIVES, question.masks, strict=True))
         form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in OBJECTIVES)
         ask = (
             f"Name all five, as their Wikipedia pages are named:\n{form}"
@@ -65,9 +69,7 @@ class Eureqa:
             f" are:\n<response_1>\n{form}\n"
             "</response_1>"
         )
-        return (
-            f"{question.narrative}\n\nFive names are masked. Work back from the one that is given:\n{masks}\n\n{ask}\n"
-        )
+        return f"{self.task(question)}\n\n{ask}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[tuple[str, ...]]:
         """Chains in `<response_i>` tags, each with `<entity_A>` to `<entity_E>`.

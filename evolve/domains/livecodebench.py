@@ -97,14 +97,18 @@ class LiveCodeBench:
         """test_1, test_2 and so on, as many as the question has."""
         return tuple(f"test_{number}" for number in range(1, len(question.tests) + 1))
 
-    def prompt(self, question: Question, m: int = 1) -> str:
-        """The task, the code it begins with, and the form of the reply."""
-        check_count(m)
+    def task(self, question: Question) -> str:
+        """The statement, and the code that the program begins with."""
         how = (
             f"Begin with this code:\n```python\n{question.starter}\n```"
             if question.starter
             else ("The program reads standard input and writes standard output.")
         )
+        return f"{question.statement}\n\n{how}"
+
+    def prompt(self, question: Question, m: int = 1) -> str:
+        """The task, the code it begins with, and the form of the reply."""
+        check_count(m)
         form = example(_FENCES, m, "...").replace("```\n...", "```python\n...")
         ask = (
             "Write one Python program in a fenced block:"
@@ -113,7 +117,7 @@ class LiveCodeBench:
             " block, with a"
             " line --- between them:"
         )
-        return f"{question.statement}\n\n{how}\n\n{ask}\n{form}\n"
+        return f"{self.task(question)}\n\n{ask}\n{form}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
         """Programs in fenced blocks, with or without lines `---` between them; the last fence may be left open.

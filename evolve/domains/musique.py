@@ -66,9 +66,13 @@ class Musique:
         """hop_1 to hop_4, answer_f1."""
         return (*(f"hop_{number}" for number in range(1, HOPS + 1)), "answer_f1")
 
+    def task(self, question: Question) -> str:
+        """The paragraphs and the question."""
+        numbered = [f"[{place}] {title}\n{text}" for place, (title, text) in enumerate(question.paragraphs)]
+        return "\n\n".join([*numbered, f"Question: {question.text}"])
+
     def prompt(self, question: Question, m: int = 1) -> str:
         """The paragraphs, the question, and the form of the reply."""
-        numbered = [f"[{place}] {title}\n{text}" for place, (title, text) in enumerate(question.paragraphs)]
         form = "<support>0, 4</support>\n<answer>a name, a date, a few words</answer>"
         ask = (
             f"Give the numbers of the paragraphs it follows from, at most {HOPS}, and the answer:\n{form}"
@@ -77,7 +81,7 @@ class Musique:
             " stands between"
             f" tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
         )
-        return "\n\n".join([*numbered, f"Question: {question.text}", ask]) + "\n"
+        return f"{self.task(question)}\n\n{ask}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Cited]:
         """Answers in `<response_i>` tags, each with `<support>` and `<answer>`.

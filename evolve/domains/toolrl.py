@@ -24,8 +24,8 @@ OBJECTIVES = ("format", "tool_name", "arg_key", "arg_value")
 DEEPEST = 20
 _OUTER = re.compile(r"<(/?)response[ _-]?\d{1,6}[ \t]{0,8}>", re.IGNORECASE | re.ASCII)
 _SPACE = re.compile(r"[\s,;]*")
-_FORM = (
-    "<think>why these calls</think>\n"
+FORM = (
+    "Reply in this form; leave the calls out where none is needed:\n<think>why these calls</think>\n"
     '<tool_call>\n{"name": "tool", "parameters": {"argument": "value"}}\n</tool_call>\n'
     "<response>what you say, if anything</response>"
 )
@@ -79,11 +79,15 @@ class ToolRL:
         """Format, tool_name, arg_key, arg_value."""
         return OBJECTIVES
 
+    def task(self, question: Question) -> str:
+        """The tools, with the form of a reply where the data name it, and what is asked for."""
+        return "\n\n".join(part for part in (question.system, question.user) if part)
+
     def prompt(self, question: Question, m: int = 1) -> str:
         """The tools, the task, and the form of the reply."""
         check_count(m)
-        parts = [question.system or f"Reply in this form; leave the calls out where none is needed:\n{_FORM}"]
-        parts.append(question.user)
+        parts = [self.task(question)]
+        parts += [] if question.system else [FORM]
         if m > 1:
             parts.append(
                 f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between"

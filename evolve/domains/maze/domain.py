@@ -9,13 +9,17 @@ from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, t
 from evolve.domains.domain import Reply
 from evolve.domains.maze.grid import LONGEST_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
-from evolve.domains.maze.words import is_step, moves_of
+from evolve.domains.maze.words import brief, is_step, moves_of
 from evolve.scalarization import Floats
 
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R", "↑": "U", "↓": "D", "←": "L", "→": "R"}
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
 _PART = re.compile(r"[↑↓←→]|[^\W_]+")
 _RULE = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
+_NOTATION = (
+    "There cells are named as on a chess board from the top left, a letter for the column and a number for the row; a walk"
+    " may be written as moves with the cell that each leads to, such as `Rc4 Dc5`."
+)
 _EARNS = {
     Rules.OPEN: (
         "Four things count, each on its own: your last move ends on E; the share of the gold; the share of the"
@@ -46,6 +50,14 @@ class MazeDomain:
         """Completion, gold, diamond, avoid_lava."""
         return OBJECTIVES
 
+    def task(self, question: Maze) -> str:
+        """The maze drawn, its rules, and the maze in short, which is what small policies read."""
+        return (
+            f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, . empty. A move"
+            " is UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves behind the"
+            f" first {question.limit} do not count. {_EARNS[question.rules]}\n\nIn short: {brief(question)}\n\n{_NOTATION}"
+        )
+
     def prompt(self, question: Maze, m: int = 1) -> str:
         """The maze, its rules, and the form of the reply."""
         check_count(m)
@@ -57,12 +69,7 @@ class MazeDomain:
             f" own, between <route_1> and </route_1> to <route_{m}> and </route_{m}>, such as"
             " <route_1>UP UP RIGHT</route_1>. Only moves inside of the tags."
         )
-        return (
-            f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, ."
-            " empty. A move is"
-            f" UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves behind the"
-            f" first {question.limit} do not count. {_EARNS[question.rules]}\n\n{form}\n"
-        )
+        return f"{self.task(question)}\n\n{form}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
         """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from evolve.domains import Domain, MazeDomain, grade
-from evolve.domains.maze import KINDS, Maze, Rules, maze_of, read
+from evolve.domains.maze import KINDS, Maze, Rules, brief, maze_of, read, read_brief
 from evolve.errors import ConfigurationError
 
 DOMAIN: Domain[Maze, str] = MazeDomain()
@@ -89,7 +89,18 @@ def test_the_prompt_holds_the_maze_and_asks_in_a_form_that_is_read(kind: str, m:
     prompt = DOMAIN.prompt(maze, m)
     assert read(prompt) == maze
     assert f"<route_{m}>" in prompt if m > 1 else "<answer>" in prompt
-    assert DOMAIN.parse(prompt[prompt.index("such as") :], m).answers[0] == "UUR"
+    assert DOMAIN.parse(prompt[prompt.rindex("such as") :], m).answers[0] == "UUR"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_task_holds_the_maze_in_short_on_a_line_of_its_own_and_asks_for_no_tags(kind: str) -> None:
+    maze = maze_of(kind, "validation", 1)
+    task = DOMAIN.task(maze)
+    (line,) = [line for line in task.splitlines() if line.startswith("In short: ")]
+    assert line == f"In short: {brief(maze)}"
+    assert read_brief(line.removeprefix("In short: ")) == maze
+    assert DOMAIN.prompt(maze).startswith(f"{task}\n\n")
+    assert "<" not in task
 
 
 def test_each_kind_of_rules_is_explained_differently() -> None:
