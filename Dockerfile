@@ -16,6 +16,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY migrations migrations
 COPY evolve evolve
 COPY service service
+COPY training training
 RUN --mount=type=cache,target=/cache/uv \
     uv build --wheel --no-build-isolation --python /opt/build/bin/python --out-dir /wheels \
     && uv pip install --python /opt/evolve --no-deps /wheels/*.whl

@@ -1,7 +1,7 @@
 # Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run serve install install-base test pytest lint types imports format test-vllm faults lock clean
+.PHONY: help run serve install install-base test pytest lint types imports format test-vllm test-training faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --require-hashes
 TESTS ?= tests
 PYTEST_ARGS ?= -n logical
-CODE := evolve service migrations tests benchmarks scripts
+CODE := evolve service training migrations tests benchmarks scripts
 RUN_ARGS ?=
 SERVE_ARGS ?=
 
@@ -57,6 +57,10 @@ test-vllm: install ## a real vLLM on the processor, in an environment of its own
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
 	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
 
+test-training: ## torch, TRL and veRL on the processor, in an environment of its own (2 GB)
+	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_training.sh
+	.venv-training/bin/pytest tests/training -q
+
 faults: install ## kill and stall everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
 
@@ -67,7 +71,10 @@ lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer v
 	$(COMPILE) $(UPGRADE) pyproject.toml -o requirements/base.txt
 	$(COMPILE) $(UPGRADE) --group build -o requirements/build.txt
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --group dev -o requirements/dev.txt
+	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --excludes requirements/torch.txt \
+		--extra trl --group training pyproject.toml -o requirements/training.txt
+	$(COMPILE) $(UPGRADE) --no-deps --group verl -o requirements/verl.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-vllm build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm .venv-training build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

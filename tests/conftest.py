@@ -1,5 +1,6 @@
 """Fixtures and rules of the whole test suite."""
 
+import importlib.util
 import os
 import secrets
 from collections.abc import Generator, Iterator
@@ -13,6 +14,7 @@ from tests import services
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
+TORCH = importlib.util.find_spec("torch") is not None
 
 # Time is no property of an example on a machine that runs other tests beside it.
 settings.register_profile("shared", deadline=None)
@@ -27,6 +29,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="holds for the superuser only: run as root"))
         if item.get_closest_marker("vllm") and VLLM_PYTHON not in os.environ:
             item.add_marker(pytest.mark.skip(reason="needs a vLLM of its own: make test-vllm"))
+        if item.get_closest_marker("training") and not TORCH:
+            item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,1 @@
+"""Vector Policy Optimization inside other people's trainers; nothing of a trainer is imported before it is used."""
