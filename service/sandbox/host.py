@@ -14,7 +14,7 @@ from typing import Any
 
 from service.errors import InvalidProblemError, ServiceError
 from service.sandbox.inside.cell import Cell
-from service.sandbox.inside.channel import HEADER, ChannelError, frame, parse
+from service.sandbox.inside.channel import FAREWELL, HEADER, ChannelError, frame, parse
 from service.sandbox.layers import Layer
 
 _START = Path(__file__).parent / "inside" / "__main__.py"
@@ -234,6 +234,8 @@ class Zygote:
 
     async def close(self) -> None:
         """Let the zygote go, and wait until it has; end it if it does not."""
+        with contextlib.suppress(OSError):
+            self._control.send(frame(FAREWELL))
         self._control.close()
         await self._line.close()
         try:

@@ -7,6 +7,8 @@ from typing import Any
 
 HEADER = struct.Struct(">I")
 LARGEST = 1 << 30
+# What the host says to a zygote that it lets go; whoever dies cannot.
+FAREWELL = {"farewell": True}
 
 
 class ChannelError(Exception):

@@ -18,26 +18,39 @@ from typing import Any
 
 from . import keeper, kernel, namespaces, tree, wipe
 from .cell import Cell, interpreter_paths
-from .channel import Channel, ChannelError
+from .channel import FAREWELL, Channel, ChannelError
 
 
 def main(descriptor: int, folder: str) -> None:
-    """Serve the parent at the other end of the socket until it is gone; if it died, clear its folder away."""
-    parent = os.getppid()
+    """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away."""
     control = Channel(socket.socket(fileno=descriptor))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
-    with contextlib.suppress(OSError, ChannelError):
+    died = False
+    with contextlib.suppress(OSError):  # of this process alone: the host sees it gone, and needs its folder
+        died = _died(control)
+    tree.end_adopted()
+    if died:
+        wipe.remove(folder)
+
+
+def _died(control: Channel) -> bool:
+    """Serve the host; whether it died.
+
+    A line that ends without a farewell says so. Our parent does not: a process that dies closes its files first, and
+    for as long as nobody lets it go on dying, which on a busy machine is long, it still is our parent.
+    """
+    try:
         orders = control.receive()
+        if orders is None:
+            return True
         complaint = _warm_up(orders)
         control.send({"failed": complaint} if complaint else {"python": sys.version.split()[0]})
         gc.collect()
         gc.freeze()
-        if not complaint:
-            _serve(control)
-    tree.end_adopted()
-    if os.getppid() != parent:
-        wipe.remove(folder)
+        return not _serve(control)
+    except (ConnectionError, ChannelError):
+        return True
 
 
 def _warm_up(orders: dict[str, Any]) -> str:
@@ -60,12 +73,13 @@ def _warm_up(orders: dict[str, Any]) -> str:
     return ""
 
 
-def _serve(control: Channel) -> None:
+def _serve(control: Channel) -> bool:
+    """Make keepers until the line ends; whether a farewell ended it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         order, descriptor = control.receive_with_descriptor()
-        if order is None:
-            return
+        if order is None or order == FAREWELL:
+            return order == FAREWELL
         if order["sweep"]:
             tree.end_adopted(order["alive"])
         if os.fork() == 0:
