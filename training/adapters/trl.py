@@ -1,0 +1,102 @@
+"""Vector Policy Optimization with TRL: a reward function for `GRPOTrainer`.
+
+With `scale_rewards="group"` the trainer makes of set rewards the advantages of VPO: their standard scores in the group,
+by the deviation with Bessel's correction plus 1e-4, where `evolve.vpo` has the population's plus 1e-6.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from evolve.errors import RewardError
+from evolve.scalarization import Floats
+from training.adapters.completions import Completion, Judge
+from training.adapters.weighting import Weighting, checked
+
+_OWN = frozenset({"completion_ids", "trainer_state", "log_extra", "log_metric", "environments"})
+
+
+class RewardFunction(Protocol):
+    """What TRL calls with the completions of a process: one number each comes back."""
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
+        """The set reward of each completion."""
+
+
+def set_reward_function(judge: Judge, weighting: Weighting | None = None, longest: int | None = None) -> RewardFunction:
+    """A reward function that returns R(S) of each completion, S being its answers.
+
+    All completions to a prompt are valued under the same weights, which depend on the seed, the global step and the
+    prompt alone: a group that is split over processes is valued alike in all of them. A completion without a matrix is
+    worth 0 and so discouraged; TRL would leave it out of its group if it were None.
+
+    Args:
+        judge: gives the reward matrix of each completion.
+        weighting: how weights are drawn.
+        longest: the trainer's `max_completion_length`: a completion of so many tokens counts as cut off.
+
+    Returns:
+        The function; it logs `vpo/set_reward`, `vpo/group_std`, `vpo/pool_size` and `vpo/unread` where it is offered a
+        `log_metric`, and raises `RewardError` for rewards that are not finite or not equally wide in a group.
+    """
+    drawn = weighting or Weighting()
+
+    def set_reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
+        step = int(getattr(columns.get("trainer_state"), "global_step", 0))
+        asked = _completions(prompts, completions, columns, longest)
+        matrices = checked(judge(asked), prompts)
+        values = [drawn.value(matrix, step, prompt) for matrix, prompt in zip(matrices, prompts, strict=True)]
+        if columns.get("log_metric"):
+            _log(columns["log_metric"], values, matrices, prompts)
+        return values
+
+    return set_reward
+
+
+def text_of(completion: Any) -> str:
+    """The text of a completion: itself, or what the assistant says in a list of messages.
+
+    Raises:
+        RewardError: it is neither.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Sequence) and all(isinstance(message, Mapping) for message in completion):
+        return "".join(
+            str(message.get("content") or "") for message in completion if message.get("role") == "assistant"
+        )
+    raise RewardError(f"A completion is a text or a list of messages, not {type(completion).__name__}.")
+
+
+def _completions(
+    prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], longest: int | None
+) -> list[Completion]:
+    if len(prompts) != len(completions):
+        raise RewardError(f"There are {len(completions)} completions to {len(prompts)} prompts: pair them.")
+    kept = {name: column for name, column in columns.items() if name not in _OWN}
+    tokens = columns.get("completion_ids") or [()] * len(prompts)
+    return [
+        Completion(
+            text=text_of(completion),
+            prompt=prompt,
+            columns={name: column[number] for name, column in kept.items()},
+            cut=longest is not None and len(tokens[number]) >= longest,
+        )
+        for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
+    ]
+
+
+def _log(
+    log: Callable[[str, float], None],
+    values: Sequence[float],
+    matrices: Sequence[Floats | None],
+    prompts: Sequence[Any],
+) -> None:
+    groups: dict[str, list[float]] = {}
+    for prompt, value in zip(prompts, values, strict=True):
+        groups.setdefault(str(prompt), []).append(value)
+    log("vpo/set_reward", float(np.mean(values)))
+    log("vpo/group_std", float(np.mean([np.std(group) for group in groups.values()])))
+    log("vpo/pool_size", float(np.mean([0 if matrix is None else len(matrix) for matrix in matrices])))
+    log("vpo/unread", float(np.mean([matrix is None for matrix in matrices])))
