@@ -135,7 +135,9 @@ class EvaluatorSpec:
     Attributes:
         file: path of the evaluator inside the problem's bundle.
         entry: separate integrity, Python: the function of the program that is called.
-        command: separate integrity, other languages: argv that runs the program, JSON in, JSON out.
+        command: separate integrity, other languages: argv that runs the program, JSON in, JSON out; the word
+            `{python}` stands for the interpreter of the evaluation.
+        text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
         stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
@@ -145,6 +147,7 @@ class EvaluatorSpec:
     integrity: Integrity = Integrity.SEPARATE
     entry: str = ""
     command: tuple[str, ...] = ()
+    text: bool = False
     python: str = ""
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
@@ -155,8 +158,11 @@ class EvaluatorSpec:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ProblemError("evaluator: repeats must be at least 1")
-        if self.integrity is Integrity.SEPARATE and bool(self.entry) == bool(self.command):
-            raise ProblemError("evaluator: name the program's entry function (entry) or its command line (command)")
+        if self.integrity is Integrity.SEPARATE and (bool(self.entry), bool(self.command), self.text).count(True) != 1:
+            raise ProblemError(
+                "evaluator: name the program's entry function (entry) or its command line (command), or say that it is"
+                " text that is not run (text = true)"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +174,8 @@ class Problem:
         seeds: the programs the search starts from.
         objectives: empty when the evaluator gives one scalar (`combined_score`, else the mean of its metrics).
         bundle: SHA-256 of the problem's folder; the evaluator is fetched by it.
-        known_best: best known score of the first objective (of the scalar without objectives).
+        known_best: best known score of the one objective (of the scalar without objectives); with several, the best
+            known fitness.
         main: path, inside a program of several files, that is handed to a shared evaluator; empty: the folder.
     """
 

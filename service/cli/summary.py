@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SCALAR = "combined_score"
+FITNESS = "fitness"
 ENDS = {
     "target": "the target is reached",
     "evaluations": "the budget of evaluations is used up",
@@ -48,14 +49,18 @@ class Outcome:
     remark: str = ""
 
     @property
-    def first_objective(self) -> str:
-        """Name of the objective that the known best is about."""
+    def compared(self) -> str:
+        """What the known best is about: the one objective, else the fitness."""
+        if len(self.run.objectives) > 1:
+            return FITNESS
         return str(self.run.objectives[0]["name"]) if self.run.objectives else SCALAR
 
     def score(self, candidate: CandidateRecord | None, objective: str) -> float | None:
-        """A candidate's score in an objective's own unit."""
+        """A candidate's score in an objective's own unit, or its fitness."""
         if candidate is None:
             return None
+        if objective == FITNESS and len(self.run.objectives) > 1:
+            return candidate.fitness
         if objective in candidate.scores:
             return candidate.scores[objective]
         return candidate.fitness if objective == SCALAR else None
@@ -140,7 +145,7 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
 def scores_table(outcome: Outcome) -> "Table":
     """Seed, best and best known, a column for each objective; the fitness too where it is another number."""
     names = [str(entry["name"]) for entry in outcome.run.objectives] or [SCALAR]
-    known = {outcome.first_objective: outcome.run.known_best}
+    known = {outcome.compared: figures.exact(outcome.run.known_best)}
     several = len(names) > 1
     table = plain_table("", *(f"{plain(name)}>" for name in names), *(["fitness>"] if several else []))
     for label, candidate in (("seed", outcome.seed), ("best", outcome.best)):
@@ -148,17 +153,17 @@ def scores_table(outcome: Outcome) -> "Table":
         fitness = [figures.exact(candidate.fitness if candidate else None)] if several else []
         table.add_row(label, *cells, *fitness, style="bold" if label == "best" else "")
     if outcome.run.known_best is not None:
-        cells = [figures.exact(known[name]) if name in known else "" for name in names]
-        table.add_row("best known", *cells, *([""] if several else []), style="dim")
+        cells = [known.get(name, "") for name in [*names, *([FITNESS] if several else [])]]
+        table.add_row("best known", *cells, style="dim")
     return table
 
 
 def _gap(outcome: Outcome) -> str | None:
-    known, name = outcome.run.known_best, outcome.first_objective
+    known, name = outcome.run.known_best, outcome.compared
     seed, best = outcome.score(outcome.seed, name), outcome.score(outcome.best, name)
     if known is None or best is None:
         return None
-    sign = objectives_of(outcome.run)[0].sign if outcome.run.objectives else 1.0
+    sign = objectives_of(outcome.run)[0].sign if len(outcome.run.objectives) == 1 else 1.0
     rest = sign * (known - best)
     if rest <= 0:
         return f"The best known {plain(name)} is reached: {figures.number(-rest)} beyond it."

@@ -86,9 +86,10 @@ def _declarations(problem: Problem) -> Iterator[str]:
                 f"objective {objective.name}: the target {objective.target:g} lies outside of its bounds"
                 f" {_bounds(objective)}: no score would reach it"
             )
+    known, several = problem.known_best, len(problem.objectives) > 1
     first = problem.objectives[0] if problem.objectives else None
-    if first is not None and problem.known_best is not None and not _within(first, problem.known_best):
-        yield f"known_best = {problem.known_best:g} lies outside of {first.name}'s bounds {_bounds(first)}"
+    if first is not None and not several and known is not None and not _within(first, known):
+        yield f"known_best = {known:g} lies outside of {first.name}'s bounds {_bounds(first)}"
 
 
 def _results(problem: Problem, seed: SeedReport) -> Iterator[str]:

@@ -31,6 +31,7 @@ class _Evaluator(_Table):
     integrity: Literal["separate", "shared"] = "separate"
     entry: str = ""
     command: list[str] = []
+    text: bool = False
     python: str = ""
     requirements: list[str] = []
     preload: list[str] = []
@@ -165,6 +166,7 @@ def _known(location: Sequence[str | int], key: str) -> list[str]:
     if table is not None:
         return [f"{start}.{name}" for name in table.model_fields]
     top = [field.alias or name for name, field in _Document.model_fields.items()]
+    top.append("domain")
     return top + [f"{name}.{inner}" for name in ("evaluator", "limits") for inner in _TABLES[name].model_fields]
 
 
@@ -187,6 +189,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         integrity=Integrity(table.integrity),
         entry=table.entry,
         command=tuple(table.command),
+        text=table.text,
         python=table.python,
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),

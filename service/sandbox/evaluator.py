@@ -108,7 +108,7 @@ class SandboxEvaluator:
             InvalidProblemError: the evaluator cannot give them.
         """
         spec = self._problem.evaluator
-        if spec.integrity is Integrity.SHARED:
+        if spec.integrity is Integrity.SHARED or spec.text:
             return
         slot = await self._free.get()
         reply = await self._ask(slot, {"id": "inputs", "do": "inputs", "evaluator": spec.file, "seed": 0})
@@ -185,6 +185,7 @@ class SandboxEvaluator:
             "main": main_file(program, self._problem),
             "entry": spec.entry,
             "command": list(spec.command),
+            "text": spec.text,
             "evaluator": spec.file,
             "thresholds": [dict(threshold) for threshold in spec.stage_thresholds],
             "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],

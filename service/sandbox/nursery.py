@@ -2,13 +2,18 @@
 
 import asyncio
 import os
+from pathlib import Path
 
-from evolve.problem import Integrity, Problem
+import evolve
+from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import owner
 from service.sandbox.folder import Places
 from service.sandbox.host import KeeperLine, SandboxError, Zygote
 from service.sandbox.inside.cell import Cell
 from service.sandbox.layers import Level
+
+# Where the library was imported from, which need not be among the packages of the interpreter.
+LIBRARY = str(Path(evolve.__file__).parents[1])
 
 
 class Nursery:
@@ -73,6 +78,7 @@ class Nursery:
         evaluator = self._problem.evaluator
         orders = {
             "preload": list(evaluator.preload),
+            "library": LIBRARY if _wants_library(evaluator) else "",
             "compile": await asyncio.to_thread(self._places.sources),
             "tree": self.force is not Level.NONE,
         }
@@ -106,3 +112,7 @@ class Nursery:
             seccomp=force.reaches(Level.MEDIUM),
             tree=force.reaches(Level.WEAK),
         )
+
+
+def _wants_library(evaluator: EvaluatorSpec) -> bool:
+    return not evaluator.python and any(name.partition(".")[0] == evolve.__name__ for name in evaluator.preload)

@@ -14,6 +14,7 @@ from .explain import ComplaintError, explain, is_memory
 from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
+_PYTHON = "{python}"
 _UNSENDABLE = "the program returned more than its memory has room to pass on"
 
 
@@ -102,10 +103,12 @@ def _entry(task: Mapping[str, Any], folder: str) -> Call:
 
 
 def _command(command: Sequence[str], folder: str) -> Call:
+    words = [sys.executable if word == _PYTHON else word for word in command]
+
     def call(message: Any) -> Any:
         given = json.dumps(message["input"]) if "input" in message else ""
         done = subprocess.run(
-            list(command), input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+            words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
         )
         sys.stderr.write(done.stderr)
         if done.returncode != 0:

@@ -68,6 +68,8 @@ class Keeper:
         return {"seconds": monotonic() - began, **answer}
 
     def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        if task["text"]:
+            return self._judge(task, [], printed="")
         with contextlib.ExitStack() as stack:
             lines = stack.enter_context(open(task["inputs"], "rb")) if task["inputs"] else None
             dialogue = Dialogue(lines)
@@ -81,9 +83,9 @@ class Keeper:
             complaint = ("error", errors[0]) if errors and len(errors) == len(dialogue.outputs) else ("", "")
         if complaint[0]:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
-        return self._judge(task, dialogue.outputs, ending)
+        return self._judge(task, dialogue.outputs, ending.printed)
 
-    def _judge(self, task: Mapping[str, Any], outputs: list[Any], performed: Ending) -> dict[str, Any]:
+    def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
         verdict, problem = Verdict(), self._cell.problem
         ending = self._run(
             SCORER, task, verdict, lambda channel: scoring.score(channel, task, outputs, problem), _SCORER
@@ -91,7 +93,7 @@ class Keeper:
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
             if wrong:
-                return {"outcome": "error", "reason": wrong, "printed": performed.printed}
+                return {"outcome": "error", "reason": wrong, "printed": printed}
         return _reply(verdict, ending)
 
     def _evaluate(self, task: Mapping[str, Any]) -> dict[str, Any]:

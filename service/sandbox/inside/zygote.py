@@ -58,11 +58,9 @@ def _warm_up(orders: dict[str, Any]) -> str:
     if orders["tree"] and kernel.LINUX:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     sys.path[:] = [entry for entry in sys.path if _within(entry, [*interpreter_paths(), "/usr"])]
-    for module in orders["preload"]:
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 - a module may raise anything while it loads
-            return f"preload: {module} cannot be imported by {sys.executable}: {type(error).__name__}: {error}"
+    complaint = _preload(orders["preload"], orders["library"])
+    if complaint:
+        return complaint
     with contextlib.suppress(ImportError):  # children need a way to start that asks for no socket
         import multiprocessing
 
@@ -70,6 +68,19 @@ def _warm_up(orders: dict[str, Any]) -> str:
     for path in orders["compile"]:
         with contextlib.suppress(py_compile.PyCompileError, OSError, ValueError, RecursionError):
             py_compile.compile(path, doraise=True, quiet=2)
+    return ""
+
+
+def _preload(modules: Sequence[str], library: str) -> str:
+    """Import modules; the folder of the library, which may be a checkout, is on nobody's path afterwards."""
+    kept = list(sys.path)
+    sys.path += [library] if library else []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # noqa: BLE001 - a module may raise anything while it loads
+            return f"preload: {module} cannot be imported by {sys.executable}: {type(error).__name__}: {error}"
+    sys.path[:] = kept
     return ""
 
 
