@@ -1,6 +1,7 @@
 """The estimator inside veRL's own dispatch."""
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from training.adapters.weighting import Weighting
 
 pytestmark = [
     pytest.mark.training,
-    # What importing veRL's trainer brings along: ray's own use of what it deprecates, and engines of GPUs that are absent.
+    # What importing veRL's trainer brings along: ray uses what it deprecates, engines of GPUs are absent.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*not available.*:UserWarning"),
 ]
 
@@ -79,7 +80,7 @@ def test_with_the_matrices_each_call_draws_new_weights(batch: Any) -> None:
         "non_tensor_batch": batch.non_tensor_batch,
     }
     for step in range(2):
-        expected = advantages("vpo", MATRICES, UIDS.tolist(), lambda uid, k, now=step: weighting.weights(now, uid, k))
+        expected = advantages("vpo", MATRICES, UIDS.tolist(), partial(weighting.weights, step))
         found, returns = compute(**given)
         assert found[:, 0].numpy() == pytest.approx(expected, abs=1e-5)
         assert (found == returns).all()
