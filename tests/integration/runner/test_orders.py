@@ -24,7 +24,7 @@ from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders, Wish
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
-from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
+from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
 from tests.integration.sandbox.bench import processes_naming, sandbox
 
 CANCEL = Intent(desired_state=CANCELLED, by="key_a")
@@ -62,7 +62,7 @@ def play_until(work: RunJob, intent: Intent | None, evaluations: int = 8) -> tup
         assert isinstance(work.evaluator, ToyEvaluator)
         scored = work.evaluator.scored
         work.evaluator.before = lambda: after.give(len(scored))
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await drive(work, observer=after, orders=orders), after.notes.events
 
     return asyncio.run(scene())
@@ -178,7 +178,7 @@ def test_orders_are_heard_although_nothing_arrives(log: SqlRunLog, monkeypatch: 
     async def scene() -> RunStatus:
         orders = Orders()
         running = asyncio.create_task(drive(job(log, SilentPolicy()), observer=After(orders, CANCEL, 1), orders=orders))
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await running
 
     assert asyncio.run(scene()).state == "cancelled"

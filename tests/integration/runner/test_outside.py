@@ -21,7 +21,7 @@ from service.runner.outside import give_up, settle, tell_waiting
 from service.runner.reassess import Reassessment, reassess
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
-from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, job, play
 
 CLOCK = SystemClock()
 CANCEL = Intent(desired_state=CANCELLED, by="key_a")
@@ -47,7 +47,7 @@ def leave_in_the_midst(log: SqlRunLog) -> RunStatus:
             if any(entry.event.kind is Kind.PROPOSAL_CREATED for entry in events):
                 orders.leave()
 
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await drive(work, observer=Notes(react=react), orders=orders)
 
     return asyncio.run(scene())

@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
 from evolve.errors import PolicyUnavailable, ReplayError
 from evolve.events import Kind
+from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.intents import SqlRunClaims, SqlRunIntents
@@ -32,10 +35,9 @@ from service.runner.reassess import Reassessment
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
 from tests.contract.story import START, new_run
-from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy, job
+from tests.integration.runner.scene import PATIENCE_SECONDS, SilentPolicy, ToyEvaluator, ToyPolicy, job
 
 EVALUATIONS = 12
-PATIENCE_SECONDS = 20.0
 RUNS_OF_TEST = [f"run_0190cccc00000000000000000000000{number}" for number in range(5)]
 ONE, TWO, *_ = RUNS_OF_TEST
 
@@ -51,12 +53,14 @@ class ToyJobs:
     opened: list[str] = field(default_factory=list)
     hung: set[str] = field(default_factory=set)
     failing: dict[str, Exception] = field(default_factory=dict)
+    evaluator: Callable[[Problem], ToyEvaluator] = ToyEvaluator
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
         await self._meet(record.id)
         policy = self.policies.get(record.id) or ToyPolicy()
         made = job(self.log, policy, EVALUATIONS)
+        made = replace(made, evaluator=self.evaluator(made.problem))
         if record.id in self.failing:
             made = replace(made, evaluator=Failing(made.problem, error=self.failing[record.id]))
         yield replace(made, run_id=record.id, owner="here")
@@ -179,15 +183,46 @@ def ended(place: Place, *runs: str) -> Callable[[], Wait]:
     return wait(lambda: all(place.record(run).state in ENDED for run in runs))
 
 
+class LookedAgain(SqlRunClaims):
+    """Knows when the runner asks after so many runs: by then it has taken up all that it ever would at once."""
+
+    def __init__(self, database: Database, runs: int) -> None:
+        super().__init__(database, SystemClock())
+        self._runs = runs
+        self.asked: Future[None] = Future()
+
+    def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
+        if len(run_ids) >= self._runs and not self.asked.done():
+            self.asked.set_result(None)
+        return super().wanted(run_ids)
+
+
+@dataclass
+class Held(ToyEvaluator):
+    """Evaluates nothing before all that it waits for has come."""
+
+    until: Sequence["Future[None]"] = ()
+
+    async def evaluate(self, program: Any, evaluation_id: str) -> Any:
+        await asyncio.gather(*(asyncio.shield(asyncio.wrap_future(one)) for one in self.until))
+        return await super().evaluate(program, evaluation_id)
+
+
 def test_many_runs_go_on_at_once_and_no_more_than_allowed(database: Database) -> None:
-    place = Place(database, most=2)
+    claims, begun = LookedAgain(database, 2), Future[None]()
+    place = Place(database, claims, most=2)
     place.create(*RUNS_OF_TEST)
+    place.jobs.evaluator = partial(Held, until=(claims.asked, begun))
+    seen: set[str] = set()
     at_once: list[int] = []
     commit = place.watch.committed
 
     def committed(events: Sequence[LoggedEvent], status: RunStatus) -> None:
         commit(events, status)
         at_once.append(sum(RUNS.labels(state)._value.get() for state in ("running", "succeeded")))
+        seen.add(status.run_id)
+        if len(seen) == 2 and not begun.done():
+            begun.set_result(None)
 
     place.watch.committed = committed  # type: ignore[method-assign]  # what it hears is what the test asks for
     act(place, ended(place, *RUNS_OF_TEST))

@@ -21,7 +21,7 @@ from service.runner.orders import Orders
 from service.runner.patience import Patience
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, FixedClock
-from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, job, play
 
 AWAY = "the database does not answer: check that it runs and is reachable"
 
@@ -150,7 +150,7 @@ class StalledLog(SqlRunLog):
         self.commits += 1
         if self.commits == 3:
             self.stalled.set()
-            assert self.go_on.wait(8)
+            assert self.go_on.wait(PATIENCE_SECONDS)
         super().append(run_id, fence, events)
 
 
@@ -195,7 +195,7 @@ class LongLog(SqlRunLog):
     def events(self, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[LoggedEvent]:
         yield from super().events(run_id, after, limit)
         for _ in range(2):
-            assert self.renewed.acquire(timeout=8)
+            assert self.renewed.acquire(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ class StillLog(SqlRunLog):
         self.go_on = threading.Event()
 
     def release(self, run_id: str, fence: int) -> None:
-        assert self.go_on.wait(8)
+        assert self.go_on.wait(PATIENCE_SECONDS)
         super().release(run_id, fence)
 
 
@@ -270,5 +270,5 @@ async def test_hurried_patience_gives_up() -> None:
     await asyncio.sleep(0)
     waiting.hurry()
     with pytest.raises(StorageAwayError):
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await calling
