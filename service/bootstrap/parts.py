@@ -23,6 +23,8 @@ from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
 
 if TYPE_CHECKING:
+    from service.policy.asking import PromptBuilder
+    from service.policy.bundled.policy import BundledPolicy
     from service.policy.openai import OpenAIPolicy
     from service.policy.settings import PolicySettings
 
@@ -72,7 +74,7 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Pol
     Raises:
         PolicyUnavailable: it cannot be reached.
         PolicyDenied: it refuses the key, or does not offer the model.
-        UsageError: the key that is named is not there, or the user's templates cannot be read.
+        UsageError: the key that is named is not there, or a bundled model or the user's templates cannot be read.
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
         ConfigurationError: a template of the user's is off.
     """
@@ -81,6 +83,9 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Pol
         from service.policy.syntax.policy import SyntaxPolicy
 
         yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
+        return
+    if plan.policy.kind == "bundled":
+        yield await _bundled(plan, templates)
         return
     calls = plan.config.concurrency.policy or plan.policy.concurrency
     asked = plan.policy.model_copy(update={"concurrency": calls})
@@ -91,6 +96,17 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Pol
         yield policy
     finally:
         await policy.close()
+
+
+async def _bundled(plan: Plan, templates: Mapping[str, str]) -> "BundledPolicy":
+    from service.policy.bundled.policy import BundledPolicy
+
+    calls = plan.config.concurrency.policy or plan.policy.concurrency
+    settings = plan.policy.model_copy(update={"concurrency": calls})
+    build = prompt_builder(settings, plan.problem, plan.config.prompt, templates)
+    policy = BundledPolicy(settings, build_prompt=build)
+    await policy.check()
+    return policy
 
 
 def read_templates(plan: Plan) -> dict[str, str]:
@@ -146,6 +162,17 @@ def serve(
 
     from service.policy.openai import OpenAIPolicy
 
+    build = prompt_builder(settings, problem, config, templates)
+    key = settings.read_key() if way is None else way.key
+    transport = None if way is None else way.transport
+    return OpenAIPolicy(settings, build_prompt=build, key=key, rng=np.random.default_rng(), transport=transport)
+
+
+def prompt_builder(
+    settings: "PolicySettings", problem: Problem, config: PromptConfig, templates: Mapping[str, str]
+) -> "PromptBuilder":
+    """What builds the prompts of a problem for a model; arguments are those of `serve`."""
+
     def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
         request = PromptRequest(
             problem=problem,
@@ -159,9 +186,7 @@ def serve(
         )
         return build_prompt(request, count)
 
-    key = settings.read_key() if way is None else way.key
-    transport = None if way is None else way.transport
-    return OpenAIPolicy(settings, build_prompt=build, key=key, rng=np.random.default_rng(), transport=transport)
+    return build
 
 
 def refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:

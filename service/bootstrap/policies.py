@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
+from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
 from service.policy.settings import PolicySettings, load_policies, read_policy
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def submitted(source: str) -> bool:
 
 
 def operator_policies(settings: PoliciesSettings) -> Operators:
-    """The operator's policies by name, the syntax mutator always among them.
+    """The operator's policies by name, the syntax mutator and the models that come with the product always among them.
 
     Raises:
         UsageError: the file that the settings name cannot be read, or a policy in it is off.
     """
     found = {SYNTAX: read_policy({"name": SYNTAX, "kind": "syntax"}, SYNTAX)}
+    found |= {policy.name: policy for policy in map(_shipped, shipped_names())}
     if settings.file is None:
         return found
     try:
@@ -52,6 +54,10 @@ def operator_policies(settings: PoliciesSettings) -> Operators:
     except NotFoundError as error:
         raise UsageError(f"the setting policies.file names {settings.file}, which is no file") from error
     return found | {policy.name: policy for policy in listed}
+
+
+def _shipped(model: str) -> PolicySettings:
+    return read_policy(complete({"kind": "bundled", "model": model}, paths=False), f"{PREFIX}{model}")
 
 
 def shown(policy: PolicySettings) -> dict[str, Any]:
@@ -76,7 +82,7 @@ class PolicyChoice:
 
         Raises:
             NotFoundError: the operator has no policy of the name.
-            UsageError: the description is off, or names a key.
+            UsageError: the description is off, or names a key or a path.
             RefusedError, UnreachableError: its address may not be reached, or does not resolve.
         """
         if isinstance(words, str):
@@ -112,13 +118,17 @@ class PolicyChoice:
         """
         described = {key: value for key, value in words.items() if key not in _KEYS}
         policy = read_policy(described, "the policy of the problem")
+        if policy.kind == "bundled":
+            if is_path(policy.model) and policy.model not in [own.model for own in self._operators.values()]:
+                raise RefusedError("the policy is a model folder of this machine: only the operator names those")
+            return policy
         for own in self._operators.values():
             if own.base_url == policy.base_url and own.model in ("", policy.model):
                 return own if own.kind == policy.kind == "openai" else policy
         return self._described(described, "the policy of the problem")
 
     def _described(self, words: Mapping[str, Any], place: str) -> PolicySettings:
-        policy = read_policy(words, place)
+        policy = read_policy(complete(words, paths=False), place)
         own = self._operators.get(policy.name)
         if policy.base_url is None:
             return policy

@@ -41,7 +41,11 @@ Isolation = Annotated[str | None, typer.Option(metavar="LEVEL", help="Refuse bel
 Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
 PolicyWord = Annotated[
-    str | None, typer.Option(metavar="syntax|URL|FILE", help="Who writes: built-in, a server, or a policy file.")
+    str | None,
+    typer.Option(
+        metavar="syntax|bundled:MODEL|URL|FILE",
+        help="Who writes: built-in, a model run here, a server, a policy file.",
+    ),
 ]
 
 

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 import numpy as np
@@ -15,8 +15,8 @@ from pydantic import SecretStr
 from evolve.chain import parse_format
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
-from evolve.special import guard
 from service.net.retry import Backoff
+from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.breaker import Breaker
 from service.policy.calls import Calls
 from service.policy.chains import CUT, Chains
@@ -24,24 +24,12 @@ from service.policy.pressure import LOOK_SECONDS, Pressure
 from service.policy.server import Offered, Server
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
-from service.policy.wire import clean
 
 LEAST_WAIT_SECONDS = 1.0
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
 _SEEDS = 2**31
 _MODELS_NAMED = 8
-
-
-class PromptBuilder(Protocol):
-    """Builds the prompt of a proposal for this policy's format, within a number of tokens; pure."""
-
-    def __call__(self, proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
-        """Build it; `count` gives the tokens of a text, `context_tokens` is the room for the whole.
-
-        Raises:
-            PolicyRefused: the parent does not fit.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +141,7 @@ class OpenAIPolicy:
         """
         started = self._monotonic()
         served = await self._served()
-        asked = self._fitted(proposal)
+        asked = fitted(proposal, self.settings.temperature)
         prompt, reply_tokens = await self._prompt(asked, served.context_tokens)
         body = self._body(asked, prompt, served.model, reply_tokens)
         attempt = 0
@@ -202,13 +190,6 @@ class OpenAIPolicy:
             except PolicyUnavailable as error:
                 raise self._later(error) from error
 
-    def _fitted(self, proposal: Proposal) -> Proposal:
-        """The proposal with no more chains and answers than may come back."""
-        answers = max(1, min(proposal.answers, proposal.limit))
-        chains = min(proposal.samples, -(-proposal.limit // answers))
-        # Without temperature every chain would be the same, and vLLM refuses to write more than one.
-        return replace(proposal, answers=answers, samples=max(1, chains) if self.settings.temperature else 1)
-
     async def _prompt(self, proposal: Proposal, context_tokens: int) -> tuple[Prompt, int]:
         """The prompt, and the tokens left for the reply: fewer than the settings say where the parent needs the room.
 
@@ -226,12 +207,12 @@ class OpenAIPolicy:
                 reply_tokens = max(reply_tokens // 2, context_tokens // 8)
 
     def _build_for(self, proposal: Proposal, room: int, count: Count) -> Prompt:
-        return self._build_prompt(proposal, count=lambda text: count(_sendable(text)), context_tokens=room)
+        return self._build_prompt(proposal, count=lambda text: count(sendable(text)), context_tokens=room)
 
     def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {
             "model": model,
-            "messages": [{"role": message.role, "content": _sendable(message.content)} for message in prompt.messages],
+            "messages": [{"role": message.role, "content": sendable(message.content)} for message in prompt.messages],
             "n": proposal.samples,
             "seed": proposal.seed % _SEEDS,
             "temperature": self.settings.temperature,
@@ -291,11 +272,6 @@ class OpenAIPolicy:
             seconds=seconds,
             attempts=attempts,
         )
-
-
-def _sendable(text: str) -> str:
-    """Text that JSON carries, and without control tokens. Feedback may hold halves of characters."""
-    return guard(clean(text))
 
 
 def _estimated(chains: Chains, prompt: Prompt) -> Usage:

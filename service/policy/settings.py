@@ -22,7 +22,16 @@ from pydantic import (
 from evolve.chain import parse_format
 from evolve.errors import ConfigurationError
 from service.errors import NotFoundError, UsageError
+from service.policy.bundled.shipped import PREFIX, complete
 
+# What acts for each kind besides a server; each key must act.
+_KEYS_OF_KIND = {
+    "syntax": ("name", "kind", "answers"),
+    "bundled": (
+        "name", "kind", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency",
+    ),
+}  # fmt: skip
+_SPOKEN = {"syntax": "the syntax mutator", "bundled": "a bundled policy"}
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 MOST_KEY_CHARACTERS = 8192
@@ -57,7 +66,7 @@ class PolicySettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$")
-    kind: Literal["openai", "syntax"] = "openai"
+    kind: Literal["openai", "syntax", "bundled"] = "openai"
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     model: str = Field(default="", max_length=256, description="empty: the only one that the server offers")
     api_key_env: str = ""
@@ -87,14 +96,23 @@ class PolicySettings(BaseModel):
             return {"answers": 1, **values}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_call_of_a_bundled_model(cls, values: object) -> object:
+        # It is run in this process: calls at once share its cores, and are no faster together.
+        if isinstance(values, dict) and values.get("kind") == "bundled":
+            return {"concurrency": 1, **values}
+        return values
+
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
             raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
-        if self.kind == "syntax":
-            # Each key must act: what speaks to a server means nothing to the mutator.
-            for key in sorted(self.model_fields_set - {"name", "kind", "answers"}):
-                raise ValueError(f"{key} has no meaning for the syntax mutator: leave it out")
+        if self.kind in _KEYS_OF_KIND:
+            for key in sorted(self.model_fields_set - set(_KEYS_OF_KIND[self.kind])):
+                raise ValueError(f"{key} has no meaning for {_SPOKEN[self.kind]}: leave it out")
+        if self.kind == "bundled" and not self.model:
+            raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
         if self.api_key_env and self.api_key_file:
             raise ValueError("name api_key_env or api_key_file, not both")
         if self.format == "single" and self.answers != 1:
@@ -103,8 +121,8 @@ class PolicySettings(BaseModel):
 
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
-        if self.kind == "syntax":
-            return self.model_dump(include={"name", "kind", "answers"})
+        if self.kind in _KEYS_OF_KIND:
+            return self.model_dump(include=set(_KEYS_OF_KIND[self.kind]))
         return self.model_dump()
 
     def read_key(self, environment: Mapping[str, str] | None = None) -> SecretStr | None:
@@ -131,7 +149,7 @@ class PolicySettings(BaseModel):
 def load_policies(
     source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
 ) -> list[PolicySettings]:
-    """Read what `--policy` names: `syntax`, the address of a server, or a TOML file of `[[policies]]`.
+    """Read what `--policy` names: `syntax`, `bundled:` and a model, a server's address, or a file of `[[policies]]`.
 
     Args:
         source: the word, address or path.
@@ -140,18 +158,23 @@ def load_policies(
         samples: n instead of the policy's own.
 
     Raises:
-        NotFoundError: no such file.
+        NotFoundError: no such file or model.
         UsageError: the file cannot be read, or a key or a value is off; the text names it.
     """
     changes = {"model": model, "answers": answers, "samples": samples}
     changes = {key: value for key, value in changes.items() if value is not None}
     if source == "syntax":
         return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
+    if source.startswith(PREFIX):
+        if model is not None:
+            raise UsageError(f"--policy {source[:80]} names its model already: leave --model out")
+        described = {"kind": "bundled", "model": source.removeprefix(PREFIX), **changes}
+        return [read_policy(complete(described, paths=True), f"--policy {source[:80]}")]
     if "://" in source:
         return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
     tables = _tables(Path(source))
     policies = [
-        read_policy({**table, **changes}, f"policy {number} of {source}")
+        read_policy(complete({**table, **changes}, paths=True), f"policy {number} of {source}")
         for number, table in enumerate(tables, start=1)
     ]
     _refuse_repeats(policies, source)
@@ -168,7 +191,8 @@ def _tables(path: Path) -> list[dict[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"the policy {str(path)!r} is neither syntax, nor an address such as http://localhost:8000/v1, nor a file"
+            f"the policy {str(path)!r} is neither syntax, nor {PREFIX} and a model, nor an address such as"
+            " http://localhost:8000/v1, nor a file"
         ) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the policy file {path} cannot be read: {error}") from error

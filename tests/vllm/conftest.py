@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from service.policy.openai import OpenAIPolicy, PromptBuilder
+from service.policy.asking import PromptBuilder
+from service.policy.openai import OpenAIPolicy
 from service.policy.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
 from tests.integration.policy.conftest import build_prompt

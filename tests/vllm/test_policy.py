@@ -15,8 +15,9 @@ from evolve.problem import EvaluatorSpec, Problem
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
 from evolve.special import neutralise
+from service.policy.asking import PromptBuilder
 from service.policy.limit import FIRST_CALLS, Load
-from service.policy.openai import OpenAIPolicy, PromptBuilder, Served
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.server import Server
 from service.policy.tokens import Count
 from service.policy.wire import Chunk

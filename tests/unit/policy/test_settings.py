@@ -105,7 +105,7 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
         ("answers = 0", "answers"),
         ('answers = "many"', "answers"),
         ("max_tokens = 1e400", "max_tokens"),
-        ('kind = "bundled"', "kind"),
+        ('kind = "other"', "kind"),
         ('kind = "syntax"', "has no meaning"),
         ('model = "a\\u0000b"', "control characters"),
         ('api_key_env = "A"\napi_key_file = "b"', "not both"),
@@ -142,7 +142,7 @@ def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="neither syntax, nor an address"):
+    with pytest.raises(NotFoundError, match="neither syntax, nor bundled: and a model, nor an address"):
         load_policies(str(tmp_path / "absent.toml"))
 
 

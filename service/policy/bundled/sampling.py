@@ -1,0 +1,250 @@
+"""Writes chains: many samples of many prompts at once, each of them drawn from a generator of its own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evolve.errors import PolicyRefused
+from service.policy.bundled.cache import Ints
+from service.policy.bundled.model import Model
+from service.policy.bundled.weights import Floats
+
+Bools = npt.NDArray[np.bool_]
+Doubles = npt.NDArray[np.float64]
+
+# Rows written side by side: more of them gain nothing, and their keys and values fall out of the processor's caches.
+MOST_ROWS = 256
+# Chains that have ended are dropped when they are so large a part of all.
+_ENDED_PART = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """One chain.
+
+    Attributes:
+        ids: what was drawn, the token that ended it included.
+        text: its words, special ones left out, joined by one blank.
+        finish_reason: `stop`: it came to its own end; `length`: it was cut at a limit.
+        log_probability: of `ids` under the model itself, whatever temperature and top_p they were drawn with; natural.
+    """
+
+    ids: tuple[int, ...]
+    text: str
+    finish_reason: str
+    log_probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The next token of every chain of one batch that is still being written.
+
+    Attributes:
+        chains: their numbers, `prompt * samples + sample`.
+        ids: the tokens.
+        log_probabilities: of the tokens, under the model itself.
+        stopped, cut: whether the chain has ended with it, by itself or at a limit.
+    """
+
+    chains: Ints
+    ids: Ints
+    log_probabilities: Floats
+    stopped: Bools
+    cut: Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draw:
+    """How tokens are drawn."""
+
+    samples: int
+    max_tokens: int
+    temperature: float
+    top_p: float
+
+
+def generate(
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    *,
+    samples: int,
+    max_tokens: int,
+    temperature: float,
+    top_p: float = 1.0,
+    seeds: Sequence[int],
+) -> list[list[Sampled]]:
+    """Write `samples` chains for each prompt.
+
+    Chain i of a prompt depends on the model, the prompt, its seed and i, and on nothing else that is written with it,
+    but for the rounding of sums: a draw within that of a boundary may turn out otherwise in another company.
+
+    Args:
+        model: what writes.
+        prompts: tokens of each, as `Model.encode` and `Model.render` give them.
+        samples: chains for each prompt.
+        max_tokens: most tokens of a chain; the model's context is the other limit.
+        temperature: 0: always the likeliest token.
+        top_p: draws are made from the likeliest tokens that have so much probability between them.
+        seeds: one for each prompt, not negative.
+
+    Returns:
+        For each prompt its chains in order.
+
+    Raises:
+        PolicyRefused: a prompt is empty, leaves no room in the model's context, or holds what is no token.
+    """
+    ids: list[list[int]] = [[] for _ in range(len(prompts) * samples)]
+    sums, reasons = np.zeros(len(ids)), [""] * len(ids)
+    how = {"samples": samples, "max_tokens": max_tokens}
+    for step in stream(model, prompts, **how, temperature=temperature, top_p=top_p, seeds=seeds):
+        sums[step.chains] += step.log_probabilities
+        for chain, token in zip(step.chains.tolist(), step.ids.tolist(), strict=True):
+            ids[chain].append(token)
+        for reason, ended in (("stop", step.stopped), ("length", step.cut)):
+            for chain in step.chains[ended].tolist():
+                reasons[chain] = reason
+    chains = [
+        Sampled(ids=tuple(own), text=model.vocabulary.decode(own), finish_reason=reason, log_probability=float(total))
+        for own, reason, total in zip(ids, reasons, sums, strict=True)
+    ]
+    return [chains[place : place + samples] for place in range(0, len(chains), samples)]
+
+
+def stream(
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    *,
+    samples: int,
+    max_tokens: int,
+    temperature: float,
+    top_p: float = 1.0,
+    seeds: Sequence[int],
+) -> Iterator[Step]:
+    """The same token by token; arguments and errors are those of `generate`. Leaving it off ends the work."""
+    if samples < 1 or max_tokens < 1 or temperature < 0.0 or not 0.0 < top_p <= 1.0 or len(seeds) != len(prompts):
+        raise ValueError("samples, max_tokens, temperature, top_p or the number of seeds is out of range")
+    for prompt in prompts:
+        check_prompt(model, prompt)
+    draw = _Draw(samples=samples, max_tokens=max_tokens, temperature=temperature, top_p=top_p)
+    together = max(1, MOST_ROWS // samples)
+    for first in range(0, len(prompts), together):
+        for start in range(0, samples, MOST_ROWS):
+            chains = np.arange(first, min(first + together, len(prompts)))[:, None] * samples
+            chains = chains + np.arange(start, min(start + MOST_ROWS, samples))
+            yield from _Batch(model, prompts, seeds, chains, draw).steps()
+
+
+def check_prompt(model: Model, prompt: Sequence[int]) -> None:
+    """Refuse a prompt that the model cannot go on from.
+
+    Raises:
+        PolicyRefused: it cannot.
+    """
+    context = model.config.max_position_embeddings
+    if not 0 < len(prompt) < context:
+        raise PolicyRefused(
+            f"The prompt takes {len(prompt)} tokens, and the context of the model {model.folder.name} is {context}: at"
+            " least one of the prompt and one of the reply are needed."
+        )
+    if min(prompt) < 0 or max(prompt) >= model.config.vocab_size:
+        raise PolicyRefused(f"The prompt holds numbers that are no tokens of the model {model.folder.name}.")
+
+
+class _Batch:
+    """Chains that are written side by side; `_chains` has a row for each prompt and -1 for those that have ended."""
+
+    def __init__(
+        self, model: Model, prompts: Sequence[Sequence[int]], seeds: Sequence[int], chains: Ints, draw: _Draw
+    ) -> None:
+        self._model, self._chains, self._draw = model, chains, draw
+        asked = chains[:, 0] // draw.samples
+        self._prompts = [prompts[place] for place in asked]
+        context = model.config.max_position_embeddings
+        room = np.array([min(draw.max_tokens, context - len(prompt)) for prompt in self._prompts])
+        self._room: Ints = np.repeat(room, chains.shape[1]).astype(np.int64)
+        self._ends = np.array(sorted(model.ends), dtype=np.int64)
+        self._chances = _chances(seeds, chains, draw, int(room.max())) if draw.temperature else None
+
+    def steps(self) -> Iterator[Step]:
+        llama, width = self._model.llama, self._chains.shape[1]
+        logits, cache = llama.begin(self._prompts, width)
+        logits = np.repeat(logits, width, axis=0)
+        length = 0
+        while True:
+            length += 1
+            chances = None if self._chances is None else self._chances[:, length - 1]
+            ids, log_probabilities = _drawn(logits, chances, self._draw)
+            rows = np.flatnonzero(self._chains.ravel() >= 0)
+            stopped = np.isin(ids[rows], self._ends)
+            cut = ~stopped & (self._room[rows] <= length)
+            chains = self._chains.ravel()[rows]
+            yield Step(
+                chains=chains, ids=ids[rows], log_probabilities=log_probabilities[rows], stopped=stopped, cut=cut
+            )
+            self._chains.ravel()[rows[stopped | cut]] = -1
+            going = self._chains >= 0
+            if not going.any():
+                return
+            if going.sum() <= (1.0 - _ENDED_PART) * going.size:
+                prompts, rows = self._kept(going)
+                if rows.size < going.size:
+                    cache.keep(prompts, rows)
+                    ids = self._narrow(ids, rows)
+            logits = llama.step(ids, cache)
+
+    def _kept(self, going: Bools) -> tuple[Ints, Ints]:
+        """Prompts with chains that go on, and as many rows of each as the one with most of them has."""
+        prompts = np.flatnonzero(going.any(axis=1))
+        width = int(going.sum(axis=1).max())
+        # Stable: those that go on first and in order, then ended ones to fill up.
+        places = np.argsort(~going[prompts], axis=1, kind="stable")[:, :width]
+        return prompts, prompts[:, None] * going.shape[1] + places
+
+    def _narrow(self, ids: Ints, rows: Ints) -> Ints:
+        flat = rows.ravel()
+        self._chains = self._chains.ravel()[flat].reshape(rows.shape)
+        self._room = self._room[flat]
+        self._chances = None if self._chances is None else self._chances[flat]
+        return ids[flat]
+
+
+def _chances(seeds: Sequence[int], chains: Ints, draw: _Draw, length: int) -> Doubles:
+    """Uniform numbers of each chain, (rows, length): the first ones of a stream of its own."""
+    found = np.empty((chains.size, length))
+    for row, chain in enumerate(chains.ravel().tolist()):
+        prompt, sample = divmod(chain, draw.samples)
+        sequence = np.random.SeedSequence(seeds[prompt], spawn_key=(sample,))
+        np.random.Generator(np.random.PCG64(sequence)).random(out=found[row])
+    return found
+
+
+def _drawn(logits: Floats, chances: Doubles | None, draw: _Draw) -> tuple[Ints, Floats]:
+    """One token for each row by inversion of its distribution, and its log-probability under the model itself."""
+    raw = logits - logits.max(axis=-1, keepdims=True)
+    likely = np.exp(raw)
+    totals = np.log(likely.sum(axis=-1))
+    if chances is None:
+        ids = raw.argmax(axis=-1)
+    else:
+        if draw.temperature != 1.0:
+            likely = np.exp(raw / np.float32(draw.temperature))
+        if draw.top_p < 1.0:
+            likely = _nucleus(likely, draw.top_p)
+        steps = np.cumsum(likely, axis=-1, dtype=np.float64)
+        # The last step is the total, and a chance is below 1: the first step above always exists.
+        ids = (steps > chances[:, None] * steps[:, -1:]).argmax(axis=-1)
+    return ids, np.take_along_axis(raw, ids[:, None], axis=-1)[:, 0] - totals
+
+
+def _nucleus(likely: Floats, top_p: float) -> Floats:
+    """Only the likeliest tokens that have `top_p` of the probability between them (Holtzman et al. 2020)."""
+    order = np.argsort(-likely, axis=-1, kind="stable")
+    ordered = np.take_along_axis(likely, order, axis=-1).astype(np.float64)
+    before = np.cumsum(ordered, axis=-1) - ordered
+    left_out = before >= top_p * ordered.sum(axis=-1, keepdims=True)
+    left_out[:, 0] = False
+    found = likely.copy()
+    np.put_along_axis(found, order, np.where(left_out, np.float32(0.0), np.take_along_axis(likely, order, -1)), axis=-1)
+    return found
