@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Site:
     Attributes:
         name: of the place, as it may be shown.
         export: the lines of a run's export, by whole id.
+        training: the lines of a run's training records, by whole id.
         weighted: the best candidate under weights, and what it is worth.
         front: what the Pareto front of a run is worth; None where it has but one objective.
         compare: runs side by side, by whole ids.
@@ -54,6 +56,7 @@ class Site:
     name: str
     reader: ResultReader
     export: Callable[[str], Iterator[str]]
+    training: Callable[[str], Iterator[str]]
     weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
     front: Callable[[RunRecord], Front | None]
     compare: "Callable[[Sequence[str]], RunComparison]"
@@ -119,6 +122,11 @@ def stored_site(reader: RunReader, url: str) -> Site:
 
         return export_lines(reader, run_id)
 
+    def training(run_id: str) -> Iterator[str]:
+        from service.projections.export import training_lines
+
+        return training_lines(reader, reader.run(run_id))
+
     def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         from service.projections.columns import columns_of
         from service.projections.weighted import weighted_best
@@ -140,6 +148,7 @@ def stored_site(reader: RunReader, url: str) -> Site:
         name=redacted(url),
         reader=reader,
         export=export,
+        training=training,
         weighted=weighted,
         front=front,
         compare=compare,
@@ -175,6 +184,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         name=client.server,
         reader=reader,
         export=reader.export,
+        training=partial(reader.export, form="training"),
         weighted=weighted,
         front=front,
         compare=compare,

@@ -14,22 +14,23 @@ from service.errors import ConflictError, NotFoundError
 STDOUT = Path("-")
 
 
-def export_run(terminal: Terminal, site: Site, run_id: str, output: Path | None) -> None:
-    """Write every candidate of a run, in order of age, to a file or stdout."""
+def export_run(terminal: Terminal, site: Site, run_id: str, output: Path | None, *, training: bool = False) -> None:
+    """Write every candidate of a run, in order of age, to a file or stdout; or every answered proposal."""
     run = find_run(site.reader, run_id)
+    lines, noun = (site.training, "proposal") if training else (site.export, "candidate")
     written = 0
     if output is None or output == STDOUT:
-        for line in site.export(run.id):
+        for line in lines(run.id):
             terminal.write(line)
         return
     with writing(output) as stream:
-        for line in site.export(run.id):
+        for line in lines(run.id):
             stream.write(line)
             written += 1
     if terminal.as_json:
-        terminal.emit({"run_id": run.id, "candidates": written, "path": str(output)})
+        terminal.emit({"run_id": run.id, f"{noun}s": written, "path": str(output)})
     else:
-        terminal.note(f"{plural(written, 'candidate')} of {run.id} written to {output}")
+        terminal.note(f"{plural(written, noun)} of {run.id} written to {output}")
 
 
 @contextmanager

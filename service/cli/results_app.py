@@ -143,17 +143,20 @@ def export(
     ctx: typer.Context,
     run_id: RunId = "last",
     output: Output = None,
+    training: Annotated[
+        bool, typer.Option("--training", help="Every answered proposal instead: prompt, completions, reward vectors.")
+    ] = False,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Write every candidate of a run as JSON Lines."""
+    """Write every candidate of a run as JSON Lines, or its training records."""
     from service.cli.export import export_run
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
-        export_run(terminal_of(ctx, json, db, where), site, run_id, output)
+        export_run(terminal_of(ctx, json, db, where), site, run_id, output, training=training)
 
 
 @results_app.command(epilog="Example: evolve compare run_01a2b3c4 run_01d5e6f7", rich_help_panel="Results")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from evolve.program import Program
 from service.client import calls
@@ -90,9 +90,9 @@ class RemoteRunReader:
         """One proposal with its prompt and completions."""
         return _proposal_record(self._client.send(calls.get_proposal(run_id, number)))
 
-    def export(self, run_id: str) -> Iterator[str]:
-        """Every candidate of a run as a JSON line, as the service writes it."""
-        return self._client.lines(calls.export_run(run_id))
+    def export(self, run_id: str, form: Literal["jsonl", "training"] = "jsonl") -> Iterator[str]:
+        """Every candidate of a run, or every answered proposal, as a JSON line, as the service writes it."""
+        return self._client.lines(calls.export_run(run_id, form))
 
 
 def run_record(run: Run) -> RunRecord:

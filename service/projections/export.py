@@ -46,14 +46,23 @@ def table_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
 
 
 def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
-    """One JSON line per answered proposal: the prompt, the completions, and what each answer was worth as a vector."""
+    """One JSON line per answered proposal: the prompt, the completions, and what each answer was worth as a vector.
+
+    The parent's files are there for those who train: new answers to the prompt are read as changes of them.
+    """
     objectives = [objective.name for objective in objectives_of(run)]
     after = -1
     while page := reader.proposals(run.id, after, PROPOSALS, ANSWERED, texts=True):
         after = page[-1].number
         answers = _answers(reader, run.id, page[0].number, after)
+        parents = {number: parent_of(own[0]) for number, own in answers.items()}
+        programs = reader.programs(sorted({parent for parent in parents.values() if parent}))
         for proposal in page:
-            yield as_line(_training(run, objectives, proposal, answers.get(proposal.number, []))) + "\n"
+            parent = parents.get(proposal.number)
+            program = programs.get(parent) if parent else None
+            record = _training(run, objectives, proposal, answers.get(proposal.number, []))
+            files = None if program is None else {"candidate_id": parent, "files": dict(program.files)}
+            yield as_line({**record, "asked": _asked(run, proposal), "parent": files}) + "\n"
 
 
 def _training(
@@ -74,6 +83,12 @@ def _training(
         "dropped": proposal.dropped,
         "answers": [_answer(candidate) for candidate in answers],
     }
+
+
+def _asked(run: RunRecord, proposal: ProposalRecord) -> dict[str, Any]:
+    """In what form answers were asked for; null where the policy was no language model."""
+    policy = next((one for one in run.policies if one.get("name") == proposal.policy), {})
+    return {name: policy.get(name) for name in ("format", "edits", "answers", "samples")}
 
 
 def _answer(candidate: CandidateRecord) -> dict[str, Any]:

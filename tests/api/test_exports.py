@@ -93,6 +93,7 @@ class TestExport:
         last = records[-1]
         assert last["messages"] == [{"role": "user", "content": "shared\nvarying"}]
         assert (last["completions"], last["objectives"]) == (["two answers"], ["sum_radii"])
+        assert last["parent"] == {"candidate_id": story.id(0), "files": {"program.py": "x = 0\ny = 0\n"}}
         assert [
             {name: one[name] for name in ("candidate_id", "status", "outcome", "rewards", "fitness", "duplicate_of")}
             for one in last["answers"]
