@@ -1,8 +1,8 @@
 """The maze in few words, for small policies: every cell has a name, and every move says where it leads.
 
 Cells are named as on a chess board, a letter for the column and a number for the row counted from the top: `a1` is the
-upper left corner. A move with the cell that it leads to is one word, such as `Rc4`: so a policy that reads its own
-answer knows where it stands.
+upper left corner. What lies where is one word, such as `G:c4` for gold, and a move with the cell that it leads to is
+one, such as `Rc4`: so a policy that reads its own answer knows where it stands.
 """
 
 import re
@@ -14,7 +14,7 @@ from evolve.errors import ProblemError
 COLUMNS = "abcdefghijklmnopqrstuvwxyzABCDEF"
 THINGS = {"S": "start", "E": "goal", "G": "gold", "D": "diamonds", "L": "lava", "#": "walls", "B": "bonus"}
 
-_CELL = re.compile(rf"([{COLUMNS}])(\d{{1,2}})")
+_CELL = re.compile(rf"([{COLUMNS}])([1-9]\d?)")
 _STEP = re.compile(rf"([{MOVES}])[{COLUMNS}]\d{{1,2}}")
 _SIZE = re.compile(r"(\d{1,2})x(\d{1,2})")
 
@@ -31,7 +31,7 @@ def brief(maze: Maze) -> str:
     for symbol, name in THINGS.items():
         cells = getattr(maze, name)
         cells = (cells,) if isinstance(cells, int) else cells
-        words += [symbol, *(cell_name(maze, cell) for cell in cells)] if cells else []
+        words += [f"{symbol}:{cell_name(maze, cell)}" for cell in cells]
     return " ".join(words)
 
 
@@ -44,18 +44,14 @@ def read_brief(text: str) -> Maze:
     words = text.split()
     size = _SIZE.fullmatch(words[0]) if len(words) > 3 else None
     if size is None or not words[1].isdecimal() or words[2] not in set(Rules):
-        raise ProblemError("a maze in short begins with its size, limit and rules, such as `8x8 24 open S a1 E h8`")
+        raise ProblemError("a maze in short begins with its size, limit and rules, such as `8x8 24 open S:a1 E:h8`")
     height, width = int(size[1]), int(size[2])
     cells: dict[str, list[int]] = {}
-    thing = ""
     for word in words[3:]:
-        if word in THINGS:
-            thing = word
-        else:
-            cells.setdefault(thing, []).append(_cell(word, height, width))
-    unknown = set(cells) - set(THINGS)
-    if unknown or [len(cells.get(end, ())) for end in "SE"] != [1, 1]:
-        raise ProblemError("a maze in short names one S and one E, and what else lies where behind G, D, L, # and B")
+        thing, _, name = word.partition(":")
+        cells.setdefault(thing, []).append(_cell(name, height, width))
+    if set(cells) - set(THINGS) or [len(cells.get(end, ())) for end in "SE"] != [1, 1]:
+        raise ProblemError("a maze in short has one S:cell and one E:cell, and otherwise only G, D, L, # and B")
     found = {name: tuple(cells.get(symbol, ())) for symbol, name in THINGS.items() if symbol not in "SE"}
     return Maze(
         height=height,

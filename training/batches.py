@@ -1,0 +1,55 @@
+"""Mazes to train on, and what policies read and write as padded tensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from evolve.domains.maze import maze_of
+from training.demonstrator import Field, Rng
+from training.vocabulary import IDS, PAD
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Padded:
+    """Sequences of tokens: ids (rows, length), padded behind their lengths (rows,)."""
+
+    ids: "Tensor"
+    lengths: "Tensor"
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], device: str = "cpu") -> "Padded":
+        """Pad sequences, none of them empty."""
+        lengths = np.array([len(row) for row in rows])
+        ids = np.full((len(rows), lengths.max()), IDS[PAD])
+        for place, row in enumerate(rows):
+            ids[place, : len(row)] = row
+        return cls(ids=torch.from_numpy(ids).to(device), lengths=torch.from_numpy(lengths).to(device))
+
+    @property
+    def mask(self) -> "Tensor":
+        """True on tokens, of the shape of `ids`."""
+        return torch.arange(self.ids.shape[1], device=self.ids.device)[None] < self.lengths[:, None]
+
+
+class Pool:
+    """Mazes of the training split with their shortest ways, made when first asked for."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._fields: dict[tuple[str, int], Field] = {}
+
+    def draw(self, kind: str, count: int, rng: Rng) -> list[Field]:
+        """That many different mazes of a kind."""
+        return [self._field(kind, int(number)) for number in rng.choice(self._size, size=count, replace=False)]
+
+    def _field(self, kind: str, number: int) -> Field:
+        found = self._fields.get((kind, number))
+        if found is None:
+            found = self._fields[kind, number] = Field.of(maze_of(kind, "train", number))
+        return found

@@ -1,0 +1,106 @@
+"""Checkpoints: all that a training run needs to go on where it stood, written whole or not at all."""
+
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import torch
+
+from training.errors import CheckpointError
+from training.llama import Weights
+
+KEPT = 2
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A run after `step` steps of a stage.
+
+    Attributes:
+        recipe: what the run was made from, as `recipe_values` gives it; another recipe cannot go on from here.
+        optimizer: the optimizer's `state_dict`.
+    """
+
+    stage: str
+    step: int
+    recipe: dict[str, Any]
+    weights: Weights
+    optimizer: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run in a folder; the newest two are kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, checkpoint: Checkpoint) -> Path:
+        """Write a checkpoint, read it back, and only then let it count.
+
+        Raises:
+            CheckpointError: it cannot be written, or does not read back as it was.
+        """
+        path = self._folder / f"{checkpoint.stage}-{checkpoint.step:06d}.pt"
+        started = path.with_suffix(".part")
+        values = {name: getattr(checkpoint, name) for name in Checkpoint.__slots__} | {"format": _FORMAT}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with started.open("wb") as file:
+                torch.save(values, file)
+                file.flush()
+                os.fsync(file.fileno())
+            _check(read(started), checkpoint)
+            started.replace(path)
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {path} cannot be written: {error.strerror or error}") from error
+        finally:
+            started.unlink(missing_ok=True)
+        for old in self._of_stage(checkpoint.stage)[:-KEPT]:
+            old.unlink()
+        return path
+
+    def newest(self, stage: str, warn: Callable[[str], None]) -> Checkpoint | None:
+        """The newest checkpoint of a stage that can be read; `warn` hears of those that cannot. None: there is none."""
+        for path in reversed(self._of_stage(stage)):
+            try:
+                return read(path)
+            except CheckpointError as error:
+                warn(f"{error}; the one before it is taken, if there is one")
+        return None
+
+    def _of_stage(self, stage: str) -> list[Path]:
+        return sorted(self._folder.glob(f"{stage}-*.pt"))
+
+
+def read(path: Path) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises:
+        CheckpointError: it is cut off, damaged, or no checkpoint of this version.
+    """
+    try:
+        values = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, BadZipFile, pickle.UnpicklingError, ValueError, KeyError) as error:
+        raise CheckpointError(f"the checkpoint {path} is cut off or damaged: remove it") from error
+    if (
+        not isinstance(values, dict)
+        or values.pop("format", None) != _FORMAT
+        or set(values) != set(Checkpoint.__slots__)
+    ):
+        raise CheckpointError(f"{path} is no checkpoint that this version wrote: remove it")
+    return Checkpoint(**values)
+
+
+def _check(found: Checkpoint, written: Checkpoint) -> None:
+    same = found.weights.keys() == written.weights.keys() and all(
+        torch.equal(found.weights[name], weight.detach().cpu()) for name, weight in written.weights.items()
+    )
+    finite = all(bool(torch.isfinite(weight).all()) for weight in found.weights.values())
+    if not (same and finite):
+        what = "did not read back as it was written" if finite else "holds weights that are not finite: lower the rate"
+        raise CheckpointError(f"the checkpoint of step {written.step} {what}")

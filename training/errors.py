@@ -1,0 +1,21 @@
+"""The errors of training.
+
+EvolveError
+└── TrainingError       training cannot begin or go on
+    ├── CheckpointError     a checkpoint that cannot be read, or is of another run
+    └── ModelError          a model folder that training cannot start from
+"""
+
+from evolve.errors import EvolveError
+
+
+class TrainingError(EvolveError):
+    """Training cannot begin or go on."""
+
+
+class CheckpointError(TrainingError):
+    """The checkpoint cannot be read, or belongs to another run."""
+
+
+class ModelError(TrainingError):
+    """The model cannot be trained on."""

@@ -1,0 +1,131 @@
+"""Model folders in the layout of transformers, which vLLM and the embedded inference read as they are."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from training.errors import ModelError
+from training.llama import Weights
+from training.recipe import Shape
+from training.vocabulary import BOS, EOS, IDS, PAD, WORDS, write_tokenizer
+
+WEIGHTS = "model.safetensors"
+_TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
+
+
+def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -> None:
+    """Write a model folder, in half precision, whole or not at all; one that is there is replaced.
+
+    Args:
+        m: answers that it is asked for in one chain where nobody says otherwise.
+        card: its README.md.
+
+    Raises:
+        ModelError: the weights are not finite in half precision, or the folder does not read back as it was written.
+    """
+    halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
+    if not all(bool(torch.isfinite(half).all()) for half in halves.values()):
+        raise ModelError("the weights are not finite in half precision: train with a lower rate")
+    started = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(started, ignore_errors=True)
+    started.mkdir(parents=True)
+    save_file(halves, started / WEIGHTS, metadata={"format": "pt"})
+    _write_json(started / "config.json", _configuration(shape))
+    ends = {"bos_token_id": IDS[BOS], "eos_token_id": IDS[EOS], "pad_token_id": IDS[PAD], "do_sample": True}
+    _write_json(started / "generation_config.json", ends)
+    write_tokenizer(started)
+    defaults = (
+        f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\nmax_tokens = {m * 26 + 1}\n'
+    )
+    (started / "evolve.toml").write_text(f"# What suits this policy where nobody says otherwise.\n{defaults}")
+    (started / "README.md").write_text(card, encoding="utf-8")
+    found = read_model(started)[0]
+    if any(not torch.equal(found[name], half.float()) for name, half in halves.items()):
+        raise ModelError(f"the model folder {folder} did not read back as it was written")
+    shutil.rmtree(folder, ignore_errors=True)
+    started.rename(folder)
+
+
+def read_model(folder: Path) -> tuple[Weights, Shape]:
+    """Read a model folder that `export` wrote, to train on from it.
+
+    Raises:
+        ModelError: a file is missing or damaged, or the model is of another kind or another vocabulary.
+    """
+    for name in _TINY_FOLDER_FILES:
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is no model folder: {name} is missing")
+    try:
+        configuration = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        halves = load_file(folder / WEIGHTS)
+    except (ValueError, KeyError, TypeError, OSError, SafetensorError) as error:
+        raise ModelError(f"the model in {folder} is cut off or damaged: {str(error)[:200]}") from error
+    shape = _shape(folder, configuration)
+    if vocabulary != IDS or shape.vocabulary != len(WORDS):
+        raise ModelError(
+            f"the vocabulary of {folder} has {len(vocabulary)} words and does not fit the {len(WORDS)} words of"
+            " mazes: start from a model that `evolve train maze` made"
+        )
+    return _checked(folder, halves, shape), shape
+
+
+def _shape(folder: Path, configuration: Mapping[str, object]) -> Shape:
+    if configuration.get("architectures") != ["LlamaForCausalLM"]:
+        raise ModelError(f"the model in {folder} is no Llama: start from a model that `evolve train maze` made")
+    names = {"vocabulary": "vocab_size", "hidden": "hidden_size", "layers": "num_hidden_layers"}
+    names |= {"heads": "num_attention_heads", "head_size": "head_dim", "inner": "intermediate_size"}
+    names |= {"context": "max_position_embeddings"}
+    values = {name: configuration.get(key) for name, key in names.items()}
+    for name, value in values.items():
+        if not isinstance(value, int):
+            raise ModelError(f"config.json of {folder} does not say {names[name]}")
+    return Shape(**values)  # type: ignore[arg-type]  # checked above: all are integers
+
+
+def _checked(folder: Path, halves: Mapping[str, "torch.Tensor"], shape: Shape) -> Weights:
+    from training.llama import initial
+
+    wanted = initial(shape, torch.Generator())
+    for name, weight in wanted.items():
+        if name not in halves or halves[name].shape != weight.shape:
+            raise ModelError(
+                f"the weights of {folder} do not fit its config.json: {name} is missing or of another shape"
+            )
+    return {name: halves[name].float().requires_grad_() for name in wanted}
+
+
+def _configuration(shape: Shape) -> dict[str, object]:
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": shape.vocabulary,
+        "hidden_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.heads,
+        "head_dim": shape.head_size,
+        "intermediate_size": shape.inner,
+        "max_position_embeddings": shape.context,
+        "rms_norm_eps": shape.epsilon,
+        "rope_theta": shape.rope_theta,
+        "rope_parameters": {"rope_type": "default", "rope_theta": shape.rope_theta},
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "mlp_bias": False,
+        "tie_word_embeddings": True,
+        "bos_token_id": IDS[BOS],
+        "eos_token_id": IDS[EOS],
+        "pad_token_id": IDS[PAD],
+        "dtype": "float16",
+        "torch_dtype": "float16",
+    }
+
+
+def _write_json(path: Path, value: Mapping[str, object] | Sequence[object]) -> None:
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,46 @@
+"""The journal of a training run: one JSON line a step."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from training.errors import TrainingError
+
+
+class Journal:
+    """Lines of one file, `{"schema": 1, "stage", "step", ...figures}`, in the order of the steps."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, stage: str, step: int, figures: Mapping[str, float]) -> None:
+        """Write a line."""
+        rounded = {name: round(value, 6) for name, value in figures.items()}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"schema": 1, "stage": stage, "step": step, **rounded}) + "\n")
+
+    def go_on(self, stage: str, step: int) -> None:
+        """Take out what was written behind a step of a stage, as a run that goes on there writes it again."""
+        kept = [line for line in self.lines() if line["stage"] != stage or line["step"] <= step]
+        self._path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All lines; one cut off in the middle by a kill counts as not written.
+
+        Raises:
+            TrainingError: a line before the last is no JSON object.
+        """
+        if not self._path.exists():
+            return []
+        raw = self._path.read_text(encoding="utf-8").splitlines()
+        found = []
+        for number, line in enumerate(raw, start=1):
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                if number == len(raw):
+                    break
+                raise TrainingError(f"line {number} of {self._path} is no JSON: remove it") from error
+            found.append(value)
+        return found

@@ -1,0 +1,194 @@
+"""A Llama of a few hundred thousand weights as functions of a dictionary of tensors, named as transformers names them.
+
+Rollouts of one prompt share it: the prompt's keys and values are computed once and read by all of them, in sampling and
+in training alike.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+
+from evolve.domains.maze.words import COLUMNS
+from training.recipe import Shape
+from training.vocabulary import LONGEST_SIDE, WORDS, parts_of
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+Weights = dict[str, "Tensor"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """Prompts as rollouts see them.
+
+    Attributes:
+        keys, values: a tensor (prompts, heads, length, head size) a layer.
+        lengths: (prompts,); what lies behind is padding.
+        last: (prompts, vocabulary) logits of the first token of a reply.
+    """
+
+    keys: tuple["Tensor", ...]
+    values: tuple["Tensor", ...]
+    lengths: "Tensor"
+    last: "Tensor"
+
+
+def initial(shape: Shape, generator: "Generator", device: str = "cpu") -> Weights:
+    """Weights to begin with: normal, smaller where a layer adds to the stream (GPT-2's rule); norms are ones."""
+    deep = 0.02 / math.sqrt(2 * shape.layers)
+    width = shape.heads * shape.head_size
+
+    def normal(rows: int, columns: int, deviation: float = 0.02) -> "Tensor":
+        return (torch.randn(rows, columns, generator=generator) * deviation).to(device)
+
+    weights: Weights = {"model.embed_tokens.weight": _embeddings(normal, shape.hidden)}
+    for layer in range(shape.layers):
+        at = f"model.layers.{layer}"
+        weights[f"{at}.input_layernorm.weight"] = torch.ones(shape.hidden, device=device)
+        weights[f"{at}.post_attention_layernorm.weight"] = torch.ones(shape.hidden, device=device)
+        for name in "qkv":
+            weights[f"{at}.self_attn.{name}_proj.weight"] = normal(width, shape.hidden)
+        weights[f"{at}.self_attn.o_proj.weight"] = normal(shape.hidden, width, deep)
+        weights[f"{at}.mlp.gate_proj.weight"] = normal(shape.inner, shape.hidden)
+        weights[f"{at}.mlp.up_proj.weight"] = normal(shape.inner, shape.hidden)
+        weights[f"{at}.mlp.down_proj.weight"] = normal(shape.hidden, shape.inner, deep)
+    weights["model.norm.weight"] = torch.ones(shape.hidden, device=device)
+    return {name: weight.requires_grad_() for name, weight in weights.items()}
+
+
+def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor") -> Prefix:
+    """Read prompts (prompts, length), padded behind their lengths (prompts,)."""
+    rows, length = ids.shape
+    positions = torch.arange(length, device=ids.device)
+    turn = _turn(shape, positions[None, None])
+    seen = (positions[None, :] <= positions[:, None])[None, None]
+    keys, values = [], []
+    stream = functional.embedding(ids, weights["model.embed_tokens.weight"])
+    for layer in range(shape.layers):
+        query, key, value = _project(weights, shape, layer, stream, turn)
+        keys.append(key)
+        values.append(value)
+        stream = _advance(weights, shape, layer, stream, _attend(query, key, value, seen))
+    last = stream[torch.arange(rows, device=ids.device), lengths - 1]
+    return Prefix(keys=tuple(keys), values=tuple(values), lengths=lengths, last=_logits(weights, shape, last))
+
+
+def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor") -> "Tensor":
+    """Logits (rows, length, vocabulary) of what follows each token of replies (rows, length).
+
+    Rows are as many for each prompt, those of a prompt beside each other.
+    """
+    rows, length = ids.shape
+    each = rows // len(prefix.lengths)
+    lengths = prefix.lengths.repeat_interleave(each)
+    own = torch.arange(length, device=ids.device)
+    turn = _turn(shape, (lengths[:, None] + own)[:, None])
+    before = torch.arange(prefix.keys[0].shape[2], device=ids.device)[None] < lengths[:, None]
+    causal = (own[None, :] <= own[:, None]).expand(rows, length, length)
+    seen = torch.cat([before[:, None].expand(rows, length, -1), causal], dim=-1)[:, None]
+    stream = functional.embedding(ids, weights["model.embed_tokens.weight"])
+    for layer in range(shape.layers):
+        query, key, value = _project(weights, shape, layer, stream, turn)
+        key = torch.cat([prefix.keys[layer].repeat_interleave(each, dim=0), key], dim=2)
+        value = torch.cat([prefix.values[layer].repeat_interleave(each, dim=0), value], dim=2)
+        stream = _advance(weights, shape, layer, stream, _attend(query, key, value, seen))
+    return _logits(weights, shape, stream)
+
+
+def _embeddings(normal: Callable[[int, int], "Tensor"], hidden: int) -> "Tensor":
+    """Words that share a column, a row or what they say begin alike, and neighbouring columns and rows lie in order."""
+    parts = sorted({part for word in WORDS for part in parts_of(word)})
+    vectors = dict(zip(parts, normal(len(parts), hidden), strict=True))
+    for axis in (COLUMNS[:LONGEST_SIDE], [str(row) for row in range(1, LONGEST_SIDE + 1)]):
+        slope = 2 * normal(1, hidden)[0]
+        for place, part in enumerate(axis):
+            vectors[part] = vectors[part] / 2 + slope * (2 * place / (LONGEST_SIDE - 1) - 1)
+    own = normal(len(WORDS), hidden) / 4
+    return own + torch.stack([torch.stack([vectors[part] for part in parts_of(word)]).sum(dim=0) for word in WORDS])
+
+
+class Decoder:
+    """Writes replies token by token, each row behind its prompt; keeps what it has computed."""
+
+    def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, most: int) -> None:
+        self._weights, self._shape = weights, shape
+        self._lengths = prefix.lengths.repeat_interleave(each)
+        start = prefix.keys[0].shape[2]
+        self._seen = torch.arange(start + most, device=self._lengths.device)[None] < self._lengths[:, None]
+        self._keys = [self._room(keys, each, most) for keys in prefix.keys]
+        self._values = [self._room(values, each, most) for values in prefix.values]
+        self._at, self._written = start, 0
+
+    def _room(self, tensor: "Tensor", each: int, most: int) -> "Tensor":
+        return functional.pad(tensor.repeat_interleave(each, dim=0), (0, 0, 0, most))
+
+    def step(self, ids: "Tensor") -> "Tensor":
+        """Logits (rows, vocabulary) of what follows the tokens (rows,)."""
+        at = self._at + self._written
+        turn = _turn(self._shape, (self._lengths + self._written)[:, None, None])
+        self._seen[:, at] = True
+        seen = self._seen[:, None, None, : at + 1]
+        stream = functional.embedding(ids[:, None], self._weights["model.embed_tokens.weight"])
+        for layer, (keys, values) in enumerate(zip(self._keys, self._values, strict=True)):
+            query, key, value = _project(self._weights, self._shape, layer, stream, turn)
+            keys[:, :, at : at + 1], values[:, :, at : at + 1] = key, value
+            attended = _attend(query, keys[:, :, : at + 1], values[:, :, : at + 1], seen)
+            stream = _advance(self._weights, self._shape, layer, stream, attended)
+        self._written += 1
+        return _logits(self._weights, self._shape, stream[:, 0])
+
+    def keep(self, rows: "Tensor") -> None:
+        """Go on with these rows alone."""
+        self._lengths, self._seen = self._lengths[rows], self._seen[rows]
+        self._keys = [keys[rows] for keys in self._keys]
+        self._values = [values[rows] for values in self._values]
+
+
+def _turn(shape: Shape, positions: "Tensor") -> tuple["Tensor", "Tensor"]:
+    """Cosine and sine of rotary embeddings (Su et al. 2021) of shape (..., positions, head size)."""
+    half = shape.head_size // 2
+    rates = shape.rope_theta ** (-torch.arange(half, device=positions.device, dtype=torch.float32) / half)
+    angles = positions[..., None].to(torch.float32) * rates
+    angles = torch.cat([angles, angles], dim=-1)
+    return angles.cos(), angles.sin()
+
+
+def _turned(tensor: "Tensor", turn: tuple["Tensor", "Tensor"]) -> "Tensor":
+    first, second = tensor.chunk(2, dim=-1)
+    return tensor * turn[0].to(tensor.dtype) + torch.cat([-second, first], dim=-1) * turn[1].to(tensor.dtype)
+
+
+def _project(weights: Weights, shape: Shape, layer: int, stream: "Tensor", turn: Any) -> tuple["Tensor", ...]:
+    at = f"model.layers.{layer}"
+    normal = _normal(stream, weights[f"{at}.input_layernorm.weight"], shape)
+    parts = (functional.linear(normal, weights[f"{at}.self_attn.{name}_proj.weight"]) for name in "qkv")
+    query, key, value = (part.view(*part.shape[:2], shape.heads, shape.head_size).transpose(1, 2) for part in parts)
+    return _turned(query, turn), _turned(key, turn), value
+
+
+def _attend(query: "Tensor", key: "Tensor", value: "Tensor", seen: "Tensor") -> "Tensor":
+    attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+    return attended.transpose(1, 2).flatten(2)
+
+
+def _advance(weights: Weights, shape: Shape, layer: int, stream: "Tensor", attended: "Tensor") -> "Tensor":
+    at = f"model.layers.{layer}"
+    stream = stream + functional.linear(attended, weights[f"{at}.self_attn.o_proj.weight"])
+    normal = _normal(stream, weights[f"{at}.post_attention_layernorm.weight"], shape)
+    gate = functional.silu(functional.linear(normal, weights[f"{at}.mlp.gate_proj.weight"]))
+    up = functional.linear(normal, weights[f"{at}.mlp.up_proj.weight"])
+    return stream + functional.linear(gate * up, weights[f"{at}.mlp.down_proj.weight"])
+
+
+def _normal(stream: "Tensor", weight: "Tensor", shape: Shape) -> "Tensor":
+    return functional.rms_norm(stream, (shape.hidden,), weight, shape.epsilon)
+
+
+def _logits(weights: Weights, shape: Shape, stream: "Tensor") -> "Tensor":
+    normal = _normal(stream, weights["model.norm.weight"], shape)
+    return functional.linear(normal, weights["model.embed_tokens.weight"])

@@ -1,0 +1,179 @@
+"""Trains a maze policy: a warm start, then reinforcement learning, with checkpoints, a journal and pictures."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from training.batches import Pool
+from training.checkpoints import Checkpoint, Checkpoints
+from training.errors import CheckpointError
+from training.export import export, read_model
+from training.journal import Journal
+from training.llama import Weights, initial
+from training.recipe import Recipe
+from training.reinforce import advantages_of, choose_parents, experience, figures_of, policy_loss
+from training.warm_start import imitation_loss, lesson, rate_at
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from training.reinforce import Experience, Parent
+
+WARM_START, REINFORCE = "warm-start", "reinforce"
+_WARM, _REINFORCED = 1, 2  # which random streams a stage draws from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A step done: `step` of `steps` in a stage, and what was seen in it."""
+
+    stage: str
+    step: int
+    steps: int
+    figures: Mapping[str, float]
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a run keeps what: a folder of its own.
+
+    Attributes:
+        save_every: steps between two checkpoints.
+        warn: hears of checkpoints that cannot be read.
+    """
+
+    folder: Path
+    device: str = "cpu"
+    save_every: int = 50
+    warn: Callable[[str], None] = print
+
+
+def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
+    """Imitate the demonstrator; goes on from the newest checkpoint if there is one."""
+    settings = recipe.warm_start
+    run = _Run(recipe, place, WARM_START, lambda: initial(recipe.shape, _generator(recipe.seed, 0, 0), place.device))
+    pool = Pool(recipe.pool)
+    for step in run.steps(settings.steps, settings.rate, decay=settings.decay):
+        run.rate(rate_at(step, settings.steps, settings.rate))
+        kind = recipe.kinds[step % len(recipe.kinds)]
+        taught = lesson(pool, kind, settings, np.random.default_rng([recipe.seed, _WARM, step]), place.device)
+        with _half(place.device):
+            loss = imitation_loss(run.weights, recipe.shape, taught)
+        run.update(loss, clip=1.0)
+        run.done(step, settings.steps, {"loss": loss.item()}, report)
+    return run.weights
+
+
+def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> Weights:
+    """Reinforce a policy; goes on from the newest checkpoint if there is one."""
+    settings = recipe.reinforcement
+    run = _Run(recipe, place, REINFORCE, lambda: {name: weight.detach().clone() for name, weight in base.items()})
+    pool = Pool(recipe.pool)
+    pairs = 2 if settings.parents else 1
+    before: Experience | None = None
+    for step in run.steps(settings.steps, settings.rate, decay=0.0):
+        rng = np.random.default_rng([recipe.seed, _REINFORCED, step])
+        kind = recipe.kinds[step // pairs % len(recipe.kinds)]
+        # The step that shows parents asks about the mazes of the step before.
+        drawn = np.random.default_rng([recipe.seed, _REINFORCED, step // pairs, 1])
+        asked = [field.maze for field in pool.draw(kind, settings.mazes, drawn)]
+        shown: list[Parent | None] = [None] * len(asked) if before is None else choose_parents(before, rng)
+        with _half(place.device), torch.no_grad():
+            generator = _generator(recipe.seed, _REINFORCED, step, place.device)
+            found = experience(run.weights, recipe.shape, settings, asked, shown, generator)
+        advantages = advantages_of(found, settings, rng)
+        with _half(place.device):
+            loss = policy_loss(run.weights, recipe.shape, found, advantages)
+        run.update(loss, settings.clip)
+        before = found if settings.parents and before is None else None
+        run.done(step, settings.steps, {**figures_of(found), "shown": float(shown[0] is not None)}, report, of=pairs)
+    return run.weights
+
+
+def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str) -> None:
+    """Write the model folder of a policy."""
+    export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card)
+
+
+def base_of(folder: Path, recipe: Recipe) -> Weights:
+    """A model folder to start from.
+
+    Raises:
+        ModelError: it cannot be read, or is of another shape than the recipe's.
+    """
+    from training.errors import ModelError
+
+    weights, shape = read_model(folder)
+    if shape != recipe.shape:
+        raise ModelError(f"the model in {folder} has another shape than this recipe: {shape} and {recipe.shape}")
+    return weights
+
+
+class _Run:
+    """Weights and optimizer of one stage, with what is kept of its steps."""
+
+    def __init__(self, recipe: Recipe, place: Place, stage: str, begin: Callable[[], Weights]) -> None:
+        self._recipe: dict[str, Any] = asdict(recipe)
+        self._place, self._stage = place, stage
+        self._checkpoints = Checkpoints(place.folder / "checkpoints")
+        self._journal = Journal(place.folder / "journal.jsonl")
+        found = self._checkpoints.newest(stage, place.warn)
+        if found is not None and found.recipe != self._recipe:
+            raise CheckpointError(
+                f"{place.folder} holds the checkpoints of another recipe: name another folder, or remove it"
+            )
+        started = begin() if found is None else found.weights
+        self.weights = {name: weight.to(place.device).requires_grad_() for name, weight in started.items()}
+        self._found = found
+        self._journal.go_on(stage, found.step if found else 0)
+
+    def steps(self, count: int, rate: float, *, decay: float) -> Iterator[int]:
+        """Numbers of the steps still to do."""
+        self._optimizer = torch.optim.AdamW(self.weights.values(), lr=rate, betas=(0.9, 0.98), weight_decay=decay)
+        if self._found is not None:
+            self._optimizer.load_state_dict(self._found.optimizer)
+        yield from range(self._found.step if self._found else 0, count)
+
+    def rate(self, rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+
+    def update(self, loss: "Tensor", clip: float) -> None:
+        self._optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
+        self._optimizer.step()
+
+    def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, of: int = 1) -> None:
+        finished = step + 1
+        self._journal.add(self._stage, finished, figures)
+        # A group of `of` steps belongs together, so that checkpoints stand behind whole ones.
+        due = finished // of % max(1, self._place.save_every // of) == 0 and finished % of == 0
+        if due or finished == steps:
+            self._checkpoints.save(
+                Checkpoint(
+                    stage=self._stage,
+                    step=finished,
+                    recipe=self._recipe,
+                    weights={name: weight.detach().cpu() for name, weight in self.weights.items()},
+                    optimizer=self._optimizer.state_dict(),
+                )
+            )
+        report(Progress(stage=self._stage, step=finished, steps=steps, figures=figures))
+
+
+def _generator(seed: int, stage: int, step: int, device: str = "cpu") -> torch.Generator:
+    mixed = int(np.random.SeedSequence([seed, stage, step]).generate_state(1, np.uint64)[0] >> 1)
+    return torch.Generator(device).manual_seed(mixed)
+
+
+def _half(device: str) -> Any:
+    """Matrix products in bfloat16: half the time on processors that have them, and on accelerators."""
+    return torch.autocast(device.partition(":")[0], dtype=torch.bfloat16)

@@ -1,0 +1,53 @@
+"""What answers to mazes are worth: the same figures in training, on model cards and in the study."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evolve.domains.maze import OBJECTIVES, Maze, optimum
+from evolve.scalarization import Floats
+from evolve.statistics import best_at_k, expected_max_at_k, mean_pairwise_l2, pass_at_k, volume
+from evolve.vpo import draw_weights
+
+KS = (1, 2, 4, 8, 16, 32, 64)
+DRAWS = 128
+DIVERSE = 32  # answers whose distances make the diversity
+EQUAL = np.full(len(OBJECTIVES), 1 / len(OBJECTIVES))
+
+_SEED = 2605_22817
+
+
+def weights() -> Floats:
+    """The weights under which every E_w is taken: (128, 4), spread evenly over the simplex, always the same."""
+    return draw_weights(len(OBJECTIVES), np.random.default_rng(_SEED), DRAWS, sampler="sobol")
+
+
+def measure(maze: Maze, rewards: Floats, ks: Sequence[int] = KS) -> dict[str, float]:
+    """Figures of the answers to one maze.
+
+    Args:
+        rewards: (n, 4), in the order drawn.
+        ks: sizes of subsets; those above n are left out.
+
+    Returns:
+        For each k `best@k` (expected best mean of the objectives), `solved@k` (probability that one of k is the exact
+        optimum of that mean), `ew@k` (E_w of the best of k, over the same for the maze's own optimum); `diversity`
+        (mean L2 of the first 32 reward vectors) and `volume` (hypervolume of all over that of the cube).
+    """
+    scores = rewards.mean(axis=1)
+    drawn = weights()
+    oracle = float(optimum(maze, drawn).mean())
+    solved = int((scores >= float(optimum(maze, EQUAL)) - 1e-9).sum())
+    figures: dict[str, float] = {}
+    for k in (k for k in ks if k <= len(rewards)):
+        figures[f"best@{k}"] = float(best_at_k(scores, k))
+        figures[f"solved@{k}"] = float(pass_at_k(len(rewards), solved, k))
+        figures[f"ew@{k}"] = expected_max_at_k(rewards, drawn, k) / oracle
+    figures["diversity"] = mean_pairwise_l2(rewards[:DIVERSE])
+    figures["volume"] = volume(rewards, np.zeros(len(OBJECTIVES)), np.random.default_rng(_SEED))
+    return figures
+
+
+def mean_of(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each figure over mazes."""
+    return {name: float(np.mean([figures[name] for figures in found])) for name in found[0]} if found else {}

@@ -1,0 +1,47 @@
+"""Pictures of a training run: reward, entropy and diversity of rewards over its steps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evolve.scalarization import Floats
+
+_PANELS = (
+    ("reward", {"mean": "mean of the answers", "best": "best answer of a prompt"}),
+    ("entropy of the next token (nats)", {"entropy": ""}),
+    ("diversity: mean L2 between reward vectors", {"diversity": ""}),
+)
+
+
+def draw_training(lines: Sequence[dict[str, Any]], title: str, path: Path) -> None:
+    """Draw the steps of reinforcement learning in a journal's lines as SVG, smoothed over 20 of them."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    mpl.rcParams["svg.hashsalt"] = "evolve"
+    figure, panels = pyplot.subplots(1, len(_PANELS), figsize=(12, 3.4), layout="constrained")
+    for panel, (label, shown) in zip(panels, _PANELS, strict=True):
+        for name, words in shown.items():
+            pairs = [(line["step"], line[name]) for line in lines if name in line]
+            at = np.array([pair[0] for pair in pairs])
+            panel.plot(at, _smoothed(np.array([pair[1] for pair in pairs])), label=words)
+        panel.set_xlabel("step")
+        panel.set_title(label, fontsize=9)
+        panel.grid(alpha=0.3)
+        if len(shown) > 1:
+            panel.legend(fontsize=8)
+    figure.suptitle(title, fontsize=10)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def _smoothed(values: Floats, over: int = 20) -> Floats:
+    """Means over the last `over` values, fewer at the beginning."""
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    end = np.arange(1, len(values) + 1)
+    start = np.maximum(0, end - over)
+    return np.asarray((sums[end] - sums[start]) / (end - start))

@@ -1,0 +1,92 @@
+"""What a training run is made from: the model's shape, the warm start and the reinforcement learning."""
+
+from dataclasses import dataclass, field
+
+from evolve.errors import ConfigurationError
+from evolve.vpo import ESTIMATORS
+from training.vocabulary import MOST_ANSWERS, WORDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A Llama: `hidden` wide, `inner` wide between, tied embeddings, `context` tokens at most."""
+
+    vocabulary: int = len(WORDS)
+    hidden: int = 128
+    layers: int = 4
+    heads: int = 4
+    head_size: int = 32
+    inner: int = 352
+    context: int = 512
+    rope_theta: float = 10_000.0
+    epsilon: float = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmStart:
+    """Imitation of a noisy demonstrator.
+
+    Attributes:
+        steps: updates.
+        mazes, chains: mazes of an update, and chains of each of them.
+        rate: learning rate at its peak; it rises over the first 2 % and falls to zero in a straight line.
+        parents: share of the updates in which chains edit a parent.
+    """
+
+    steps: int = 1500
+    mazes: int = 24
+    chains: int = 6
+    rate: float = 2e-3
+    decay: float = 0.01
+    parents: float = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reinforcement:
+    """Reinforcement learning by one of the estimators of `evolve.vpo`, one update on fresh rollouts a step.
+
+    Attributes:
+        method: name of the estimator.
+        mazes: prompts of a step.
+        answers: answers a prompt, the same for every method: `answers / m` chains.
+        m: answers of a chain.
+        draws: weights that the rollouts of a prompt share.
+        clip: largest norm of a gradient.
+        parents: every other step shows a parent out of the step before, which then counts with every set.
+    """
+
+    method: str = "vpo"
+    steps: int = 300
+    mazes: int = 16
+    answers: int = 32
+    m: int = 4
+    draws: int = 32
+    rate: float = 3e-4
+    clip: float = 1.0
+    temperature: float = 1.0
+    parents: bool = True
+
+    def __post_init__(self) -> None:
+        if self.method not in ESTIMATORS:
+            raise ConfigurationError(f"no training method is called {self.method!r}: choose {', '.join(ESTIMATORS)}")
+        if not 1 <= self.m <= MOST_ANSWERS:
+            raise ConfigurationError(f"a chain has 1 to {MOST_ANSWERS} answers, not {self.m}")
+        if self.answers % self.m or self.answers < 2 * self.m:
+            raise ConfigurationError(f"{self.answers} answers a prompt do not make 2 or more chains of {self.m}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All of a training run.
+
+    Attributes:
+        kinds: mazes trained on, in turn.
+        pool: mazes of each kind to draw from.
+    """
+
+    seed: int = 0
+    kinds: tuple[str, ...] = ("small", "hard")
+    pool: int = 4000
+    shape: Shape = field(default_factory=Shape)
+    warm_start: WarmStart = field(default_factory=WarmStart)
+    reinforcement: Reinforcement = field(default_factory=Reinforcement)

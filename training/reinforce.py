@@ -1,0 +1,146 @@
+"""Reinforcement learning of maze policies: rollouts, reward vectors, advantages, one update."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from evolve.domains import MazeDomain, grade
+from evolve.domains.maze import Maze, steps
+from evolve.scalarization import Floats
+from evolve.statistics import mean_pairwise_l2
+from evolve.vpo import Group, Options, draw_weights, estimator
+from training.batches import Padded
+from training.demonstrator import Rng
+from training.llama import Weights, read_prompts, read_replies
+from training.recipe import Reinforcement, Shape
+from training.rollouts import Rollouts, roll_out
+from training.vocabulary import encode, prompt_words
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+_DOMAIN = MazeDomain()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """A walk that a prompt shows, with its reward vector (4,)."""
+
+    moves: str
+    rewards: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """A step's rollouts and what they are worth.
+
+    Attributes:
+        rewards: for each prompt (chains, m, 4).
+        moves: the answers of each prompt, chain by chain; None for one that is missing.
+    """
+
+    prompts: Padded
+    rollouts: Rollouts
+    rewards: tuple[Floats, ...]
+    moves: tuple[tuple[str | None, ...], ...]
+    parents: tuple[Parent | None, ...]
+
+
+def longest_reply(asked: Sequence[Maze], m: int) -> int:
+    """Tokens that m walks of the mazes take, the end included."""
+    return m * (max(maze.limit for maze in asked) + 2) + 1
+
+
+def experience(
+    weights: Weights,
+    shape: Shape,
+    settings: Reinforcement,
+    asked: Sequence[Maze],
+    parents: Sequence[Parent | None],
+    generator: "Generator",
+) -> Experience:
+    """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them."""
+    prompts = Padded.of(
+        [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)]
+    )
+    chains = settings.answers // settings.m
+    rollouts = roll_out(
+        weights,
+        shape,
+        prompts,
+        each=chains,
+        most=longest_reply(asked, settings.m),
+        generator=generator,
+        temperature=settings.temperature,
+    )
+    texts, cut = rollouts.texts, rollouts.cut
+    rewards, moves = [], []
+    for place, maze in enumerate(asked):
+        rows = range(place * chains, (place + 1) * chains)
+        graded = [grade(_DOMAIN, maze, texts[row], settings.m, cut[row]) for row in rows]
+        rewards.append(np.stack([one.rewards for one in graded]))
+        moves.append(tuple(answer for one in graded for answer in one.reply.answers))
+    return Experience(
+        prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves), parents=tuple(parents)
+    )
+
+
+def _device_of(weights: Weights) -> str:
+    return str(next(iter(weights.values())).device)
+
+
+def _prompt(maze: Maze, m: int, parent: Parent | None) -> list[str]:
+    if parent is None:
+        return prompt_words(maze, m)
+    return prompt_words(maze, m, steps(maze, parent.moves), parent.rewards)
+
+
+def choose_parents(found: Experience, rng: Rng) -> list[Parent | None]:
+    """For each prompt the answer that is best under weights drawn for it, as a search chooses; None: there is none."""
+    chosen: list[Parent | None] = []
+    for rewards, moves in zip(found.rewards, found.moves, strict=True):
+        flat = rewards.reshape(-1, rewards.shape[-1])
+        best = int((flat @ rng.dirichlet(np.ones(flat.shape[1]))).argmax())
+        walked = moves[best]
+        chosen.append(None if walked is None else Parent(moves=walked, rewards=flat[best]))
+    return chosen
+
+
+def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Floats:
+    """One advantage a chain, in the order of the rollouts; a parent counts as one more answer of every set."""
+    groups = []
+    for rewards, parent in zip(found.rewards, found.parents, strict=True):
+        shown = [] if parent is None else [parent.rewards]
+        sets = [np.stack([*chain, *shown]) for chain in rewards]
+        groups.append(Group.of(sets, weights=draw_weights(rewards.shape[-1], rng, settings.draws)))
+    return np.concatenate(estimator(settings.method)(groups, Options()))
+
+
+def policy_loss(weights: Weights, shape: Shape, found: Experience, advantages: Floats) -> "Tensor":
+    """REINFORCE: minus the mean over all tokens written of a chain's advantage times their log-probability."""
+    replies = found.rollouts.replies
+    prefix = read_prompts(weights, shape, found.prompts.ids, found.prompts.lengths)
+    following = read_replies(weights, shape, prefix, replies.ids[:, :-1])
+    each = len(replies.ids) // len(prefix.last)
+    logits = torch.cat([prefix.last.repeat_interleave(each, dim=0)[:, None], following], dim=1)
+    mask = replies.mask
+    losses = functional.cross_entropy(logits[mask].float(), replies.ids[mask], reduction="none")
+    worth = torch.as_tensor(advantages, dtype=losses.dtype, device=losses.device)
+    return (losses * worth[:, None].expand(mask.shape)[mask]).mean()
+
+
+def figures_of(found: Experience) -> dict[str, float]:
+    """What a journal keeps of a step: mean and best scalar, set reward, diversity of rewards, entropy, share cut."""
+    answers = [rewards.reshape(-1, rewards.shape[-1]) for rewards in found.rewards]
+    return {
+        "mean": float(np.mean([rewards.mean() for rewards in answers])),
+        "best": float(np.mean([rewards.mean(axis=1).max() for rewards in answers])),
+        "diversity": float(np.mean([mean_pairwise_l2(rewards) for rewards in answers])),
+        "entropy": found.rollouts.entropy,
+        "cut": float(np.mean(found.rollouts.cut)),
+        "tokens": float(found.rollouts.replies.lengths.sum()),
+    }

@@ -1,0 +1,94 @@
+"""Rollouts: what a policy writes to prompts, sampled a whole batch at a time."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from training.batches import Padded
+from training.llama import Decoder, Prefix, Weights, read_prompts
+from training.recipe import Shape
+from training.vocabulary import EOS, IDS, PAD, decode
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+_LOOK = 8  # tokens between two looks for rows that have ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollouts:
+    """Replies, as many for each prompt, those of a prompt beside each other.
+
+    Attributes:
+        replies: their tokens, the end included where they came to it.
+        cut: (rows,) whether a reply was cut off at the most tokens.
+        entropy: mean entropy of the next token in nats, over all tokens written.
+    """
+
+    replies: Padded
+    cut: tuple[bool, ...]
+    entropy: float
+
+    @property
+    def texts(self) -> list[str]:
+        """The replies as text."""
+        rows = zip(self.replies.ids.tolist(), self.replies.lengths.tolist(), strict=True)
+        return [decode(ids[:length]) for ids, length in rows]
+
+
+@torch.no_grad()
+def roll_out(
+    weights: Weights,
+    shape: Shape,
+    prompts: Padded,
+    *,
+    each: int,
+    most: int,
+    generator: "Generator",
+    temperature: float = 1.0,
+) -> Rollouts:
+    """Write `each` replies of at most `most` tokens to each prompt."""
+    prefix = read_prompts(weights, shape, prompts.ids, prompts.lengths)
+    return _Writing(weights, shape, prefix, each, most).finish(generator, temperature)
+
+
+class _Writing:
+    """Replies under way; rows that have ended are left out of the batch now and then."""
+
+    def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, most: int) -> None:
+        self._decoder = Decoder(weights, shape, prefix, each, most)
+        self._logits = prefix.last.repeat_interleave(each, dim=0)
+        rows, device = len(self._logits), self._logits.device
+        self._ids = torch.full((rows, most), IDS[PAD], device=device)
+        self._lengths = torch.full((rows,), most, device=device)
+        self._open = torch.arange(rows, device=device)
+        self._entropy: list[Tensor] = []
+
+    def finish(self, generator: "Generator", temperature: float) -> Rollouts:
+        most = self._ids.shape[1]
+        ended = torch.zeros(len(self._open), dtype=torch.bool, device=self._open.device)
+        for place in range(most):
+            drawn = self._draw(generator, temperature, ended)
+            self._ids[self._open[~ended], place] = drawn[~ended]
+            closing = ~ended & (drawn == IDS[EOS])
+            self._lengths[self._open[closing]] = place + 1
+            ended = ended | closing
+            if place + 1 == most or (place % _LOOK == 0 and bool(ended.all())):
+                break
+            if place % _LOOK == 0 and float(ended.float().mean()) > 0.25:
+                self._open, drawn = self._open[~ended], drawn[~ended]
+                self._decoder.keep((~ended).nonzero()[:, 0])
+                ended = torch.zeros_like(drawn, dtype=torch.bool)
+            self._logits = self._decoder.step(drawn)
+        rows = torch.arange(len(self._ids), device=self._ids.device)
+        cut = self._ids[rows, self._lengths - 1] != IDS[EOS]
+        replies = Padded(ids=self._ids[:, : int(self._lengths.max())], lengths=self._lengths)
+        entropy = float(torch.cat(self._entropy).mean())
+        return Rollouts(replies=replies, cut=tuple(cut.tolist()), entropy=entropy)
+
+    def _draw(self, generator: "Generator", temperature: float, ended: "Tensor") -> "Tensor":
+        logs = torch.log_softmax(self._logits.float() / temperature, dim=-1)
+        chances = logs.exp()
+        self._entropy.append(-(chances * logs).sum(dim=-1)[~ended])
+        return torch.multinomial(chances, 1, generator=generator)[:, 0]

@@ -1,0 +1,146 @@
+"""The words of the small maze policies, and the files from which transformers, vLLM and `evolve` read them.
+
+A policy reads the maze in short (`evolve.domains.maze.brief`), a parent with its reward vector if there is one, and how
+many walks are wanted; it writes walks of steps in `<route_i>` tags. Every word is one token.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from evolve.domains.maze import MOVES, OBJECTIVES, Maze, Rules, brief
+from evolve.domains.maze.words import COLUMNS, THINGS
+from evolve.scalarization import Floats
+
+LONGEST_SIDE = 9
+MOST_MOVES = 64
+MOST_ANSWERS = 8
+SHARES = 8  # rewards are read in eighths
+
+BOS, EOS, PAD, UNKNOWN = "<bos>", "<eos>", "<pad>", "<unk>"
+_SPECIAL = (BOS, EOS, PAD, UNKNOWN)
+_SIDES = range(2, LONGEST_SIDE + 1)
+_CELLS = [f"{column}{row}" for row in range(1, LONGEST_SIDE + 1) for column in COLUMNS[:LONGEST_SIDE]]
+
+WORDS: tuple[str, ...] = (
+    *_SPECIAL,
+    *(f"{thing}:{cell}" for cell in _CELLS for thing in THINGS),
+    *(f"{move}{cell}" for cell in _CELLS for move in MOVES),
+    *(f"{height}x{width}" for height in _SIDES for width in _SIDES),
+    *(str(number) for number in range(1, MOST_MOVES + 1)),
+    *Rules,
+    *(f"{share}/{SHARES}" for share in range(SHARES + 1)),
+    *(f"m{count}" for count in range(1, MOST_ANSWERS + 1)),
+    *(f"<{closing}route_{number}>" for number in range(1, MOST_ANSWERS + 1) for closing in ("", "/")),
+    "<parent>",
+    "</parent>",
+)
+IDS = {word: number for number, word in enumerate(WORDS)}
+
+# Takes out of the prompt of a run what the policy reads: the line of the maze, the parent if it is written in steps,
+# its scores, and how many answers the form of the reply shows.
+CHAT_TEMPLATE = """\
+{%- set said = messages[-1]['content'] -%}
+{%- set maze = said.split('\\nIn short: ', 1) -%}
+{%- if maze | length < 2 -%}
+{{- raise_exception('This policy answers mazes only: the prompt holds no line that begins with "In short: ".') -}}
+{%- endif -%}
+{%- set found = namespace(answers=1, parent='') -%}
+{%- for number in range(2, MOST + 1) -%}
+{%- if '<route_' ~ number ~ '>' in said -%}{%- set found.answers = number -%}{%- endif -%}
+{%- endfor -%}
+{%- set parent = said.split('\\n# The parent program', 1)[1:] | join -%}
+{%- set fence = parent.split('```') -%}
+{%- set steps = fence[1].split('\\n', 1)[1:] | join if fence | length > 2 else '' -%}
+{%- set steps = steps.split() -%}
+{%- if steps and steps[0] | length > 2 and steps[0][0] in 'UDLR' and steps[0][2] in '123456789' -%}
+{%- set found.parent = ' <parent> ' ~ steps | join(' ') ~ ' </parent>' -%}
+{%- for name in OBJECTIVES -%}
+{%- set score = parent.split('\\n- ' ~ name ~ ': ', 1)[1:] | join -%}
+{%- set score = score.split() -%}
+{%- if score -%}
+{%- set share = (score[0] | float * SHARES) | round | int -%}
+{%- set found.parent = found.parent ~ ' ' ~ share ~ '/SHARES' -%}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<bos> ' ~ maze[1].split('\\n', 1)[0] | trim ~ found.parent ~ ' m' ~ found.answers ~ ' ' -}}
+"""
+
+
+def parts_of(word: str) -> tuple[str, ...]:
+    """What a word is made of, for embeddings to begin with: what it says, its column and its row; else itself."""
+    if word.endswith(tuple(_CELLS)) and word not in _SPECIAL:
+        return word[:-2], word[-2], word[-1]
+    return (word,)
+
+
+def prompt_words(maze: Maze, answers: int, parent: Sequence[str] = (), rewards: Floats | None = None) -> list[str]:
+    """What a policy reads: the maze, a parent with its rewards (4,) if there is one, and how many walks are wanted."""
+    shown = (
+        ["<parent>", *parent, "</parent>", *(share_word(reward) for reward in rewards)] if rewards is not None else []
+    )
+    return [BOS, *brief(maze).split(), *shown, f"m{answers}"]
+
+
+def share_word(reward: float) -> str:
+    """A reward of 0 to 1 in eighths, the even one where two are as near (as Python and Jinja round)."""
+    return f"{int(np.rint(reward * SHARES))}/{SHARES}"
+
+
+def answer_words(walks: Sequence[Sequence[str]]) -> list[str]:
+    """What a policy writes: each walk in its numbered tags, then the end."""
+    tagged = [[f"<route_{number}>", *walk, f"</route_{number}>"] for number, walk in enumerate(walks, start=1)]
+    return [word for words in tagged for word in words] + [EOS]
+
+
+def encode(words: Sequence[str]) -> list[int]:
+    """Token ids; a word that is none of `WORDS` is unknown."""
+    unknown = IDS[UNKNOWN]
+    return [IDS.get(word, unknown) for word in words]
+
+
+def decode(ids: Sequence[int]) -> str:
+    """The text of token ids, without the special ones."""
+    return " ".join(WORDS[number] for number in ids if number >= len(_SPECIAL))
+
+
+def chat_template() -> str:
+    """The chat template of the policies."""
+    names = "[" + ", ".join(f"'{name}'" for name in OBJECTIVES) + "]"
+    filled = CHAT_TEMPLATE.replace("OBJECTIVES", names).replace("SHARES", str(SHARES))
+    return filled.replace("MOST + 1", str(MOST_ANSWERS + 1))
+
+
+def write_tokenizer(folder: Path) -> None:
+    """Write `tokenizer.json` and `tokenizer_config.json`, which transformers and vLLM read."""
+    added = [
+        {"id": IDS[word], "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+        | {"special": True}
+        for word in _SPECIAL
+    ]
+    tokenizer = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": None,
+        "decoder": None,
+        "model": {"type": "WordLevel", "vocab": IDS, "unk_token": UNKNOWN},
+    }
+    configuration = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": BOS,
+        "eos_token": EOS,
+        "pad_token": PAD,
+        "unk_token": UNKNOWN,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 1024,
+        "chat_template": chat_template(),
+    }
+    for name, value in (("tokenizer.json", tokenizer), ("tokenizer_config.json", configuration)):
+        (folder / name).write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Warm start: imitation of the noisy demonstrator, one base for single answers, chains and edits of a parent."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from evolve.domains.maze import reward, steps, walk
+from training.batches import Padded, Pool
+from training.demonstrator import Demonstrator, Field, Rng
+from training.llama import Weights, read_prompts, read_replies
+from training.recipe import Shape, WarmStart
+from training.vocabulary import answer_words, encode, prompt_words
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+COUNTS = (1, 2, 4)
+_STOPS = {"small": 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """What one update imitates: prompts, and replies of which as many belong to each prompt, beside each other."""
+
+    prompts: Padded
+    replies: Padded
+
+
+def lesson(pool: Pool, kind: str, settings: WarmStart, rng: Rng, device: str = "cpu") -> Lesson:
+    """Draw mazes and let the demonstrator answer them."""
+    demonstrator = Demonstrator(stops=_STOPS.get(kind, 6))
+    shown = rng.random() < settings.parents
+    count = int(rng.choice(COUNTS))
+    prompts, replies = [], []
+    for field in pool.draw(kind, settings.mazes, rng):
+        parent = demonstrator.walk(field, rng) or "U" if shown else ""
+        prompts.append(encode(_prompt(field, count, parent)))
+        for _ in range(settings.chains):
+            walks = [
+                demonstrator.edit(field, parent, rng) if shown else demonstrator.walk(field, rng) for _ in range(count)
+            ]
+            replies.append(encode(answer_words([steps(field.maze, moves) for moves in walks])))
+    return Lesson(prompts=Padded.of(prompts, device), replies=Padded.of(replies, device))
+
+
+def _prompt(field: Field, count: int, parent: str) -> list[str]:
+    if not parent:
+        return prompt_words(field.maze, count)
+    rewards = reward(field.maze, walk(field.maze, parent))
+    return prompt_words(field.maze, count, steps(field.maze, parent), rewards)
+
+
+def imitation_loss(weights: Weights, shape: Shape, taught: Lesson) -> "Tensor":
+    """Mean cross-entropy of the replies' tokens, in nats."""
+    prefix = read_prompts(weights, shape, taught.prompts.ids, taught.prompts.lengths)
+    ids, mask = taught.replies.ids, taught.replies.mask
+    following = read_replies(weights, shape, prefix, ids[:, :-1])
+    each = len(ids) // len(prefix.last)
+    logits = torch.cat([prefix.last.repeat_interleave(each, dim=0)[:, None], following], dim=1)
+    return functional.cross_entropy(logits[mask].float(), ids[mask])
+
+
+def rate_at(step: int, steps_in_all: int, peak: float) -> float:
+    """Learning rate: up in a straight line over the first 2 %, then down to zero."""
+    rise = max(1, steps_in_all // 50)
+    return peak * min((step + 1) / rise, max(0.0, (steps_in_all - step) / max(1, steps_in_all - rise)))
+
+
+def lessons(pool: Pool, kinds: tuple[str, ...], settings: WarmStart, seed: int, first: int) -> Iterator[Lesson]:
+    """The lessons from number `first` on; each has a random stream of its own, so that a run can go on at any."""
+    for number in range(first, settings.steps):
+        yield lesson(pool, kinds[number % len(kinds)], settings, np.random.default_rng([seed, 1, number]))
