@@ -75,6 +75,22 @@ class Reinforcement:
             raise ConfigurationError(f"{self.answers} answers a prompt do not make 2 or more chains of {self.m}")
 
 
+SETS = ("vpo", "multi_rlvr", "multi_rlvr_best")
+
+
+def reinforcement_of(method: str) -> Reinforcement:
+    """The settings for a method: chains of 4 for those that reward sets, single answers for the others.
+
+    `base`, the warm start alone, is asked for chains of 4 as well.
+
+    Raises:
+        ConfigurationError: there is no such method.
+    """
+    if method == "base":
+        return Reinforcement()
+    return Reinforcement(method=method, m=4 if method in SETS else 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """All of a training run.

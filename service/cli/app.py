@@ -11,6 +11,7 @@ from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
 from service.cli.results_app import results_app
+from service.cli.train_app import train_app
 from service.cli.words import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ problem_app = typer.Typer(help="Check a problem folder, or make one.", context_s
 app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
+app.add_typer(train_app, name="train", rich_help_panel="Training")
 app.add_typer(installation_app)
 app.add_typer(db_app, name="db", rich_help_panel="Installation")
 app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
@@ -42,10 +44,7 @@ Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
 PolicyWord = Annotated[
     str | None,
-    typer.Option(
-        metavar="syntax|bundled:MODEL|URL|FILE",
-        help="Who writes: built-in, a model run here, a server, a policy file.",
-    ),
+    typer.Option(metavar="POLICY", help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file."),
 ]
 
 

@@ -1,0 +1,157 @@
+"""What `evolve train` does: reads the wish, shows the progress, says what came of it."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.terminal import Terminal
+from service.errors import UsageError
+from service.jsonlines import as_line
+
+if TYPE_CHECKING:
+    from training.maze import Progress, Report
+    from training.policy import Trained, Wanted
+    from training.recipe import Recipe
+
+NEEDED = ("torch", "safetensors", "matplotlib")
+SHOWN = ("best@1", "best@4", "best@16", "best@64", "solved@64", "ew@64", "diversity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainWish:
+    """The words of `evolve train maze`."""
+
+    output: Path
+    method: str
+    base: Path | None
+    seed: int
+    warm_steps: int | None
+    steps: int | None
+    kinds: str
+    validated: int
+    device: str
+    threads: int
+
+
+def train_maze(terminal: Terminal, wish: TrainWish) -> None:
+    """Train a maze policy.
+
+    Raises:
+        UsageError: the frameworks of training are not installed, or a word is off.
+        TrainingError: training cannot begin or go on.
+    """
+    _check_frameworks()
+    import torch
+
+    from training.maze import Place
+    from training.policy import train_policy
+
+    if wish.threads:
+        torch.set_num_threads(wish.threads)
+    wanted = _wanted(wish)
+    place = Place(folder=wish.output, device=_device(wish.device), warn=terminal.note)
+    with _progress(terminal) as report:
+        trained = train_policy(wanted, place, report)
+    _say(terminal, trained)
+
+
+def _check_frameworks() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"training needs {', '.join(missing)}, which the base install leaves out: install evolve-search[training],"
+            " with a CPU build of torch where there is no accelerator (docs/how-to/train-a-policy.md)"
+        )
+
+
+def _wanted(wish: TrainWish) -> "Wanted":
+    from evolve.domains.maze import KINDS
+    from training.policy import Wanted
+    from training.recipe import Recipe
+
+    kinds = tuple(kind.strip() for kind in wish.kinds.split(","))
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise UsageError(f"there are no {unknown[0]!r} mazes: choose of {', '.join(KINDS)}")
+    recipe = _recipe(Recipe(seed=wish.seed, kinds=kinds), wish)
+    command = shlex.join(["evolve", *sys.argv[1:]])
+    return Wanted(recipe=recipe, method=wish.method, base=wish.base, command=command, validated=wish.validated)
+
+
+def _recipe(recipe: "Recipe", wish: TrainWish) -> "Recipe":
+    from training.recipe import reinforcement_of
+
+    warm = recipe.warm_start if wish.warm_steps is None else replace(recipe.warm_start, steps=wish.warm_steps)
+    learnt = reinforcement_of(wish.method)
+    learnt = learnt if wish.steps is None else replace(learnt, steps=wish.steps)
+    return replace(recipe, warm_start=warm, reinforcement=learnt)
+
+
+def _device(name: str) -> str:
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name != "cpu" and not (name.partition(":")[0] == "cuda" and torch.cuda.is_available()):
+        raise UsageError(f"there is no device {name!r} here: choose cpu, or cuda where torch finds one")
+    return name
+
+
+@contextmanager
+def _progress(terminal: Terminal) -> Iterator["Report"]:
+    """A bar a stage on a terminal, a line every 50 steps elsewhere, a JSON line a step for programs."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    if terminal.as_json:
+        yield lambda progress: print(as_line(_event(progress)), flush=True)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    watched = terminal.err.is_terminal and terminal.verbosity >= 0
+    with Bars(*columns, TextColumn("{task.fields[seen]}"), console=terminal.err, disable=not watched) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(progress: "Progress") -> None:
+            seen = _seen(progress.figures)
+            if progress.stage not in tasks:
+                tasks[progress.stage] = bars.add_task(progress.stage, total=progress.steps, seen="")
+            bars.update(tasks[progress.stage], completed=progress.step, seen=seen)
+            if not watched and (progress.step % 50 == 0 or progress.step == progress.steps):
+                terminal.note(f"{progress.stage} {progress.step}/{progress.steps}  {seen}")
+
+        yield report
+
+
+def _seen(figures: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {figures[name]:.3f}" for name in ("loss", "mean", "best", "diversity") if name in figures)
+
+
+def _event(progress: "Progress") -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "kind": "training.step",
+        "stage": progress.stage,
+        "step": progress.step,
+        "steps": progress.steps,
+        **progress.figures,
+    }
+
+
+def _say(terminal: Terminal, trained: "Trained") -> None:
+    if terminal.as_json:
+        line = {"schema": 1, "kind": "training.summary", "model": str(trained.folder), "figures": trained.figures}
+        print(as_line(line))
+        return
+    from rich.table import Table
+
+    table = Table("mazes", *SHOWN, title="On validation mazes, temperature 1", title_justify="left")
+    for kind, found in trained.figures.items():
+        table.add_row(kind, *(f"{found[name]:.3f}" for name in SHOWN))
+    terminal.show(table, f"The policy is in {trained.folder}.")
+    terminal.note(f"Search with it: {terminal.command(f'run examples/maze --policy bundled:{trained.folder}')}")

@@ -1,0 +1,106 @@
+"""Model cards: what a shipped policy is, how it was made, and what it was measured at."""
+
+from collections.abc import Mapping, Sequence
+
+from training.recipe import Recipe
+
+SHOWN = ("best@1", "best@4", "best@16", "best@64", "solved@64", "ew@64", "volume", "diversity")
+
+METHODS: Mapping[str, str] = {
+    "base": "the warm start alone: imitation of a noisy demonstrator",
+    "vpo": "Vector Policy Optimization (arXiv 2605.22817): the set reward of a chain under shared Dirichlet weights",
+    "grpo": "GRPO (arXiv 2402.03300): the mean of the objectives, single answers",
+    "multi_rlvr": "a chain's sum of the mean of the objectives",
+    "multi_rlvr_best": "a chain's best answer under the mean of the objectives",
+    "max_at_k": "Max@k (arXiv 2510.23393): the expected best of half of the group, single answers",
+}
+
+_CARD = """\
+---
+license: apache-2.0
+library_name: transformers
+pipeline_tag: text-generation
+tags: [evolve, vector-policy-optimization, maze]
+---
+
+# {title}
+
+A Llama of {millions:.2f} million weights, trained from scratch to walk through mazes
+(`evolve.domains.maze`). Method: {method}.
+
+It reads the maze in short, optionally a parent walk with its reward vector, and how many walks are wanted; it writes
+walks in `<route_i>` tags. Its chat template takes all that out of an ordinary prompt of `evolve run`, so transformers,
+vLLM and `evolve run --policy bundled:...` use the folder as it is. It does nothing but mazes of up to 9x9 cells.
+
+## How it was made
+
+```
+{command}
+```
+
+Seed {seed}; mazes: {kinds}, from a pool of {pool} of each kind of the training split; warm start: {warm_steps} updates
+of {warm_mazes} mazes with {warm_chains} chains{reinforced}. Weights are stored in half precision.
+
+## What it was measured at
+
+{mazes} mazes of the validation split that it was not trained on, {answers} answers each at temperature 1, mean over
+mazes. `best@k`: expected mean of the four objectives of the best of k answers; `solved@64`: share of mazes whose exact
+optimum is among 64; `ew@64`: expected best under random weights, over that of the exact optimum; `volume`: hypervolume;
+`diversity`: mean distance between reward vectors.
+
+{table}
+"""
+
+
+def card(
+    *,
+    name: str,
+    method: str,
+    command: str,
+    weights: int,
+    recipe: Recipe,
+    figures: Mapping[str, Mapping[str, float]],
+    mazes: int,
+    answers: int,
+) -> str:
+    """The card of a policy.
+
+    Args:
+        name: of the model folder.
+        method: a key of `METHODS`, or another estimator's name.
+        command: what makes it again.
+        weights: how many numbers it has.
+        figures: by kind of maze, what `training.measures` found.
+    """
+    learnt = recipe.reinforcement
+    reinforced = (
+        ""
+        if method == "base"
+        else f"; then {learnt.steps} steps on {learnt.mazes} mazes with {learnt.answers} answers each in chains of"
+        f" {learnt.m}, learning rate {learnt.rate:g}"
+    )
+    return _CARD.format(
+        title=name,
+        millions=weights / 1e6,
+        method=METHODS.get(method, f"the estimator `{method}`"),
+        command=command,
+        seed=recipe.seed,
+        kinds=" and ".join(recipe.kinds),
+        pool=recipe.pool,
+        warm_steps=recipe.warm_start.steps,
+        warm_mazes=recipe.warm_start.mazes,
+        warm_chains=recipe.warm_start.chains,
+        reinforced=reinforced,
+        mazes=mazes,
+        answers=answers,
+        table=_table(figures),
+    )
+
+
+def _table(figures: Mapping[str, Mapping[str, float]]) -> str:
+    def row(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    head = [row(["mazes", *SHOWN]), row(["---"] * (len(SHOWN) + 1))]
+    rows = [row([kind, *(f"{found[name]:.3f}" for name in SHOWN)]) for kind, found in figures.items()]
+    return "\n".join([*head, *rows])

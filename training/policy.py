@@ -1,0 +1,86 @@
+"""Trains a policy from nothing to its model folder: what `evolve train maze` does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.card import card
+from training.evaluation import evaluate
+from training.journal import Journal
+from training.llama import Weights
+from training.maze import REINFORCE, Place, Report, base_of, keep_model, reinforce, warm_start
+from training.plots import draw_training
+from training.recipe import Recipe
+
+BASE = "base"
+VALIDATED = 100
+ANSWERS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be trained.
+
+    Attributes:
+        method: an estimator of `evolve.vpo`, or `base` for the warm start alone.
+        base: model folder to start from instead of a warm start.
+        command: what the user typed, for the model card.
+        validated: mazes of the validation split that the figures on the card are taken over.
+    """
+
+    recipe: Recipe
+    method: str
+    base: Path | None
+    command: str
+    validated: int = VALIDATED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A policy that was trained: its model folder, and by kind of maze what it was measured at."""
+
+    folder: Path
+    figures: Mapping[str, Mapping[str, float]]
+
+
+def train_policy(wanted: Wanted, place: Place, report: Report) -> Trained:
+    """Train, or go on with a training that was stopped, and write the model folders of the base and the policy.
+
+    Raises:
+        TrainingError: the base cannot be read, the folder belongs to another recipe, or what came of it is no model.
+    """
+    recipe = wanted.recipe
+    place.folder.mkdir(parents=True, exist_ok=True)
+    base = warm_start(recipe, place, report) if wanted.base is None else base_of(wanted.base, recipe)
+    if wanted.method == BASE:
+        return _keep(base, wanted, place)
+    if wanted.base is None:
+        _keep(base, wanted, place, BASE)
+    trained = _keep(reinforce(recipe, base, place, report), wanted, place)
+    lines = [line for line in Journal(place.folder / "journal.jsonl").lines() if line["stage"] == REINFORCE]
+    draw_training(lines, f"{wanted.method}, seed {recipe.seed}", place.folder / "training.svg")
+    return trained
+
+
+def _keep(weights: Weights, wanted: Wanted, place: Place, method: str = "") -> Trained:
+    method = method or wanted.method
+    recipe = wanted.recipe
+    resting = {name: weight.detach().to("cpu") for name, weight in weights.items()}
+    m = recipe.reinforcement.m
+    figures = {
+        kind: evaluate(resting, recipe.shape, kind=kind, m=m, count=wanted.validated, answers=ANSWERS)
+        for kind in recipe.kinds
+    }
+    folder = place.folder / method
+    text = card(
+        name=f"maze-{method}",
+        method=method,
+        command=wanted.command,
+        weights=sum(weight.numel() for weight in resting.values()),
+        recipe=recipe,
+        figures=figures,
+        mazes=wanted.validated,
+        answers=ANSWERS,
+    )
+    keep_model(weights, recipe, folder, text)
+    return Trained(folder=folder, figures=figures)

@@ -1,0 +1,159 @@
+"""Training records: what runs asked, what came back and what it was worth, as `evolve export --training` writes it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evolve.chain import ChainFormat, parse_format
+from evolve.errors import EvolveError
+from evolve.program import Program
+from evolve.scalarization import Floats
+from training.errors import TrainingError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One answered proposal.
+
+    Attributes:
+        name: run and number, for people.
+        messages: of the prompt, each with role and content.
+        chain_format: how answers were to be set apart.
+        edits: `rewrite` or `diff`: how an answer changes the parent.
+        answers: m, answers asked for in one completion.
+        parent: the program that answers change.
+        objectives: names, in the order of the rewards.
+        rewards: of the answers that were scored, more is better, one vector each.
+    """
+
+    name: str
+    messages: tuple[Mapping[str, str], ...]
+    chain_format: ChainFormat
+    edits: str
+    answers: int
+    parent: Program
+    objectives: tuple[str, ...]
+    rewards: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Records to train on.
+
+    Attributes:
+        usable: in the order of their files.
+        passed_over: how many had no prompt (a policy that is no language model) or no parent (no answer).
+    """
+
+    usable: tuple[Record, ...]
+    passed_over: int
+
+    @property
+    def rewards(self) -> Floats:
+        """The vectors of all answers that were scored, (answers, objectives)."""
+        rows = [row for record in self.usable for row in record.rewards]
+        return np.array(rows) if rows else np.empty((0, len(self.usable[0].objectives)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scale:
+    """Puts reward vectors where an answer that failed is worth zeros and none is worth less.
+
+    Runs store a reward with declared bounds as 0 to 1 over them; one without, as the score itself. The latter is read
+    here over the range that the records hold, frozen before training so that rewards keep their meaning.
+
+    Attributes:
+        low, high: (objectives,); what becomes 0, and what becomes 1.
+    """
+
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, bounded: Sequence[bool], recorded: Floats) -> "Scale":
+        """The scale of objectives that have declared bounds or not, and of (answers, objectives) recorded rewards.
+
+        Raises:
+            TrainingError: an objective without bounds was never scored, or always the same.
+        """
+        inside = np.array(bounded, dtype=bool)
+        if not inside.all() and not len(recorded):
+            raise TrainingError("No answer in the records was scored: declare bounds of the objective, or record more.")
+        low = np.where(inside, 0.0, recorded.min(axis=0) if len(recorded) else 0.0)
+        high = np.where(inside, 1.0, recorded.max(axis=0) if len(recorded) else 1.0)
+        if (high <= low).any():
+            raise TrainingError(
+                "All recorded answers have the same score: declare the objective's bounds (low, high) in problem.toml."
+            )
+        return cls(low=low, high=high)
+
+    def apply(self, rewards: Sequence[float]) -> Floats:
+        """A reward vector on the scale: 0 where it is at the low end or below, above 1 where it is beyond the high."""
+        return np.maximum((np.asarray(rewards, dtype=np.float64) - self.low) / (self.high - self.low), 0.0)
+
+
+def read_records(paths: Sequence[Path]) -> Records:
+    """Read files of training records, all of one problem.
+
+    Raises:
+        TrainingError: a file is not there, a line is no training record, the objectives differ, or nothing is usable.
+    """
+    read = [record for path in paths for record in _file(path)]
+    usable = tuple(record for record in read if record is not None)
+    if not usable:
+        raise TrainingError(
+            "The records hold no prompt with answers: train on runs whose policy was a language model that answered."
+        )
+    names = {record.objectives for record in usable}
+    if len(names) > 1:
+        shown = " and ".join(", ".join(each) or "none" for each in sorted(names))
+        raise TrainingError(f"The records have different objectives ({shown}): train on runs of one problem.")
+    return Records(usable=usable, passed_over=len(read) - len(usable))
+
+
+def _file(path: Path) -> Iterator[Record | None]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrainingError(f"{path} cannot be read: write it with evolve export --training -o {path.name}") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield _record(json.loads(line))
+        except (KeyError, TypeError, ValueError, AttributeError, EvolveError) as error:
+            raise TrainingError(
+                f"{path}, line {number}, is no training record ({_reason(error)}): write the file again with"
+                " evolve export --training"
+            ) from error
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+
+
+def _record(line: Mapping[str, Any]) -> Record | None:
+    messages, asked, parent = line["messages"], line["asked"], line["parent"]
+    if not messages or parent is None or asked["format"] is None:
+        return None
+    objectives = tuple(str(name) for name in line["objectives"])
+    rewards = tuple(tuple(map(float, one["rewards"])) for one in line["answers"] if one["rewards"])
+    _check_rewards(rewards, max(len(objectives), 1))
+    return Record(
+        name=f"{line['run_id']}, proposal {line['number']}",
+        messages=tuple({"role": str(one["role"]), "content": str(one["content"])} for one in messages),
+        chain_format=parse_format(asked["format"]),
+        edits=str(asked["edits"]),
+        answers=int(asked["answers"]),
+        parent=Program.of(parent["files"]),
+        objectives=objectives,
+        rewards=rewards,
+    )
+
+
+def _check_rewards(rewards: Sequence[Sequence[float]], width: int) -> None:
+    for row in rewards:
+        if len(row) != width or not np.isfinite(row).all():
+            raise ValueError(f"rewards are {width} finite numbers, not {list(row)}")
