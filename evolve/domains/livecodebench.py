@@ -44,6 +44,8 @@ class Question:
 
     Attributes:
         starter: code the program has to begin with; empty where it reads from standard input.
+        function: what is called of such a program, a function or a method of its class `Solution`; the lines of a
+            test's input are then arguments as JSON, and the output is JSON too.
         tests: those that are scored; see `choose`.
 
     Raises:
@@ -53,6 +55,7 @@ class Question:
     statement: str
     tests: tuple[Test, ...]
     starter: str = ""
+    function: str = ""
 
     def __post_init__(self) -> None:
         if not self.tests:

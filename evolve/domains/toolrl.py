@@ -120,7 +120,7 @@ class ToolRL:
         """
         right_form = answer.thought and (bool(answer.calls) if question.calls else not answer.tried)
         names = f1([_plain(call.name) for call in answer.calls], [_plain(call.name) for call in question.calls])
-        pairs = _paired(answer.calls, question.calls)
+        pairs = paired(answer.calls, question.calls)
         alone = len(answer.calls) + len(question.calls) - 2 * len(pairs)
         count = len(pairs) + alone
         keys = sum(f1(made.arguments.keys(), wanted.arguments.keys()) for made, wanted in pairs)
@@ -191,7 +191,8 @@ def _shallow(value: object, left: int) -> bool:
     return left > 0 and all(_shallow(one, left - 1) for one in inner)
 
 
-def _paired(made: tuple[Call, ...], wanted: tuple[Call, ...]) -> list[tuple[Call, Call]]:
+def paired(made: tuple[Call, ...], wanted: tuple[Call, ...]) -> list[tuple[Call, Call]]:
+    """Calls made with calls wanted: for each of these, in order, the one left that fits best by name and arguments."""
     free, pairs = list(made), []
     for goal in wanted:
         if not free:
@@ -204,11 +205,14 @@ def _paired(made: tuple[Call, ...], wanted: tuple[Call, ...]) -> list[tuple[Call
 def _values(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
     if not wanted:
         return 1.0
-    return sum(_match(made[key], value) for key, value in wanted.items() if key in made) / len(wanted)
+    return sum(match(made[key], value) for key, value in wanted.items() if key in made) / len(wanted)
 
 
-def _match(made: object, wanted: object) -> float:
-    """Texts by F1 of their words, lists by F1 of their entries, objects by F1 of their keys, the rest by equality."""
+def match(made: object, wanted: object) -> float:
+    """How far a value is the one wanted.
+
+    Texts by F1 of their words, lists by F1 of their entries, objects by F1 of their keys, the rest by equality.
+    """
     if isinstance(made, bool) or isinstance(wanted, bool):
         return float(made is wanted)
     if isinstance(wanted, int | float):

@@ -1,9 +1,6 @@
 """A problem that starts from another program: its folder with the program as the only seed."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from evolve.program import Program
 from service.errors import InvalidProblemError
@@ -13,6 +10,7 @@ from service.problems.bundle import open_bundle
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
 from service.problems.load import LoadedProblem, load_files
+from service.problems.written import toml_text
 
 PLACE = "seed-of-fork"
 
@@ -44,26 +42,11 @@ def _native(folder: Folder, seed: Program) -> dict[str, bytes]:
         raise InvalidProblemError([str(error)]) from error
     flat = seed.single and "/" not in seed.files[0][0]
     document["seeds"] = [f"{PLACE}/{seed.files[0][0]}" if flat else PLACE]
-    lines = [f"{_toml(key)} = {_toml(value)}\n" for key, value in document.items()]
     files = {path: content for path, content in folder.files.items() if not path.startswith(f"{PLACE}/")}
     files |= {f"{PLACE}/{path}": text.encode() for path, text in seed.files}
-    return files | {native.FILE: "".join(lines).encode()}
+    return files | {native.FILE: toml_text(document).encode()}
 
 
 def _project(folder: Folder, seed: Program) -> dict[str, bytes]:
     """The seed of an OpenEvolve project is one file beside the evaluator."""
     return {**folder.files, **{path: text.encode() for path, text in seed.files}}
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML on one line; of what a problem's document holds."""
-    if isinstance(value, str):
-        # A JSON text is a basic string of TOML, but for DEL.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return repr(value)

@@ -11,6 +11,7 @@ from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve
 from service.problems.bundle import open_bundle, pack
+from service.problems.domains.expand import written_out
 from service.problems.folder import Folder, read_folder
 
 
@@ -74,6 +75,7 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
     if not (native_problem or openevolve.recognises(files.files)):
         raise InvalidProblemError(complaints or [_no_problem(files.files, place)])
     try:
+        files = written_out(files) if native_problem else files
         reading = native.read_native(files) if native_problem else openevolve.read_openevolve(files, name)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error

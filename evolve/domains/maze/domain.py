@@ -17,8 +17,8 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
 _PART = re.compile(r"[↑↓←→]|[^\W_]+")
 _RULE = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
 _NOTATION = (
-    "There cells are named as on a chess board from the top left, a letter for the column and a number for the row; a walk"
-    " may be written as moves with the cell that each leads to, such as `Rc4 Dc5`."
+    "There cells are named as on a chess board from the top left, a letter for the column and a number for the row;"
+    " a walk may be written as moves with the cell that each leads to, such as `Rc4 Dc5`."
 )
 _EARNS = {
     Rules.OPEN: (
@@ -53,9 +53,10 @@ class MazeDomain:
     def task(self, question: Maze) -> str:
         """The maze drawn, its rules, and the maze in short, which is what small policies read."""
         return (
-            f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, . empty. A move"
-            " is UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves behind the"
-            f" first {question.limit} do not count. {_EARNS[question.rules]}\n\nIn short: {brief(question)}\n\n{_NOTATION}"
+            f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, . empty."
+            " A move is UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves"
+            f" behind the first {question.limit} do not count. {_EARNS[question.rules]}\n\n"
+            f"In short: {brief(question)}\n\n{_NOTATION}"
         )
 
     def prompt(self, question: Maze, m: int = 1) -> str:

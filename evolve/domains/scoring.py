@@ -1,0 +1,125 @@
+"""Answers and programs scored as an evaluator returns it: a score for each objective, and words for the next prompt.
+
+This is what the evaluator of a problem that is a question of a domain calls, in the process that scores.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from evolve.domains.blocks import MISSING
+from evolve.domains.livecodebench import Question, Test
+from evolve.domains.questions import TEXT_DOMAINS, question_from_json
+from evolve.domains.remarks import remarks
+
+LONGEST_SHOWN = 200
+MOST_SHOWN = 3
+_LINE = re.compile(r"^[ \t]*(support|answer)[ \t]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, str]) -> dict[str, Any]:
+    """What an answer earns: a score for each objective and `feedback`, or `error` where it holds nothing to score.
+
+    Args:
+        name: of a domain whose answers are texts.
+        question: as `question_as_json` gives it.
+        program: the answer, by its file.
+    """
+    domain, asked = TEXT_DOMAINS[name], question_from_json(name, question)
+    text = "\n".join(program.values())
+    reply = domain.parse(_with_tags(text) if name == "musique" else text, 1)
+    (answer,), (reason,) = reply.answers, reply.reasons
+    if answer is None:
+        return {"error": "it holds nothing in the form of an answer" if reason == MISSING else reason}
+    vector = domain.reward(asked, answer)
+    said = [remarks(name, asked, answer, vector), f"Note: {reason}." if reason else ""]
+    scores = dict(zip(domain.objectives(asked), vector.tolist(), strict=True))
+    return {**scores, "feedback": "\n".join(line for line in said if line)}
+
+
+def _with_tags(text: str) -> str:
+    """Lines `support: 0, 4` and `answer: name` as the tags that the domain reads.
+
+    `<answer>` would end an answer of a chain whose answers stand in tags of that name, so programs are written without.
+    """
+    if "<answer>" in text.lower():
+        return text
+    return _LINE.sub(lambda line: f"<{line[1].lower()}>{line[2].strip()}</{line[1].lower()}>", text)
+
+
+def inputs_of(question: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What a program is run on, test by test: `read`, its standard input, or `call` and `arguments`, lines of JSON."""
+    asked: Question = question_from_json("livecodebench", question)
+    if asked.function:
+        return [{"call": asked.function, "arguments": test.input} for test in asked.tests]
+    return [{"read": test.input} for test in asked.tests]
+
+
+def score_outputs(question: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a program earns that was run on `inputs_of`: 1 for each test passed, as scores and as `cases`.
+
+    Args:
+        question: as `question_as_json` gives it.
+        outputs: for each test a `value` with `printed` and `failed`, empty where the program ended well, or `error`.
+    """
+    asked: Question = question_from_json("livecodebench", question)
+    verdicts = [
+        _verdict(test, output, as_json=bool(asked.function)) for test, output in zip(asked.tests, outputs, strict=False)
+    ]
+    verdicts += ["it was not reached"] * (len(asked.tests) - len(verdicts))
+    scores = {f"test_{number}": float(not verdict) for number, verdict in enumerate(verdicts, start=1)}
+    wrong = [(number, verdict) for number, verdict in enumerate(verdicts, start=1) if verdict]
+    told = [
+        f"Test {number}, input {_cut(asked.tests[number - 1].input)}: {verdict}."
+        for number, verdict in wrong[:MOST_SHOWN]
+    ]
+    passed = f"{len(verdicts) - len(wrong)} of {len(verdicts)} tests passed."
+    return {**scores, "cases": scores, "feedback": "\n".join([passed, *told])}
+
+
+def _verdict(test: Test, output: Mapping[str, Any], *, as_json: bool) -> str:
+    """Why a test is not passed; empty where it is."""
+    value = output["value"]
+    if output["error"] or not isinstance(value, Mapping):
+        return f"the program failed: {_cut(str(output['error']))}"
+    printed, failed = value.get("printed"), value.get("failed")
+    if failed or not isinstance(printed, str):
+        return f"the program failed: {_cut(str(failed))}"
+    right = same_value(printed, test.output) if as_json else same_output(printed, test.output)
+    return "" if right else f"it gave {_cut(printed)}, which is not what is wanted"
+
+
+def same_output(printed: str, wanted: str) -> bool:
+    """Whether a program printed what is wanted: line by line, white space at the ends aside, numbers by their value."""
+    ours, theirs = ([line.strip() for line in text.strip().split("\n")] for text in (printed, wanted))
+    return len(ours) == len(theirs) and all(_same_line(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def same_value(printed: str, wanted: str) -> bool:
+    """Whether two texts hold the same JSON value."""
+    try:
+        found, goal = json.loads(printed), json.loads(wanted)
+    except (ValueError, RecursionError):
+        return False
+    return bool(found == goal)
+
+
+def _same_line(ours: str, theirs: str) -> bool:
+    if ours == theirs:
+        return True
+    left, right = ours.split(), theirs.split()
+    return len(left) == len(right) and all(a == b or _equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _equal(ours: str, theirs: str) -> bool:
+    try:
+        return Decimal(ours) == Decimal(theirs)
+    except InvalidOperation:
+        return False
+
+
+def _cut(text: str) -> str:
+    flat = repr(text)
+    return flat if len(flat) <= LONGEST_SHOWN else f"{flat[:LONGEST_SHOWN]}..."

@@ -1,0 +1,137 @@
+"""Rows of data files: JSON, JSON lines, and Parquet where pyarrow is installed."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from service.errors import InvalidProblemError
+
+SUFFIXES = (".json", ".jsonl", ".parquet")
+MOST_BYTES = 64 * 1024 * 1024
+
+
+def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
+    """One row of a JSON or JSON lines file.
+
+    Args:
+        name: of the file, for its suffix and for people.
+        file: its content.
+        number: of the row, from 0, blank lines not counted; None: the file holds one alone.
+
+    Raises:
+        InvalidProblemError: one sentence with the line.
+    """
+    suffix = PurePosixPath(name).suffix
+    if suffix == ".jsonl":
+        return _line(name, file, 0 if number is None else number)
+    if suffix == ".json":
+        return _entry(name, file, number)
+    if suffix == ".parquet":
+        raise _wrong(
+            f"{name} is not read as part of a problem: `evolve problem init DIR --domain NAME --data {name} --number N`"
+            " takes one question out of it"
+        )
+    raise _wrong(f"{name} is of no known kind: give it one of the suffixes {', '.join(SUFFIXES)}")
+
+
+def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
+    """One row of a file on disk of whatever size, Parquet included.
+
+    Raises:
+        InvalidProblemError: as `read_row`; the file cannot be read; it takes pyarrow, and that is not installed.
+    """
+    try:
+        if path.suffix == ".parquet":
+            return _parquet(path, number or 0)
+        with path.open("rb") as file:
+            return read_row(str(path), file, number)
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _line(name: str, file: IO[bytes], number: int) -> Mapping[str, Any]:
+    seen = 0
+    for place, line in enumerate(_lines(name, file), start=1):
+        if not line.strip():
+            continue
+        if seen == number:
+            return _row(f"{name}, line {place}", _parse(name, line, place - 1))
+        seen += 1
+    raise _absent(name, number, seen)
+
+
+def _lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
+    place = 1
+    while line := file.readline(MOST_BYTES + 1):
+        if len(line) > MOST_BYTES:
+            raise _wrong(f"{name}, line {place}: it is longer than {MOST_BYTES >> 20} MB, which no question is")
+        yield line
+        place += 1
+
+
+def _entry(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise _wrong(f"{name} is larger than {MOST_BYTES >> 20} MB: write it as JSON lines, one question a line")
+    value = _parse(name, content, 0)
+    if not isinstance(value, list):
+        if number is None:
+            return _row(name, value)
+        raise _wrong(f"{name} holds no list of questions: leave domain.number out, or name a .jsonl file")
+    if number is None:
+        raise _wrong(f"{name} holds a list of {len(value)} questions: name one by domain.number")
+    if number >= len(value):
+        raise _absent(name, number, len(value))
+    return _row(f"{name}, question {number}", value[number])
+
+
+def _parse(name: str, content: bytes, lines_before: int) -> Any:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        return json.loads(content.decode("utf-8-sig"), parse_constant=refuse)
+    except UnicodeDecodeError as error:
+        line = lines_before + content[: error.start].count(b"\n") + 1
+        raise _wrong(f"{name}, line {line}: it is no UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        raise _wrong(f"{name}, line {lines_before + error.lineno}: it is no JSON ({error.msg})") from error
+    except RecursionError as error:
+        raise _wrong(f"{name}, line {lines_before + 1}: it is nested too deeply") from error
+    except ValueError as error:
+        raise _wrong(f"{name}, line {lines_before + 1}: {str(error)[:200]}") from error
+
+
+def _parquet(path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        from pyarrow import parquet  # type: ignore[import-not-found, unused-ignore] # of none of our requirements
+    except ImportError:
+        raise _wrong(
+            f"{path} takes pyarrow, which is not installed here: pip install pyarrow, or write the file as JSON lines"
+        ) from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            before = 0
+            for group in range(file.num_row_groups):
+                count = file.metadata.row_group(group).num_rows
+                if number < before + count:
+                    return _row(str(path), file.read_row_group(group).slice(number - before, 1).to_pylist()[0])
+                before += count
+    except (ValueError, TypeError, KeyError, MemoryError) as error:  # what pyarrow raises stands on these, and OSError
+        raise _wrong(f"{path} is no Parquet file that can be read: {str(error)[:200]}") from error
+    raise _absent(str(path), number, before)
+
+
+def _row(place: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(f"{place}: a question is an object with named fields, not a {type(value).__name__}")
+    return value
+
+
+def _absent(name: str, number: int, count: int) -> InvalidProblemError:
+    return _wrong(f"{name} has no question {number}: it holds {count}, counted from 0")
+
+
+def _wrong(sentence: str) -> InvalidProblemError:
+    return InvalidProblemError([sentence])
