@@ -12,6 +12,7 @@ from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
 from service.cli.results_app import results_app
 from service.cli.train_app import train_app
+from service.cli.vpo_app import vpo_app
 from service.cli.words import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
+app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
 app.add_typer(installation_app)
 app.add_typer(db_app, name="db", rich_help_panel="Installation")
 app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
@@ -159,9 +161,18 @@ def init(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", readable=False, help="Folder to make; it must be empty or absent.")
     ],
+    domain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="From a question: maze, musique, eureqa, toolrl, livecodebench.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", readable=False, help="With --domain: the data set, JSON or Parquet.")
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="With --domain: which question, from 0.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a small problem that runs, to start from."""
-    from service.cli.problem import init
+    from service.cli.problem import Beginning, init
 
-    init(terminal_of(ctx, json), folder)
+    init(terminal_of(ctx, json), folder, Beginning(domain=domain, data=data, number=number))

@@ -1,6 +1,7 @@
 """The commands `evolve problem`: check a folder, or make one."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from service.cli.listing import plain_table
 from service.cli.main import INVALID, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
+from service.errors import UsageError
+from service.problems.domains.init import init_domain
 from service.problems.init import init_problem
 
 if TYPE_CHECKING:
@@ -80,9 +83,18 @@ def seeds_table(report: "CheckReport") -> "Table":
     return table
 
 
-def init(terminal: Terminal, folder: Path) -> None:
-    """Make a small problem that runs, and say what to do with it."""
-    files = init_problem(folder)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a problem is begun from: a question of a domain, or, without one, a small problem in Python."""
+
+    domain: str | None = None
+    data: Path | None = None
+    number: int | None = None
+
+
+def init(terminal: Terminal, folder: Path, beginning: Beginning) -> None:
+    """Make a problem that runs, and say what to do with it."""
+    files = _begin(folder, beginning)
     if terminal.as_json:
         terminal.emit({"problem": str(folder), "files": [str(path) for path in files]})
         return
@@ -90,3 +102,11 @@ def init(terminal: Terminal, folder: Path) -> None:
     terminal.note(
         f"next: {terminal.command(f'problem check {folder}')}, {terminal.command(f'run {folder}')}", style="dim"
     )
+
+
+def _begin(folder: Path, beginning: Beginning) -> tuple[Path, ...]:
+    if beginning.domain is not None:
+        return init_domain(folder, beginning.domain, beginning.data, beginning.number)
+    if beginning.data is not None or beginning.number is not None:
+        raise UsageError("--data and --number name a question of a domain: add --domain NAME")
+    return init_problem(folder)

@@ -1,6 +1,7 @@
 """A small working problem to begin with."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from service.errors import ConflictError, UsageError
@@ -78,7 +79,7 @@ def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
         ConflictError: the folder holds something, is a file, or cannot be written to.
         UsageError: the name holds what no name can.
     """
-    name = name or re.sub(r"[^\w .-]+", "-", folder.resolve().name).strip(" .-")[:100] or "problem"
+    name = name or name_for(folder)
     if not re.fullmatch(r"[\w][\w .-]{0,99}", name):
         raise UsageError(
             f"the name {name[:100]!r} should be up to 100 letters, digits, blanks, dots, hyphens or underscores"
@@ -88,6 +89,20 @@ def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
         "initial_program.py": _SEED,
         "evaluator.py": _EVALUATOR,
     }
+    return write_problem(folder, texts)
+
+
+def name_for(folder: Path) -> str:
+    """A problem's name made of that of its folder, without what no name can hold."""
+    return re.sub(r"[^\w .-]+", "-", folder.resolve().name).strip(" .-")[:100] or "problem"
+
+
+def write_problem(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write files into a folder that is missing or empty; returns their paths.
+
+    Raises:
+        ConflictError: it holds something, is a file, or cannot be written to.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

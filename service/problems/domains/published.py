@@ -12,6 +12,14 @@ from service.errors import InvalidProblemError
 _METHOD = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w{0,99})[ \t]*\(", re.MULTILINE | re.ASCII)
 Row = Mapping[str, Any]
 
+# What is read of a row.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "musique": ("question", "paragraphs", "question_decomposition", "answer", "answer_aliases"),
+    "eureqa": ("question", "entity_masks", "entities"),
+    "toolrl": ("prompt", "reward_model"),
+    "livecodebench": ("question_content", "starter_code", "public_test_cases", "private_test_cases", "metadata"),
+}
+
 
 class _RowError(Exception):
     """A row that is no question; its text is the rest of a sentence that begins with the row's place."""

@@ -30,7 +30,8 @@ def check(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "seed_fitness"), [("circle_packing", 2.1931), ("openevolve_function", 0.8440), ("two_files", -7.7677)]
+    ("name", "seed_fitness"),
+    [("circle_packing", 2.1931), ("openevolve_function", 0.8440), ("two_files", -7.7677), ("maze", 0.4524)],
 )
 def test_example_passes_its_check_and_its_seed_scores_what_its_readme_says(name: str, seed_fitness: float) -> None:
     report = check(EXAMPLES / name)

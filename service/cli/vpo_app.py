@@ -1,0 +1,28 @@
+"""The commands `evolve vpo`; what a command does is imported when it is called."""
+
+from typing import Annotated
+
+import typer
+
+from service.cli.words import HELP, Json, terminal_of
+
+vpo_app = typer.Typer(
+    help="The mathematics of Vector Policy Optimization.", context_settings=HELP, no_args_is_help=True
+)
+
+
+@vpo_app.callback()
+def common() -> None:
+    """The mathematics of Vector Policy Optimization."""
+
+
+@vpo_app.command(epilog="Example: evolve vpo check --json")
+def check(
+    ctx: typer.Context,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the weights of estimated rewards.")] = 0,
+    json: Json = False,
+) -> None:
+    """Hold this installation to test vectors of the set reward and of every estimator; exit 1 when one is missed."""
+    from service.cli.vpo import check_vpo
+
+    raise typer.Exit(check_vpo(terminal_of(ctx, json), seed))

@@ -1,0 +1,65 @@
+"""A problem begun from a question of a domain."""
+
+import json
+from pathlib import Path
+
+from service.errors import UsageError
+from service.problems.domains.published import FIELDS, read_question
+from service.problems.domains.rows import read_row_of
+from service.problems.domains.table import NAMES
+from service.problems.init import name_for, write_problem
+
+_HEAD = """\
+# A question of a domain as a problem; the domain gives description, objectives and evaluator.
+# Check it with `evolve problem check .`
+schema = 1
+name = "{name}"
+
+[domain]
+name = "{domain}"
+"""
+_MAZE = """\
+kind = "hard"                            # small, hard or nine
+split = "questions"                      # train, validation, test or questions
+number = {number}
+"""
+_ROW = """\
+file = "question.json"                   # one row of the published data set
+"""
+_SEARCH = """
+[search]                                 # defaults of the run configuration
+islands = 2
+evaluations = 256
+"""
+
+
+def init_domain(folder: Path, domain: str, data: Path | None, number: int | None) -> tuple[Path, ...]:
+    """Write a problem that asks a question of a domain; returns the files written.
+
+    Args:
+        folder: a folder that is missing or empty.
+        domain: its name.
+        data: file that holds the question; for mazes None.
+        number: of the question in the file, or of the maze, from 0; None: the only one, or the first.
+
+    Raises:
+        UsageError: there is no such domain, or the file is missing where one is needed.
+        InvalidProblemError: the file does not hold that question.
+        ConflictError: the folder holds something, is a file, or cannot be written to.
+    """
+    if domain not in NAMES:
+        raise UsageError(f"--domain {domain[:100]!r} is no domain: choose {', '.join(NAMES)}")
+    if (domain == "maze") != (data is None):
+        raise UsageError(
+            "the mazes are fixed: leave --data out"
+            if domain == "maze"
+            else f"name the file of the data set that holds the question: --domain {domain} --data FILE --number N"
+        )
+    head = _HEAD.format(name=name_for(folder), domain=domain)
+    if data is None:
+        return write_problem(folder, {"problem.toml": head + _MAZE.format(number=number or 0) + _SEARCH})
+    row = read_row_of(data, number)
+    read_question(domain, row, str(data))
+    kept = {field: row[field] for field in FIELDS[domain] if field in row}
+    text = json.dumps(kept, indent=1, default=str)
+    return write_problem(folder, {"problem.toml": head + _ROW + _SEARCH, "question.json": text + "\n"})
