@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +111,16 @@ def write_model(
 def write_parrot(folder: Path, text: str, words: Sequence[str] = WORDS, **changes: Any) -> Path:
     """Write a model folder whose model answers every prompt of `TEMPLATE` with one text of words, each at most once.
 
-    Each word points at the next: attention and the inner layer give nothing, and the head looks up the successor.
+    Where the text has words with `|` between them, it takes one of them, each as likely as the others. Each word points
+    at the next: attention and the inner layer give nothing, and the head looks up the successors.
     """
     shape = config(words, **{"hidden_size": len(SPECIAL) + len(words), "tie_word_embeddings": False, **changes})
     tensors = weights(shape, scale=0.0)
     numbers = {word: place for place, word in enumerate((*SPECIAL, *words))}
-    path = [numbers[word] for word in ("<answers>", *text.split(), "<eos>")]
-    assert len(set(path)) == len(path)
+    path = [[numbers[word] for word in place.split("|")] for place in ("<answers>", *text.split(), "<eos>")]
+    assert len({word for place in path for word in place}) == sum(len(place) for place in path)
     head = np.zeros((shape["vocab_size"], shape["hidden_size"]), dtype=np.float32)
-    head[path[1:], path[:-1]] = 20.0
+    for here, there in pairwise(path):
+        head[np.ix_(there, here)] = 20.0
     tensors |= {"model.embed_tokens.weight": np.eye(len(head), dtype=np.float32), "lm_head.weight": head}
     return write_model(folder, words, tensors=tensors, **{**shape, **changes})

@@ -1,6 +1,7 @@
 """Only the operator's policies have keys and private addresses; what others describe has neither."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,10 +14,12 @@ from service.bootstrap.policies import way_to
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.net.transport import AddressRefused, PinnedTransport
+from service.policy.bundled import shipped
 from service.policy.bundled.shipped import shipped_names
 from service.policy.settings import DEFAULT_KEY_ENV, read_policy
 from service.ports import RunRecord, Upload
 from tests.fakes.openai_server import openai_server
+from tests.fakes.tiny_llama import write_model
 from tests.integration.submissions.conftest import OPERATOR, PUBLIC, Build, House
 from tests.unit.problems.folders import EVALUATE, SEED
 
@@ -132,6 +135,39 @@ def test_a_fork_goes_on_with_the_policy_of_its_run(house: House) -> None:
     for asked in ("own", ELSEWHERE, {"kind": "syntax", "answers": 2}):
         run = house.submit(problem="p", policy=asked)
         assert house.submit(fork_of=house.evolved(run, better)).policies == run.policies
+
+
+def test_a_model_folder_of_the_machine_is_the_operators_to_name(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped_here = write_model(tmp_path / "models" / "tiny").parent
+    monkeypatch.setattr(shipped, "_places", lambda: [shipped_here])
+    own = write_model(tmp_path / "own")
+    house = build(operator=f'[[policies]]\nname = "mine"\nkind = "bundled"\nmodel = "{own}"\n')
+    house.problem()
+    assert {policy["name"] for policy in house.submissions.policies()} == {"syntax", "bundled:tiny", "mine"}
+    for name, model in (("mine", str(own)), ("bundled:tiny", "tiny")):
+        run = house.submit(problem="p", policy=name)
+        assert (policy_of(run)["kind"], policy_of(run)["model"]) == ("bundled", model)
+        better = Program.of({"seed.py": f"def solve():\n    return {len(name)}\n"})
+        assert house.submit(fork_of=house.evolved(run, better)).policies == run.policies
+    described = policy_of(house.submit(problem="p", policy={"kind": "bundled", "model": "tiny", "answers": 2}))
+    assert (described["name"], described["answers"]) == ("bundled:tiny", 2)
+    for path in (str(own), "../models/tiny", "~/tiny", ".", "./tiny", str(tmp_path / "absent")):
+        with pytest.raises(UsageError, match="never by a path of this machine"):
+            house.submit(problem="p", policy={"kind": "bundled", "model": path})
+    with pytest.raises(NotFoundError, match="choose one of tiny"):
+        house.submit(problem="p", policy={"kind": "bundled", "model": "other"})
+
+
+def test_a_fork_of_a_run_with_a_folder_that_is_not_the_operators_is_refused(build: Build, tmp_path: Path) -> None:
+    own = write_model(tmp_path / "own")
+    before = build(operator=f'[[policies]]\nname = "mine"\nkind = "bundled"\nmodel = "{own}"\n')
+    before.problem()
+    run = before.submit(problem="p", policy="mine")
+    candidate = before.evolved(run, Program.of({"seed.py": "def solve():\n    return 2\n"}))
+    with pytest.raises(RefusedError, match="only the operator names those"):
+        build().submit(fork_of=candidate)
 
 
 async def test_a_runner_gives_the_operators_key_to_the_operators_address_alone(

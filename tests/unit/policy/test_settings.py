@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import NotFoundError, UsageError
+from service.policy.bundled import shipped
 from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies
 
 SECRET = "sk-very-secret-0123456789"
@@ -148,6 +149,87 @@ def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_policy_file(tmp_path: Path) -> None:
     assert "cannot be read" in complaint(str(tmp_path))
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place of shipped models with two in it, one with defaults of its own."""
+    for name in ("maze-base", "maze-vpo"):
+        (tmp_path / "models" / name).mkdir(parents=True)
+        (tmp_path / "models" / name / "config.json").write_text("{}")
+    (tmp_path / "models" / "maze-vpo" / "evolve.toml").write_text('format = "tags:route"\nanswers = 2\ntop_p = 0.5\n')
+    monkeypatch.setattr(shipped, "_places", lambda: [tmp_path / "models"])
+    return tmp_path / "models"
+
+
+@pytest.mark.usefixtures("models")
+def test_a_shipped_model_is_named_and_brings_its_defaults() -> None:
+    (base,), (vpo,) = load_policies("bundled:maze-base"), load_policies("bundled:maze-vpo", answers=3, samples=5)
+    assert base.describe() == {
+        "name": "bundled:maze-base", "kind": "bundled", "model": "maze-base", "format": "tags:answer", "answers": 4,
+        "samples": 2, "temperature": 1.0, "top_p": 1.0, "max_tokens": 4096, "concurrency": 1,
+    }  # fmt: skip
+    assert (vpo.name, vpo.format, vpo.answers, vpo.samples, vpo.top_p) == ("bundled:maze-vpo", "tags:route", 3, 5, 0.5)
+    assert PolicySettings.model_validate(vpo.describe()) == vpo
+    with pytest.raises(NotFoundError, match="choose one of maze-base, maze-vpo, or name a folder with a /"):
+        load_policies("bundled:maze")
+
+
+def test_a_folder_is_named_by_its_path_from_anywhere(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(models)
+    (policy,) = load_policies("bundled:./maze-vpo")
+    assert (policy.name, policy.model, policy.answers) == ("bundled:maze-vpo", str(models / "maze-vpo"), 2)
+    (policy,) = load_policies(
+        write(models, f'[[policies]]\nkind = "bundled"\nmodel = "{models}/maze-vpo"\nanswers = 7\n')
+    )
+    assert (policy.name, policy.model, policy.answers) == ("bundled:maze-vpo", str(models / "maze-vpo"), 7)
+    with pytest.raises(NotFoundError, match="is no folder"):
+        load_policies("bundled:./maze")
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('base_url = "http://h/v1"', "base_url has no meaning for a bundled policy"),
+        ("timeout_seconds = 3", "timeout_seconds has no meaning"),
+        ("context_tokens = 512", "context_tokens has no meaning"),
+        ('edits = "diff"', "edits has no meaning"),
+        ("temperature = 3", "temperature"),
+        ('model = ""', "model is missing"),
+        ('model = "a\\u0000b"', "control characters"),
+        ("model = 3", "model"),
+    ],
+)
+def test_a_key_of_a_bundled_policy_that_is_off_is_named(tmp_path: Path, line: str, said: str) -> None:
+    named = "" if line.startswith("model") else 'model = "maze-vpo"\n'
+    assert said in complaint(write(tmp_path, f'[[policies]]\nkind = "bundled"\n{named}{line}\n'))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("answrs = 3", "the unknown key answrs: it may hold format, answers"),
+        ("name = 'x'", "the unknown key name"),
+        ("answers = 0", "answers"),
+        ("answers =", "cannot be read"),
+        ("# " + "x" * 70_000, "too long"),
+    ],
+)
+def test_defaults_of_a_folder_that_are_off_are_named(models: Path, text: str, said: str) -> None:
+    (models / "maze-vpo" / "evolve.toml").write_text(text)
+    assert said in complaint("bundled:maze-vpo")
+
+
+@pytest.mark.usefixtures("models")
+def test_a_bundled_policy_has_one_model(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave --model out"):
+        load_policies("bundled:maze-vpo", model="maze-base")
+    assert "model is missing" in complaint("bundled:")
+    (policy,) = load_policies(
+        write(tmp_path, '[[policies]]\nkind = "bundled"\nmodel = "maze-vpo"\n'), model="maze-base"
+    )
+    assert policy.model == "maze-base"
 
 
 def openai(**changes: str) -> PolicySettings:
