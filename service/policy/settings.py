@@ -22,7 +22,7 @@ from pydantic import (
 from evolve.chain import parse_format
 from evolve.errors import ConfigurationError
 from service.errors import NotFoundError, UsageError
-from service.policy.bundled.shipped import PREFIX, complete
+from service.policy.bundled.shipped import PREFIX, choice, complete
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
@@ -166,6 +166,8 @@ def load_policies(
     if source == "syntax":
         return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
     if source.startswith(PREFIX):
+        if source == PREFIX:
+            raise UsageError(f"--policy {PREFIX} names no model: {choice()}")
         if model is not None:
             raise UsageError(f"--policy {source[:80]} names its model already: leave --model out")
         described = {"kind": "bundled", "model": source.removeprefix(PREFIX), **changes}

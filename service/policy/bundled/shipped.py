@@ -40,12 +40,14 @@ def find_folder(model: str) -> Path:
     for place in _places():
         if (place / model / "config.json").is_file():
             return place / model
+    raise NotFoundError(f"there is no bundled policy {model!r}: {choice()}")
+
+
+def choice() -> str:
+    """What a user may name, as the end of a sentence."""
     there = ", ".join(shipped_names())
-    raise NotFoundError(
-        f"there is no bundled policy {model!r}: "
-        + (f"choose one of {there}" if there else "none comes with this version")
-        + f", or name a folder with a / in its path, such as {PREFIX}./{model}"
-    )
+    named = f"choose one of {there}" if there else "none comes with this version"
+    return f"{named}, or name a folder with a / in its path, such as {PREFIX}./folder"
 
 
 def complete(values: Mapping[str, Any], *, paths: bool) -> dict[str, Any]:

@@ -225,7 +225,7 @@ def test_defaults_of_a_folder_that_are_off_are_named(models: Path, text: str, sa
 def test_a_bundled_policy_has_one_model(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave --model out"):
         load_policies("bundled:maze-vpo", model="maze-base")
-    assert "model is missing" in complaint("bundled:")
+    assert "names no model: choose one of maze-base, maze-vpo" in complaint("bundled:")
     (policy,) = load_policies(
         write(tmp_path, '[[policies]]\nkind = "bundled"\nmodel = "maze-vpo"\n'), model="maze-base"
     )
