@@ -90,7 +90,7 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
             of a warning.
 
     Raises:
-        TrainingError: the records cannot be used, the extra `trl` is not installed, or the weights are not finite.
+        TrainingError: the records cannot be used, the extra `trl` is not installed, weights blow up or memory runs out.
         ModelError: the model cannot be loaded, or is none to talk to.
         CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
     """
@@ -106,7 +106,7 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
     log = _Log(settings.output / LOG, report)
     log.keep(int(last.name.split("-")[1]) if last else 0)
     trainer = _trainer(settings, model, tokenizer, rows, judge, log)
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    _train(trainer, last)
     card = {"settings": asdict(settings), "prompts": len(rows), "passed_over": records.passed_over}
     (settings.output / CARD).write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
     return _save(trainer.model, settings.output / ADAPTER)
@@ -209,7 +209,7 @@ def _trainer(
     adapter = peft.LoraConfig(
         r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
-    return trl.GRPOTrainer(
+    trainer = trl.GRPOTrainer(
         model=model,
         reward_funcs=set_reward_function(judge, settings.weighting, settings.longest),
         args=config,
@@ -218,6 +218,8 @@ def _trainer(
         peft_config=adapter,
         callbacks=[log.callback()],
     )
+    trainer.remove_callback(import_module("transformers").PrinterCallback)
+    return trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,17 @@ class _Log:
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line) + "\n")
         self.report(line)
+
+
+def _train(trainer: Any, last: Path | None) -> None:
+    try:
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    except RuntimeError as error:  # torch's word for numbers that are none and for memory that is gone
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise TrainingError(
+            f"Training stopped after {trainer.state.global_step} updates ({reason}): lower the rate where weights blow"
+            " up, longest or group where memory runs out."
+        ) from error
 
 
 def _save(model: Any, folder: Path) -> Path:

@@ -88,7 +88,8 @@ def _training(
 def _asked(run: RunRecord, proposal: ProposalRecord) -> dict[str, Any]:
     """In what form answers were asked for; null where the policy was no language model."""
     policy = next((one for one in run.policies if one.get("name") == proposal.policy), {})
-    return {name: policy.get(name) for name in ("format", "edits", "answers", "samples")}
+    counts = {name: run.config.get(name) or policy.get(name) for name in ("answers", "samples")}
+    return {"format": policy.get("format"), "edits": policy.get("edits"), **counts}
 
 
 def _answer(candidate: CandidateRecord) -> dict[str, Any]:

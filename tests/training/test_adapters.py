@@ -19,7 +19,11 @@ from training.adapters.verl import score_function
 from training.adapters.weighting import Weighting
 
 FRAMEWORKS = ("torch", "transformers", "trl", "peft", "verl", "datasets", "matplotlib")
-ADAPTERS = ("training", *(f"training.adapters.{name}" for name in ("weighting", "completions", "trl", "verl")))
+ADAPTERS = (
+    "training",
+    "training.lora",
+    *(f"training.adapters.{name}" for name in ("weighting", "completions", "trl", "verl")),
+)
 EYE = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
