@@ -35,6 +35,7 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -
     shutil.rmtree(started, ignore_errors=True)
     started.mkdir(parents=True)
     save_file(halves, started / WEIGHTS, metadata={"format": "pt"})
+    (started / WEIGHTS).chmod(0o644)  # written for its owner alone otherwise
     _write_json(started / "config.json", _configuration(shape))
     ends = {"bos_token_id": IDS[BOS], "eos_token_id": IDS[EOS], "pad_token_id": IDS[PAD], "do_sample": True}
     _write_json(started / "generation_config.json", ends)

@@ -122,6 +122,7 @@ class _Run:
     def __init__(self, recipe: Recipe, place: Place, stage: str, begin: Callable[[], Weights]) -> None:
         self._recipe: dict[str, Any] = asdict(recipe)
         self._place, self._stage = place, stage
+        place.folder.mkdir(parents=True, exist_ok=True)
         self._checkpoints = Checkpoints(place.folder / "checkpoints")
         self._journal = Journal(place.folder / "journal.jsonl")
         found = self._checkpoints.newest(stage, place.warn)

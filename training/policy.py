@@ -50,7 +50,6 @@ def train_policy(wanted: Wanted, place: Place, report: Report) -> Trained:
         TrainingError: the base cannot be read, the folder belongs to another recipe, or what came of it is no model.
     """
     recipe = wanted.recipe
-    place.folder.mkdir(parents=True, exist_ok=True)
     base = warm_start(recipe, place, report) if wanted.base is None else base_of(wanted.base, recipe)
     if wanted.method == BASE:
         return _keep(base, wanted, place)
