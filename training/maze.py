@@ -21,10 +21,11 @@ from training.warm_start import imitation_loss, lesson, rate_at
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from evolve.domains.maze import Maze
     from training.reinforce import Experience, Parent
 
 WARM_START, REINFORCE = "warm-start", "reinforce"
-_WARM, _REINFORCED = 1, 2  # which random streams a stage draws from
+_WARM, _REINFORCED, _DRAWN = 1, 2, 3  # which random streams a stage draws from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +77,16 @@ def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> We
     settings = recipe.reinforcement
     run = _Run(recipe, place, REINFORCE, lambda: {name: weight.detach().clone() for name, weight in base.items()})
     pool = Pool(recipe.pool)
-    pairs = 2 if settings.parents else 1
+    turns = _turns(recipe)
     before: Experience | None = None
+    asked: list[Maze] = []
     for step in run.steps(settings.steps, settings.rate, decay=0.0):
+        turn = turns[step % len(turns)]
+        if not turn.shown or before is None:
+            drawn = np.random.default_rng([recipe.seed, _DRAWN, step])
+            asked = [field.maze for field in pool.draw(turn.kind, settings.mazes, drawn)]
+            before = None
         rng = np.random.default_rng([recipe.seed, _REINFORCED, step])
-        kind = recipe.kinds[step // pairs % len(recipe.kinds)]
-        # The step that shows parents asks about the mazes of the step before.
-        drawn = np.random.default_rng([recipe.seed, _REINFORCED, step // pairs, 1])
-        asked = [field.maze for field in pool.draw(kind, settings.mazes, drawn)]
         shown: list[Parent | None] = [None] * len(asked) if before is None else choose_parents(before, rng)
         with _half(place.device), torch.no_grad():
             generator = _generator(recipe.seed, _REINFORCED, step, place.device)
@@ -92,9 +95,26 @@ def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> We
         with _half(place.device):
             loss = policy_loss(run.weights, recipe.shape, found, advantages)
         run.update(loss, settings.clip)
-        before = found if settings.parents and before is None else None
-        run.done(step, settings.steps, {**figures_of(found), "shown": float(shown[0] is not None)}, report, of=pairs)
+        before = found
+        figures = {**figures_of(found), "kind": float(recipe.kinds.index(turn.kind)), "shown": float(turn.shown)}
+        run.done(step, settings.steps, figures, report, whole=not turns[(step + 1) % len(turns)].shown)
     return run.weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """A step: the kind of its mazes, and whether it shows parents out of the step before, on the same mazes."""
+
+    kind: str
+    shown: bool
+
+
+def _turns(recipe: Recipe) -> list[_Turn]:
+    turns = []
+    for kind in recipe.kinds:
+        turns.append(_Turn(kind=kind, shown=False))
+        turns += [_Turn(kind=kind, shown=True)] if kind in recipe.reinforcement.parents else []
+    return turns
 
 
 def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str) -> None:
@@ -133,6 +153,7 @@ class _Run:
         started = begin() if found is None else found.weights
         self.weights = {name: weight.to(place.device).requires_grad_() for name, weight in started.items()}
         self._found = found
+        self._due = False
         self._journal.go_on(stage, found.step if found else 0)
 
     def steps(self, count: int, rate: float, *, decay: float) -> Iterator[int]:
@@ -152,12 +173,13 @@ class _Run:
         torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
         self._optimizer.step()
 
-    def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, of: int = 1) -> None:
+    def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, *, whole: bool = True) -> None:
+        """Keep what was seen; a checkpoint stands where the step after needs nothing out of this one."""
         finished = step + 1
         self._journal.add(self._stage, finished, figures)
-        # A group of `of` steps belongs together, so that checkpoints stand behind whole ones.
-        due = finished // of % max(1, self._place.save_every // of) == 0 and finished % of == 0
-        if due or finished == steps:
+        self._due = self._due or finished % self._place.save_every == 0
+        if (self._due and whole) or finished == steps:
+            self._due = False
             self._checkpoints.save(
                 Checkpoint(
                     stage=self._stage,

@@ -17,7 +17,7 @@ class Shape:
     heads: int = 4
     head_size: int = 32
     inner: int = 352
-    context: int = 512
+    context: int = 4096
     rope_theta: float = 10_000.0
     epsilon: float = 1e-5
 
@@ -33,7 +33,7 @@ class WarmStart:
         parents: share of the updates in which chains edit a parent.
     """
 
-    steps: int = 1500
+    steps: int = 2000
     mazes: int = 24
     chains: int = 6
     rate: float = 2e-3
@@ -52,19 +52,20 @@ class Reinforcement:
         m: answers of a chain.
         draws: weights that the rollouts of a prompt share.
         clip: largest norm of a gradient.
-        parents: every other step shows a parent out of the step before, which then counts with every set.
+        parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it, each of
+            which then counts with every set.
     """
 
     method: str = "vpo"
-    steps: int = 300
+    steps: int = 600
     mazes: int = 16
     answers: int = 32
     m: int = 4
     draws: int = 32
-    rate: float = 3e-4
+    rate: float = 5e-4
     clip: float = 1.0
     temperature: float = 1.0
-    parents: bool = True
+    parents: tuple[str, ...] = ("hard", "nine")
 
     def __post_init__(self) -> None:
         if self.method not in ESTIMATORS:
