@@ -53,6 +53,21 @@ def test_a_model_is_not_denied(home: Path) -> None:
         assert used_model(storage.reader.run(RUN))
 
 
+def test_the_best_known_of_several_objectives_is_one_of_the_fitness(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = sqlite_url(home / "known.db")
+    replies = [Reply(text="def pack():\n    return 5\n", scores={"accuracy": 0.9, "delay": 1.0})]
+    record_run(url, replace(trade_problem(), known_best=0.95), replies, seed_scores={"accuracy": 0.4, "delay": 5.0})
+    with open_storage(load_settings(), url) as storage:
+        show_summary(Terminal(), read_outcome(storage.reader, RUN), url)
+    out = capsys.readouterr().out
+    (row,) = [line for line in out.splitlines() if line.startswith("best known")]
+    assert row.split() == ["best", "known", "0.95"]
+    # Fitness: means of 0.4 and 0.5, and of 0.9 and 0.9.
+    assert "short of the best known fitness; 90" in out
+
+
 def test_several_objectives_have_a_column_each_and_the_fitness(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = sqlite_url(home / "trade.db")
     replies = [Reply(text="def pack():\n    return 5\n", scores={"accuracy": 0.9, "delay": 1.0})]
