@@ -66,7 +66,7 @@ def test_a_broken_folder_is_said_in_a_sentence_before_anything_is_stored(
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
     process = evolve.start("run", problem, "--policy", f"bundled:{folder}")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "model.safetensors is damaged" in err
     assert "Traceback" not in err
@@ -75,7 +75,7 @@ def test_a_broken_folder_is_said_in_a_sentence_before_anything_is_stored(
 
 def test_a_model_that_is_not_there_is_said_in_a_sentence(evolve: Evolve, problem: str) -> None:
     process = evolve.start("run", problem, "--policy", "bundled:absent")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 3
     assert "there is no bundled policy 'absent'" in err
     assert "Traceback" not in err
