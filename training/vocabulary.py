@@ -39,34 +39,41 @@ WORDS: tuple[str, ...] = (
 )
 IDS = {word: number for number, word in enumerate(WORDS)}
 
-# Takes out of the prompt of a run what the policy reads: the line of the maze, the parent if it is written in steps,
-# its scores, and how many answers the form of the reply shows.
+# Takes out of the prompt of a run what the policy reads: the line of the maze, the parent as far as it is written in
+# steps that count, its scores if all of them are there, and how many answers the form of the reply shows. What others
+# wrote stands behind that form, and adds no word that is no step.
 CHAT_TEMPLATE = """\
 {%- set said = messages[-1]['content'] -%}
-{%- set maze = said.split('\\nIn short: ', 1) -%}
-{%- if maze | length < 2 -%}
+{%- set maze = (said.split('\\nIn short: ', 1)[1:] | join).split('\\n', 1)[0].split() -%}
+{%- if maze | length < 3 -%}
 {{- raise_exception('This policy answers mazes only: the prompt holds no line that begins with "In short: ".') -}}
 {%- endif -%}
-{%- set found = namespace(answers=1, parent='') -%}
-{%- for number in range(2, MOST + 1) -%}
-{%- if '<route_' ~ number ~ '>' in said -%}{%- set found.answers = number -%}{%- endif -%}
-{%- endfor -%}
-{%- set parent = said.split('\\n# The parent program', 1)[1:] | join -%}
+{%- if maze[0] | length != 3 or maze[0][0] not in 'SIDES' or maze[0][2] not in 'SIDES' -%}
+{{- raise_exception('This policy answers mazes of up to LONGESTxLONGEST cells: this one is ' ~ maze[0] ~ '.') -}}
+{%- endif -%}
+{%- set form = (said.split('\\n# Form of the reply', 1)[1:] | join).split('\\n# ', 1)[0] or said -%}
+{%- set parent = said.split('\\n# The parent program')[1:][-1:] | join -%}
 {%- set fence = parent.split('```') -%}
-{%- set steps = fence[1].split('\\n', 1)[1:] | join if fence | length > 2 else '' -%}
-{%- set steps = steps.split() -%}
-{%- if steps and steps[0] | length > 2 and steps[0][0] in 'UDLR' and steps[0][2] in '123456789' -%}
-{%- set found.parent = ' <parent> ' ~ steps | join(' ') ~ ' </parent>' -%}
-{%- for name in OBJECTIVES -%}
-{%- set score = parent.split('\\n- ' ~ name ~ ': ', 1)[1:] | join -%}
-{%- set score = score.split() -%}
-{%- if score -%}
-{%- set share = (score[0] | float * SHARES) | round | int -%}
-{%- set found.parent = found.parent ~ ' ' ~ share ~ '/SHARES' -%}
+{%- set found = namespace(answers=1, steps='', shares='', scores=0) -%}
+{%- for number in range(2, MOST + 1) -%}
+{%- if '<route_' ~ number ~ '>' in form -%}{%- set found.answers = number -%}{%- endif -%}
+{%- endfor -%}
+{%- for step in ((fence[1:2] | join).split('\\n', 1)[1:] | join).split()[:maze[1] | int] -%}
+{%- if step | length == 3 and step[0] in 'MOVES' and step[1] in 'COLUMNS' and step[2] in 'ROWS' -%}
+{%- set found.steps = found.steps ~ ' ' ~ step -%}
 {%- endif -%}
 {%- endfor -%}
+{%- for name in OBJECTIVES -%}
+{%- set score = (fence[0].split('\\n- ' ~ name ~ ': ', 1)[1:] | join).split() -%}
+{%- if score -%}
+{%- set share = [0, [1, score[0] | float] | min] | max -%}
+{%- set found.shares = found.shares ~ ' ' ~ ((share * SHARES) | round | int) ~ '/SHARES' -%}
+{%- set found.scores = found.scores + 1 -%}
 {%- endif -%}
-{{- '<bos> ' ~ maze[1].split('\\n', 1)[0] | trim ~ found.parent ~ ' m' ~ found.answers ~ ' ' -}}
+{%- endfor -%}
+{%- set shown = found.steps and found.scores == OBJECTIVES | length -%}
+{{- '<bos> ' ~ maze | join(' ') ~ (' <parent>' ~ found.steps ~ ' </parent>' ~ found.shares if shown else '') -}}
+{{- ' m' ~ found.answers ~ ' ' -}}
 """
 
 
@@ -78,9 +85,13 @@ def parts_of(word: str) -> tuple[str, ...]:
 
 
 def prompt_words(maze: Maze, answers: int, parent: Sequence[str] = (), rewards: Floats | None = None) -> list[str]:
-    """What a policy reads: the maze, a parent with its rewards (4,) if there is one, and how many walks are wanted."""
+    """What a policy reads: the maze, a parent with its rewards (4,) if there is one, and how many walks are wanted.
+
+    Of a parent the steps that count are shown.
+    """
+    counting = parent[: maze.limit]
     shown = (
-        ["<parent>", *parent, "</parent>", *(share_word(reward) for reward in rewards)] if rewards is not None else []
+        ["<parent>", *counting, "</parent>", *(share_word(reward) for reward in rewards)] if rewards is not None else []
     )
     return [BOS, *brief(maze).split(), *shown, f"m{answers}"]
 
@@ -109,9 +120,14 @@ def decode(ids: Sequence[int]) -> str:
 
 def chat_template() -> str:
     """The chat template of the policies."""
-    names = "[" + ", ".join(f"'{name}'" for name in OBJECTIVES) + "]"
-    filled = CHAT_TEMPLATE.replace("OBJECTIVES", names).replace("SHARES", str(SHARES))
-    return filled.replace("MOST + 1", str(MOST_ANSWERS + 1))
+    sides = "".join(map(str, _SIDES))
+    filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "MOST + 1": str(MOST_ANSWERS + 1)}
+    filled |= {"SIDES": sides, "LONGEST": str(LONGEST_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:LONGEST_SIDE]}
+    filled |= {"ROWS": "".join(map(str, range(1, LONGEST_SIDE + 1)))}
+    text = CHAT_TEMPLATE
+    for name, value in filled.items():
+        text = text.replace(name, value)
+    return text
 
 
 def write_tokenizer(folder: Path) -> None:
