@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from service.api.watch import Watch
 from service.bootstrap.serving import keep_up
 from tests.contract.story import RUN
+from tests.patience import PATIENCE_SECONDS
 
 
 async def test_who_waits_for_a_run_hears_of_it_although_a_look_broke() -> None:
@@ -39,7 +40,7 @@ async def test_work_without_end_begins_again_when_it_breaks() -> None:
 
     working = asyncio.create_task(keep_up("work", work, 0.0))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await again.wait()
         assert not working.done()
     finally:

@@ -18,6 +18,7 @@ from service.api.stream import EventStream, Lifetime
 from service.ports import Scope
 from tests.api.told import Told, bearer, open_told, served, small_run
 from tests.contract.story import RUN, START, Story, new_run
+from tests.patience import PATIENCE_SECONDS
 
 OTHER = "run_0190bbbb000000000000000000000002"
 STREAM = {"Accept": "text/event-stream"}
@@ -47,7 +48,7 @@ async def remote(told: Told) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a real server."""
     async with (
         served(told.app) as url,
-        httpx.AsyncClient(base_url=url, headers=bearer(told.key()), timeout=10) as opened,
+        httpx.AsyncClient(base_url=url, headers=bearer(told.key()), timeout=PATIENCE_SECONDS) as opened,
     ):
         yield opened
 
@@ -77,11 +78,11 @@ async def sent(response: httpx.Response) -> AsyncIterator[Sent]:
 
 
 async def take(events: AsyncIterator[Sent], count: int) -> list[Sent]:
-    return [await asyncio.wait_for(anext(events), 5) for _ in range(count)]
+    return [await asyncio.wait_for(anext(events), PATIENCE_SECONDS) for _ in range(count)]
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not holds():  # noqa: ASYNC110 -- what is waited for has no event of its own
             await asyncio.sleep(0.01)
 
@@ -213,7 +214,7 @@ class TestReaders:
             await asyncio.Event().wait()
 
         stream = EventStream(chunks(), read_seconds=0.01)  # type: ignore[arg-type] # an async generator all the same
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await stream({"type": "http"}, receive, send)
         assert closed
 

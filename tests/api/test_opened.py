@@ -13,6 +13,7 @@ from service.api.opened import Opened
 from service.errors import StorageAwayError
 from tests.api.told import Told, bearer, open_told, served, small_run
 from tests.contract.story import RUN
+from tests.patience import PATIENCE_SECONDS
 
 EVENTS = f"/v1/runs/{RUN}/events"
 STREAM = {"Accept": "text/event-stream"}
@@ -28,7 +29,7 @@ async def told(tmp_path: Path) -> AsyncIterator[Told]:
 @asynccontextmanager
 async def remote(told: Told, url: str, key: str = "") -> AsyncIterator[httpx.AsyncClient]:
     headers = bearer(key or told.key())
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=10) as client:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 
@@ -67,7 +68,7 @@ async def test_one_key_has_so_many_streams_and_waits_and_no_more(told: Told) -> 
 
 async def until_there_is_room(client: httpx.AsyncClient) -> httpx.Response:
     """The answer to a wait, when the server has noticed that a stream was hung up on."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             answer = await client.get(f"/v1/runs/{RUN}", headers={"Prefer": "wait=0"})
             if answer.status_code != 429:
@@ -108,6 +109,6 @@ async def test_all_streams_of_a_caller_ask_together_and_a_database_that_is_away_
             raise StorageAwayError("away")
         return asked < 3
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(opened.lost("key_1", known) for _ in range(50)))
     assert asked == 3

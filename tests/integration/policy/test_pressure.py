@@ -26,6 +26,7 @@ from tests.e2e.evolving import make_problem
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer
 from tests.integration.policy.conftest import Make, Time, build_prompt, proposal
+from tests.patience import PATIENCE_SECONDS
 
 CALLS = 16
 
@@ -74,7 +75,7 @@ async def keen(server: OpenAIServer) -> AsyncIterator[Closing]:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not true():  # noqa: ASYNC110 - what is awaited happens in the server's thread, which tells nobody
             await asyncio.sleep(0.005)
 
@@ -157,7 +158,7 @@ async def test_nobody_looks_while_no_call_is_under_way(server: OpenAIServer, kee
     await answered(policy)
     looking = policy._pressure._looking
     assert looking is not None
-    await asyncio.wait_for(looking, 10)
+    await asyncio.wait_for(looking, PATIENCE_SECONDS)
     seen = looks(server)
     await answered(policy)
     await until(lambda: looks(server) > seen)

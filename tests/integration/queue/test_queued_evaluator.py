@@ -12,6 +12,7 @@ from service.queue import evaluator as module
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MemoryBroker, MemoryEvaluationQueue
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, task
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ class Claims(MemoryEvaluationQueue):
     async def next(self) -> int:
         for _ in range(self._claims.qsize()):
             self._claims.get_nowait()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await self._claims.get()
 
     async def until(self, wants: int) -> None:

@@ -17,6 +17,7 @@ from service.queue.redis import RedisEvaluationLeases
 from service.queue.terms import Terms
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, beat, redis_bench, results, task
 from tests.integration.queue.server import running
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ async def bench(redis_url: str) -> AsyncIterator[RedisBench]:
 
 async def leased(worker: EvaluationLeases) -> Lease:
     """The next task, from a queue that may be away for a while."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             with suppress(UnreachableError):
                 if (lease := await worker.lease(0.5)) is not None:
@@ -167,7 +168,7 @@ async def test_a_consumer_that_nobody_hears_of_is_forgotten_once_its_tasks_are_t
 async def test_a_submitter_that_ends_right_after_a_result_ends(bench: RedisBench) -> None:
     """A cancellation must not be lost in the client, which is in the middle of its next call then."""
     worker = bench.worker("a")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         for number in range(100):
             queue = bench.submitter()
             async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:

@@ -20,9 +20,7 @@ from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
 from tests.fakes.world import answers, score, toy_problem
-
-# What is waited for comes in a moment, but on a busy machine in a long one.
-PATIENCE_SECONDS = 60.0
+from tests.patience import PATIENCE_SECONDS
 
 
 @dataclass

@@ -24,8 +24,9 @@ from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders, Wish
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
-from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
+from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
 from tests.integration.sandbox.bench import processes_naming, sandbox
+from tests.patience import PATIENCE_SECONDS
 
 CANCEL = Intent(desired_state=CANCELLED, by="key_a")
 PAUSE = Intent(desired_state=PAUSED, by="key_b")

@@ -21,7 +21,8 @@ from service.runner.outside import give_up, settle, tell_waiting
 from service.runner.reassess import Reassessment, reassess
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
-from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.patience import PATIENCE_SECONDS
 
 CLOCK = SystemClock()
 CANCEL = Intent(desired_state=CANCELLED, by="key_a")

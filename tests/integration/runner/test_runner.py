@@ -35,7 +35,8 @@ from service.runner.reassess import Reassessment
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
 from tests.contract.story import START, new_run
-from tests.integration.runner.scene import PATIENCE_SECONDS, SilentPolicy, ToyEvaluator, ToyPolicy, job
+from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy, job
+from tests.patience import PATIENCE_SECONDS
 
 EVALUATIONS = 12
 RUNS_OF_TEST = [f"run_0190cccc00000000000000000000000{number}" for number in range(5)]

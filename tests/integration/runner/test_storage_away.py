@@ -21,7 +21,8 @@ from service.runner.orders import Orders
 from service.runner.patience import Patience
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, FixedClock
-from tests.integration.runner.scene import PATIENCE_SECONDS, Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
+from tests.patience import PATIENCE_SECONDS
 
 AWAY = "the database does not answer: check that it runs and is reachable"
 

@@ -23,10 +23,9 @@ from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.host import FolderGoneError, Zygote
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import GOOD, LIMITS, names_in, problem, processes_naming, program, sandbox
+from tests.patience import PATIENCE_SECONDS
 
 LEVELS = list(Level)
-# What is waited for comes in a moment, but on a busy machine in a long one.
-PATIENCE_SECONDS = 60.0
 
 
 def sleeper(mark: str) -> str:

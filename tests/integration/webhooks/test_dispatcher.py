@@ -21,6 +21,7 @@ from service.webhooks.deliver import Dispatcher
 from service.webhooks.schedule import DELAYS
 from tests.contract.story import FixedClock
 from tests.integration.webhooks.receiver import Answer, Receiver, open_receiver
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -353,6 +354,6 @@ async def test_a_slow_receiver_keeps_no_other_waiting(
 
 
 async def until(happened: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not happened():  # noqa: ASYNC110 - other threads make it so
             await asyncio.sleep(0.005)

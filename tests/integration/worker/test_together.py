@@ -13,6 +13,7 @@ from service.queue.memory import MemoryEvaluationLeases, MemoryEvaluationQueue
 from service.worker.worker import Worker
 from tests.contract.queueing import BUNDLE, POOL, MemoryBench, beat, task
 from tests.integration.worker.test_worker import PACE, Lab
+from tests.patience import PATIENCE_SECONDS
 
 
 class Process:
@@ -42,7 +43,7 @@ async def leases(bench: MemoryBench) -> MemoryEvaluationLeases:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             if await holds():
                 return
@@ -76,7 +77,7 @@ async def test_a_worker_that_breaks_ends_the_process_and_says_why(
     monkeypatch.setattr(MemoryEvaluationLeases, "lease", broken)
     process = Process(leases)
     with pytest.raises(RuntimeError, match="nobody expected this"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await process.run()
     assert process.left
 
@@ -121,7 +122,7 @@ async def test_a_run_hears_of_its_results_although_handing_them_on_broke(
     monkeypatch.setattr(MemoryEvaluationQueue, "results", broken_once)
     process = Process(leases)
     running = asyncio.create_task(process.run())
-    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator, asyncio.timeout(10):
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator, asyncio.timeout(PATIENCE_SECONDS):
         assert (await evaluator.evaluate(task().program, "a")).outcome is Outcome.OK
     process.leaving.set()
     await running

@@ -15,6 +15,7 @@ from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, Leas
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import Pace, Worker
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
+from tests.patience import PATIENCE_SECONDS
 
 PACE = Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
 BEAT = beat("a", slots=2)
@@ -54,7 +55,7 @@ class Lab:
             await self._note(self.ended, evaluation_id)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10), self.changed:
+        async with asyncio.timeout(PATIENCE_SECONDS), self.changed:
             await self.changed.wait_for(holds)
 
     async def _note(self, where: list[str], evaluation_id: str) -> None:
@@ -134,7 +135,7 @@ async def test_a_worker_told_to_drain_finishes_what_it_has_and_ends(
         await lab.until(lambda: len(lab.begun) == 2)
         assert worker.beat.state is WorkerState.ACTIVE
         await bench.workers().drain("a")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await worker.drain.wait()
             assert (worker.beat.state, worker.beat.busy) == (WorkerState.DRAINING, 2)
             lab.gate.set()
