@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_SECONDS
+
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
 PROBLEM = """
@@ -66,7 +68,7 @@ class Evolve:
 
     def call(self, *words: str, code: int = 0) -> str:
         process = self.start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == code, f"exit {process.returncode}: {err}"
         assert "Traceback" not in err
         return out

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.e2e.evolving import EVOLVE, Evolve
 from tests.e2e.test_tutorial import ACTIVATE, BLOCK, PAGE, STATED, TOP
+from tests.patience import PATIENCE_SECONDS
 
 REFERENCE = (TOP / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
 
@@ -28,11 +29,11 @@ def test_the_calls_of_the_reference_run_as_they_are_written(tmp_path: Path) -> N
             env=evolve.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=30)
+        server.communicate(timeout=PATIENCE_SECONDS)
     finally:
         server.kill()
         server.communicate()

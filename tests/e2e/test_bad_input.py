@@ -19,9 +19,9 @@ import pytest
 
 from tests.e2e.evolving import EVOLVE, Evolve, essence, make_problem
 from tests.fakes.openai_server import openai_server
+from tests.patience import PATIENCE_SECONDS
 
 KEY = "sk-of-a-test"
-PATIENCE_SECONDS = 20.0
 GOOD = "def score(outputs, program):\n    return {'value': 1.0}\n"
 SPIN = "def give():\n    while True:\n        pass\n"
 CRASH = "import os\n\ndef give():\n    os.kill(os.getpid(), 11)\n"
@@ -42,7 +42,7 @@ class Clumsy(Evolve):
             capture_output=True,
             env=self.environment | variables,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
         err = done.stderr.decode()
         assert done.returncode == code, f"exit {done.returncode}: {err}"
@@ -260,7 +260,7 @@ def openevolve_project(folder: Path, config: str) -> Path:
 def test_keys_of_an_openevolve_project_that_do_nothing_are_told(clumsy: Clumsy) -> None:
     project = openevolve_project(clumsy.home / "project", "max_iteratons: 4\ncheckpoint_interval: 3\n")
     process = clumsy.start("run", str(project), "--evaluations", "3")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, err
     assert "'max_iteratons' is ignored: did you mean 'max_iterations'?" in err
     assert "checkpoint_interval is not needed" in err
@@ -437,7 +437,7 @@ def test_an_interrupt_before_anything_is_stored_leaves_nothing(
     words = {"run": ["run", str(problem)], "check": ["problem", "check", str(problem)], "doctor": ["doctor"]}[command]
     process = started(clumsy, *words, until=lambda: any(clumsy.scratch.iterdir()))
     os.killpg(process.pid, number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert [line for line in err.splitlines() if line.startswith("evolve: ")] in (["evolve: interrupted"], [])
@@ -455,7 +455,7 @@ def test_the_second_interrupt_leaves_at_once_and_nothing_behind(clumsy: Clumsy, 
     os.killpg(process.pid, signal.SIGINT)
     os.killpg(process.pid, signal.SIGTERM)
     os.killpg(process.pid, signal.SIGCONT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, err
     assert re.search(r"left at once; \S*evolve run --resume run_", err)
     clumsy.assert_nothing_left()
@@ -486,7 +486,7 @@ def test_ctrl_c_on_a_terminal_stops_the_run_and_loses_nothing(clumsy: Clumsy, tm
             os.write(ours, b"\x03")
             pressed = True
     os.close(ours)
-    assert process.wait(30) == 130, written
+    assert process.wait(PATIENCE_SECONDS) == 130, written
     assert re.search(rb"go on with: \S*evolve run --resume run_", written)
     assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is hidden"
     clumsy.assert_nothing_left()

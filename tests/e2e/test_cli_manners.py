@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.cli.recording import packing_problem, record_run, sqlite_url
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
@@ -32,7 +33,9 @@ def environment(tmp_path: Path) -> Environment:
 
 
 def evolve(environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        [EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
+    )
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
@@ -52,7 +55,7 @@ def on_a_terminal(environment: Environment, *words: str) -> str:
         written = b""
         while chunk := _read(ours):
             written += chunk
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         os.close(ours)
     return written.decode()
@@ -111,7 +114,7 @@ def test_a_reader_that_leaves_is_no_error(environment: Environment) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_data_goes_to_stdout_and_messages_to_stderr(environment: Environment) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.openai_server import OpenAIServer, Reply, chain, openai_server
+from tests.patience import PATIENCE_SECONDS
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 KEY = "sk-of-a-test"
@@ -45,7 +46,9 @@ def answer(number: int) -> str:
 
 
 def evolve(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=120)
+    return subprocess.run(
+        [EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
+    )
 
 
 def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> subprocess.CompletedProcess[str]:
@@ -124,7 +127,7 @@ def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], s
     while seen < held:
         seen += '"candidate.evaluated"' in process.stdout.readline()
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     (Path(environment["HOME"]) / "problem" / "evaluator.py").write_text("raise RuntimeError\n")
     done = evolve(environment | {"EVOLVE_POLICY_API_KEY": KEY}, "run", "--resume", "last", "--json")

@@ -14,6 +14,7 @@ import pytest
 
 from service.ports import Scope
 from tests.integration.client.served import Service
+from tests.patience import PATIENCE_SECONDS
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
@@ -33,7 +34,7 @@ class Remote:
 
     def said(self, *words: str) -> tuple[int, str, str]:
         process = self.start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert "Traceback" not in err
         return process.returncode, out, err
 
@@ -160,7 +161,7 @@ def test_ctrl_c_stops_watching_and_the_run_goes_on(service: Service, remote: Rem
     for _ in range(20):
         watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    _, err = watching.communicate(timeout=30)
+    _, err = watching.communicate(timeout=PATIENCE_SECONDS)
     assert watching.returncode == 130
     assert "the run goes on" in err
     assert remote.json("show", run)["state"] == "running"
@@ -213,7 +214,7 @@ def test_exit_codes_tell_what_a_service_refuses(service: Service, remote: Remote
 def test_a_key_is_never_shown(service: Service, remote: Remote, ended: str) -> None:
     remote.environment["EVOLVE_DEBUG"] = "1"
     process = remote.start("-v", "show", "run_ffffffff")
-    shown = "".join(process.communicate(timeout=60))
+    shown = "".join(process.communicate(timeout=PATIENCE_SECONDS))
     assert service.key not in shown + remote.call("show", ended, "--json") + remote.call("doctor", "--json")
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
 Environment = dict[str, str]
@@ -26,7 +28,9 @@ def environment(tmp_path: Path) -> Environment:
 
 
 def evolve(environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=120)
+    return subprocess.run(
+        [EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
+    )
 
 
 def start(environment: Environment, *words: str) -> subprocess.Popen[str]:
@@ -74,7 +78,7 @@ def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Environment, number: int) -> None:
-    process = start(environment, "run", problem(environment), "--evaluations", "300", "--json")
+    process = start(environment, "run", problem(environment), "--evaluations", "1000000", "--json")
     assert process.stdout is not None
     lines: list[str] = []
     while sum('"candidate.evaluated"' in line for line in lines) < 10:
@@ -82,35 +86,37 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Env
     process.send_signal(number)
     # Not communicate(): it reads past what readline() has already buffered.
     rest, said = process.stdout.read(), process.stderr.read() if process.stderr else ""
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, said
     events, summary = read("".join(lines) + rest)
     assert summary["state"] == "paused"
     assert f"evolve run --resume {summary['run_id'][:17]}" in said
+    whole = summary["evaluations"] + 100
+    assert evolve(environment, "extend", "last", "--evaluations", str(whole)).returncode == 0
     again = evolve(environment, "run", "--resume", "last", "--json")
     assert again.returncode == 0, again.stderr
     more, end = read(again.stdout)
-    assert (end["run_id"], end["state"], end["evaluations"]) == (summary["run_id"], "succeeded", 300)
+    assert (end["run_id"], end["state"], end["evaluations"]) == (summary["run_id"], "succeeded", whole)
     assert more[0]["sequence"] == events[-1]["sequence"] + 1
     scored = [
         event["candidate_id"]
         for event in (*events, *more)
         if event["kind"] == "candidate.evaluated" and event["outcome"] != "cancelled"
     ]
-    assert len(scored) == len(set(scored)) == 300
+    assert len(scored) == len(set(scored)) == whole
     ended = evolve(environment, "run", "--resume", "last")
     assert (ended.returncode, len(ended.stderr.splitlines())) == (5, 1)
 
 
 def test_a_reader_that_leaves_pauses_the_run(environment: Environment) -> None:
-    process = start(environment, "run", problem(environment), "--evaluations", "5000", "--json")
+    process = start(environment, "run", problem(environment), "--evaluations", "1000000", "--json")
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr is not None
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(60) == 130
+    assert process.wait(PATIENCE_SECONDS) == 130
     assert "Traceback" not in said
     assert json.loads(evolve(environment, "show", "last", "--json").stdout)["state"] == "paused"
 

@@ -15,9 +15,11 @@ from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from tests.e2e.evolving import Evolve, descendants_of, essence, make_problem
+from tests.patience import PATIENCE_SECONDS
 
 EVALUATIONS = 60
-PATIENCE_SECONDS = 10.0
+# More than a test can take to stop them.
+ENDLESS = 1_000_000
 
 
 @pytest.fixture
@@ -28,6 +30,12 @@ def evolve(tmp_path: Path) -> Evolve:
 @pytest.fixture
 def problem(tmp_path: Path) -> Path:
     return make_problem(tmp_path / "toy", evaluations=EVALUATIONS)
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A problem whose run is at work whenever it is stopped, however late that is."""
+    return make_problem(tmp_path / "endless", evaluations=ENDLESS)
 
 
 def wait_until_gone(pids: set[int]) -> set[int]:
@@ -53,7 +61,7 @@ def interrupt_after(process: subprocess.Popen[str], lines: int, number: int) -> 
         events.append(json.loads(line))
         if len(events) == lines:
             process.send_signal(number)
-    process.wait(60)
+    process.wait(PATIENCE_SECONDS)
     process.stdout.close()
     if process.stderr is not None:
         process.stderr.close()
@@ -68,16 +76,16 @@ def log_of(evolve: Evolve, run: str) -> list[dict[str, Any]]:
         database.close()
 
 
-def check_whole(evolve: Evolve, run: str) -> list[dict[str, Any]]:
+def check_whole(evolve: Evolve, run: str, evaluations: int = EVALUATIONS) -> list[dict[str, Any]]:
     """The rules that hold after any accident; the run's candidates."""
     events = log_of(evolve, run)
     sequences = [event["sequence"] for event in events]
     assert sequences == list(range(1, len(sequences) + 1))
     evaluated = Counter(event["candidate_id"] for event in events if event["kind"] == "candidate.evaluated")
-    assert len(evaluated) == EVALUATIONS
+    assert len(evaluated) == evaluations
     assert set(evaluated.values()) == {1}
     candidates = evolve.lines("export", run)
-    assert sum(candidate["status"] == "evaluated" for candidate in candidates) == EVALUATIONS
+    assert sum(candidate["status"] == "evaluated" for candidate in candidates) == evaluations
     assert not [candidate for candidate in candidates if candidate["status"] in ("pending", "evaluating")]
     return candidates
 
@@ -112,18 +120,21 @@ def test_what_was_shown_before_a_kill_is_stored(evolve: Evolve, problem: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_says_how_to_go_on_and_goes_on(evolve: Evolve, problem: Path, number: int) -> None:
-    process = evolve.start("run", str(problem), "--json")
+def test_a_stopped_run_says_how_to_go_on_and_goes_on(evolve: Evolve, endless: Path, number: int) -> None:
+    process = evolve.start("run", str(endless), "--json")
     events = interrupt_after(process, 60, number)
     assert process.returncode == 130
     run = events[0]["run_id"]
-    assert evolve.json("show", run)["state"] == "paused"
+    shown = evolve.json("show", run)
+    assert shown["state"] == "paused"
+    whole = shown["counters"]["evaluations"] + 20
+    evolve.call("extend", run, "--evaluations", str(whole))
     evolve.call("run", "--resume", run, "--json")
-    check_whole(evolve, run)
+    check_whole(evolve, run, whole)
 
 
-def test_a_killed_run_leaves_no_process_behind(evolve: Evolve, problem: Path) -> None:
-    process = evolve.start("run", str(problem), "--json")
+def test_a_killed_run_leaves_no_process_behind(evolve: Evolve, endless: Path) -> None:
+    process = evolve.start("run", str(endless), "--json")
     assert process.stdout is not None
     for _ in range(40):
         process.stdout.readline()
@@ -137,18 +148,17 @@ def test_a_killed_run_leaves_no_process_behind(evolve: Evolve, problem: Path) ->
 def test_a_run_that_ended_is_not_resumed(evolve: Evolve, problem: Path) -> None:
     run = evolve.lines("run", str(problem), "--json")[0]["run_id"]
     process = evolve.start("run", "--resume", run)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 5
     assert "has ended" in err
 
 
-def test_a_run_that_is_being_driven_is_not_driven_twice(evolve: Evolve, problem: Path) -> None:
-    slow = make_problem(problem.parent / "slow", evaluations=2000)
-    process = evolve.start("run", str(slow), "--json")
+def test_a_run_that_is_being_driven_is_not_driven_twice(evolve: Evolve, endless: Path) -> None:
+    process = evolve.start("run", str(endless), "--json")
     assert process.stdout is not None
     run = json.loads(process.stdout.readline())["run_id"]
     second = evolve.start("run", "--resume", run)
-    _, err = second.communicate(timeout=60)
+    _, err = second.communicate(timeout=PATIENCE_SECONDS)
     process.kill()
     process.communicate()
     assert second.returncode == 5

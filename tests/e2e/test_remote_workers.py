@@ -30,6 +30,7 @@ from tests.e2e.test_workers import (
     until,
     workers,
 )
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -80,9 +81,9 @@ def test_a_run_is_evaluated_by_workers_that_know_the_api_alone(
         started += [WorkerProcess(evolve, 2, [*words, "--metrics-port", str(port)]), WorkerProcess(evolve, 1, words)]
         evolve.environment["EVOLVE_QUEUE__URL"] = queue
         read_until(run, "candidate.evaluated", 10)
-        shown = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        shown = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_SECONDS).text
         assert started[1].end(signal.SIGKILL) == -signal.SIGKILL
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         assert started[0].end(signal.SIGTERM) == 0
     candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
@@ -105,10 +106,10 @@ async def test_cancelling_kills_the_program_of_a_remote_worker_within_a_second(
                 evaluation_id = f"evl_{number:032x}"
                 task = EvaluationTask(evaluation_id=evaluation_id, bundle_hash=bundle.hash, program=program, pool="cpu")
                 await queue.submit(task, bundle)
-                await until(lambda: bool(endless_ones(started[0])), 30.0)
+                await until(lambda: bool(endless_ones(started[0])))
                 began = time.monotonic()
                 await queue.cancel(evaluation_id)
-                await until(lambda: not endless_ones(started[0]), 30.0)
+                await until(lambda: not endless_ones(started[0]))
                 took.append(time.monotonic() - began)
         assert started[0].end(signal.SIGTERM) == 0
     assert max(took) < 1.0, took
@@ -117,7 +118,7 @@ async def test_cancelling_kills_the_program_of_a_remote_worker_within_a_second(
 def test_a_worker_whose_key_is_off_says_so_and_ends(evolve: Evolve, tmp_path: Path, words: list[str]) -> None:
     def refused(*given: str) -> tuple[int, str]:
         process = evolve.start("worker", *given)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert "Traceback" not in err
         assert err.count("evolve: ") == 1
         return process.returncode, err
@@ -142,5 +143,5 @@ def test_metrics_that_cannot_be_served_end_the_worker_with_a_sentence(evolve: Ev
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         process = evolve.start("worker", "--metrics-port", str(taken.getsockname()[1]))
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, err.count("evolve: metrics cannot be served at 127.0.0.1:")) == (2, 1)

@@ -28,10 +28,10 @@ from service.db.models import RunRow
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from tests.e2e.evolving import EVALUATOR, Evolve, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
+from tests.patience import PATIENCE_SECONDS
 
 # In the evaluator, where no mutation makes a long time of a short one.
 SLOW = "import time\n" + EVALUATOR.replace("    if ", "    time.sleep(0.05)\n    if ", 1)
-PATIENCE_SECONDS = 30.0
 AT_ONCE_SECONDS = 5.0
 TAKEOVER_SECONDS = 15.0
 POLL_SECONDS = 0.05
@@ -316,7 +316,7 @@ def test_a_runner_without_a_queue_evaluates_by_itself_and_again_on_wish(alone: I
 )
 def test_a_runner_that_cannot_begin_says_why(alone: Installation, words: list[str], code: int, said: str) -> None:
     process = alone.evolve.start("runner", *words)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == code, err
     assert err.count("evolve: ") == 1
     assert said in err

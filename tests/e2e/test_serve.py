@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.e2e.evolving import Evolve, make_problem
+from tests.patience import PATIENCE_SECONDS
 
 FIRST_PORT = 8000
 
@@ -51,9 +53,9 @@ def serving(evolve: Evolve, *words: str) -> Iterator[tuple[str, subprocess.Popen
 def test_where_no_port_is_named_and_the_usual_one_is_taken_a_free_one_is_served_and_named(evolve: Evolve) -> None:
     with taken(FIRST_PORT), serving(evolve) as (url, process):
         assert not url.endswith(f":{FIRST_PORT}")
-        assert httpx.get(f"{url}/readyz").status_code == 200
+        assert httpx.get(f"{url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0
         assert f"port {FIRST_PORT} is taken" in err
 
@@ -61,14 +63,14 @@ def test_where_no_port_is_named_and_the_usual_one_is_taken_a_free_one_is_served_
 def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evolve) -> None:
     with taken(0) as port:
         process = evolve.start("serve", "--port", str(port))
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve: Evolve) -> None:
     process = evolve.start("serve", "--host", "203.0.113.7")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 2
     assert err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
 
@@ -79,11 +81,9 @@ def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path
     evolve.call("keys", "create", "owner", "-o", str(tmp_path / "key"))
     key = (tmp_path / "key").read_text().strip()
     problem = make_problem(tmp_path / "toy")
-    with serving(evolve) as (url, process), httpx.Client(base_url=url) as client:
+    with serving(evolve) as (url, process), httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         client.headers["Authorization"] = f"Bearer {key}"
-        answer = client.get("/v1/workers")
-        assert answer.status_code == 200, answer.text
-        (worker,) = answer.json()["items"]
+        (worker,) = until(lambda: client.get("/v1/workers").json()["items"])
         assert client.post(f"/v1/workers/{worker['worker_id']}/drain").status_code == 202
         until(lambda: client.get("/v1/workers").json()["items"] == [])
         words = ("run", str(problem), "--policy", "syntax", "--detach", "--server", url)
@@ -92,12 +92,14 @@ def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path
         assert process.poll() is None
         assert client.get("/readyz").status_code == 200
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0
 
 
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not holds():
+def until(holds: Callable[[], Any]) -> Any:
+    """What at last was found."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not (held := holds()):
         assert time.monotonic() < end
         time.sleep(0.1)
+    return held

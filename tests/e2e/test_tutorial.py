@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.evolving import EVOLVE, Evolve
+from tests.patience import PATIENCE_SECONDS
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs" / "tutorial-service.md").read_text(encoding="utf-8")
@@ -42,12 +43,12 @@ def test_the_tutorial_of_the_service_runs_as_it_is_written(evolve: Evolve, tmp_p
             env=evolve.environment,
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
         server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=30)
+        server.communicate(timeout=PATIENCE_SECONDS)
         assert server.returncode == 0
     finally:
         server.kill()

@@ -23,6 +23,7 @@ from service.queue.workers import RedisWorkers
 from tests.e2e.evolving import SEED, Evolve, descendants_of, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole, wait_until_gone
 from tests.integration.queue.server import running
+from tests.patience import PATIENCE_SECONDS
 
 SLOW_SEED = "import time\n" + SEED.replace("    return", "    time.sleep(0.05)\n    return")
 ENDLESS_SEED = "import time\n\ndef give():\n    time.sleep(60)\n    return 1.0\n"
@@ -65,7 +66,7 @@ class WorkerProcess:
     def end(self, number: int) -> int:
         self.look()
         self.process.send_signal(number)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode
 
 
@@ -108,7 +109,7 @@ def test_workers_that_are_killed_and_drained_cost_no_candidate(evolve: Evolve, t
         started.append(WorkerProcess(evolve))
         events += read_until(run, "candidate.evaluated", 10)
         assert started[1].end(signal.SIGTERM) == 0
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         assert started[2].end(signal.SIGTERM) == 0
     summary = json.loads(out.splitlines()[-1])
@@ -125,7 +126,7 @@ def test_a_worker_that_hangs_past_its_lease_gives_no_second_result(evolve: Evolv
         run = start_run(evolve, problem)
         begun = next(started[0].events("evaluation.begun"))["evaluation_id"]
         started[0].process.send_signal(signal.SIGSTOP)
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         started[0].process.send_signal(signal.SIGCONT)
         late = (event for event in started[0].events("") if event.get("evaluation_id") == begun)
@@ -144,7 +145,7 @@ def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolv
         read_until(run, "candidate.evaluated", 10)
         server.kill()
         server.start()
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         assert started[0].end(signal.SIGTERM) == 0
     assert "Traceback" not in err
@@ -174,9 +175,9 @@ def test_a_short_run_has_its_half_of_the_slots_beside_a_long_one(evolve: Evolve,
         during = read_until(first, "candidate.evaluated", 4)
         while at(during[-1]) < at(events[-1]):
             during += read_until(first, "candidate.evaluated", 1)
-        assert second.wait(timeout=30) == 0
+        assert second.wait(timeout=PATIENCE_SECONDS) == 0
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
+        first.communicate(timeout=PATIENCE_SECONDS)
         second.communicate()
         assert started[0].end(signal.SIGTERM) == 0
     # The first ones may have to wait until the long run has heard that it is not alone.
@@ -201,10 +202,10 @@ def test_a_worker_that_is_told_to_drain_ends_well(evolve: Evolve, tmp_path: Path
         read_until(run, "candidate.evaluated", 2)
         worker_id = asyncio.run(drain())
         started[0].look()
-        started[0].process.communicate(timeout=30)
+        started[0].process.communicate(timeout=PATIENCE_SECONDS)
         assert started[0].process.returncode == 0
         started.append(WorkerProcess(evolve))
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         assert started[1].end(signal.SIGTERM) == 0
     candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
@@ -223,7 +224,7 @@ def test_a_run_without_workers_waits_and_says_so(evolve: Evolve, tmp_path: Path)
     assert "waiting: no worker takes evaluations of pool cpu" in said
     with workers(evolve) as started:
         started.append(WorkerProcess(evolve))
-        _, err = run.communicate(timeout=60)
+        _, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
     assert "waiting" not in err.splitlines()[-1]
 
@@ -235,7 +236,7 @@ def test_a_stopped_run_ends_its_evaluations_on_the_worker(evolve: Evolve, tmp_pa
         run = start_run(evolve, problem)
         assert next(started[0].events("evaluation.begun"))["delivery"] == 1
         run.send_signal(signal.SIGTERM)
-        _, err = run.communicate(timeout=30)
+        _, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 130, err
         ended = next(started[0].events("evaluation.done"))
         assert ended["outcome"] == "cancelled"
@@ -266,11 +267,11 @@ def endless_ones(worker: WorkerProcess) -> set[int]:
     return found
 
 
-async def until(holds: Callable[[], bool], seconds: float) -> float:
+async def until(holds: Callable[[], bool]) -> float:
     """How long it took until something held."""
     began = time.monotonic()
     while not holds():
-        assert time.monotonic() - began < seconds
+        assert time.monotonic() - began < PATIENCE_SECONDS
         await asyncio.sleep(0.005)
     return time.monotonic() - began
 
@@ -286,10 +287,10 @@ async def test_cancelling_kills_the_program_within_a_second(evolve: Evolve, tmp_
                 evaluation_id = f"evl_{number:032x}"
                 task = EvaluationTask(evaluation_id=evaluation_id, bundle_hash=bundle.hash, program=program, pool="cpu")
                 await queue.submit(task, bundle)
-                await until(lambda: bool(endless_ones(started[0])), 30.0)
+                await until(lambda: bool(endless_ones(started[0])))
                 began = time.monotonic()
                 await queue.cancel(evaluation_id)
-                await until(lambda: not endless_ones(started[0]), 30.0)
+                await until(lambda: not endless_ones(started[0]))
                 took.append(time.monotonic() - began)
         assert started[0].end(signal.SIGTERM) == 0
     assert max(took) < 1.0, took
@@ -307,7 +308,7 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
         assert started[0].end(signal.SIGTERM) == 130
         assert wait_until_gone(started[0].children) == set()
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=30)
+        run.communicate(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
 )
 def test_a_worker_that_cannot_work_says_why(evolve: Evolve, words: list[str], code: int, said: str) -> None:
     process = evolve.start("worker", *words)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == code, err
     assert err.count("evolve: ") == 1
     assert said in err
@@ -331,5 +332,5 @@ def test_a_worker_without_a_queue_and_a_run_with_a_level_are_told_what_to_do(evo
     evolve.call("run", str(problem), "--require-isolation", "strong", code=2)
     del evolve.environment["EVOLVE_QUEUE__URL"]
     process = evolve.start("worker")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, "--queue redis://" in err) == (2, True)
