@@ -7,7 +7,7 @@ import typer
 
 from service.cli.words import HELP, Json, terminal_of
 
-train_app = typer.Typer(help="Train small policies.", context_settings=HELP, no_args_is_help=True)
+train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
 
 @train_app.command(epilog="Example: evolve train maze --method vpo -o trained/vpo", rich_help_panel="Training")
@@ -48,3 +48,54 @@ def maze(
         threads=threads,
     )
     train_maze(terminal_of(ctx, json), wish)
+
+
+@train_app.command(
+    epilog="Example: evolve train lora my_problem --model MODEL --records run.jsonl -o trained/first",
+    rich_help_panel="Training",
+)
+def lora(
+    ctx: typer.Context,
+    problem: Annotated[Path, typer.Argument(metavar="PROBLEM", readable=False, help="Folder of the records' problem.")],
+    *,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    records: Annotated[
+        list[Path], typer.Option(metavar="FILE", readable=False, help="Of evolve export --training; may be repeated.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Made for it.")],
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates.")] = None,
+    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts of an update.")] = None,
+    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions to each prompt.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
+    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
+    longest: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tokens of a completion at most.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="X", help="Of sampling.")] = None,
+    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
+    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in FOLDER.")] = False,
+    slots: Annotated[int, typer.Option(min=0, metavar="N", help="Evaluations at once; 0: one per core.")] = 0,
+    require_isolation: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train an adapter for a model of yours, on the prompts of your runs and with the evaluator of their problem."""
+    from service.cli.lora import LoraWish, train_on_records
+
+    wish = LoraWish(
+        problem=problem,
+        output=output,
+        model=model,
+        records=tuple(records),
+        seed=seed,
+        alpha=alpha,
+        resume=resume,
+        slots=slots,
+        require_isolation=require_isolation,
+        numbers={
+            "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank, "longest": longest,
+            "temperature": temperature, "divergence": divergence,
+        },
+    )  # fmt: skip
+    train_on_records(terminal_of(ctx, json), wish)

@@ -1,0 +1,86 @@
+"""What `evolve train lora` does: the records of runs and the evaluator of their problem in, an adapter out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import UsageError
+from service.jsonlines import as_line
+
+if TYPE_CHECKING:
+    from training.lora import LoraSettings
+
+_SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoraWish:
+    """The words of `evolve train lora`; `numbers` are settings of `training.lora.LoraSettings`, None: its default."""
+
+    problem: Path
+    output: Path
+    model: str
+    records: tuple[Path, ...]
+    seed: int
+    alpha: float
+    resume: bool
+    slots: int
+    require_isolation: str | None
+    numbers: Mapping[str, float | None]
+
+
+def train_on_records(terminal: Terminal, wish: LoraWish) -> None:
+    """Train an adapter for a model that the user brings, on the prompts of the user's own runs.
+
+    Raises:
+        TrainingError: training cannot begin or go on.
+        InvalidProblemError, RefusedError: the problem's programs cannot be scored here.
+        RewardError: alpha is out of its range.
+    """
+    from service.bootstrap.judging import judging
+    from training.lora import require_frameworks, train_lora
+
+    require_frameworks()
+    settings = _settings(wish)
+    sandbox = load_settings().sandbox
+    with judging(wish.problem, sandbox, slots=wish.slots, require=wish.require_isolation) as (problem, evaluate):
+        adapter = train_lora(settings, problem, evaluate, lambda line: _report(terminal, settings.steps, line))
+    if terminal.as_json:
+        print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(adapter)}))
+        return
+    terminal.show(f"The adapter is in {adapter}.")
+    terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {_next(terminal, wish)}")
+
+
+def _settings(wish: LoraWish) -> "LoraSettings":
+    from training.adapters.weighting import Weighting
+    from training.lora import LoraSettings
+
+    if not wish.records:
+        raise UsageError("name records: --records FILE, written with evolve export RUN --training -o FILE")
+    numbers: dict[str, Any] = {name: value for name, value in wish.numbers.items() if value is not None}
+    return LoraSettings(
+        model=wish.model,
+        records=wish.records,
+        output=wish.output,
+        weighting=Weighting(seed=wish.seed, alpha=wish.alpha),
+        resume=wish.resume,
+        **numbers,
+    )
+
+
+def _report(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
+    if "warning" in line:
+        terminal.note(f"warning: {line['warning']}", style="yellow")
+    elif terminal.as_json:
+        print(as_line({"schema": 1, "kind": "training.step", "steps": steps, **line}), flush=True)
+    else:
+        seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
+        terminal.note(f"{line['step']}/{steps}  {seen}")
+
+
+def _next(terminal: Terminal, wish: LoraWish) -> str:
+    return terminal.command(f"run {wish.problem} --policy http://localhost:8000/v1 --model NAME")
