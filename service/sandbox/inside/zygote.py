@@ -89,8 +89,10 @@ def _serve(control: Channel) -> bool:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         order, descriptor = control.receive_with_descriptor()
-        if order is None or order == FAREWELL:
-            return order == FAREWELL
+        if order is None:
+            return False
+        if order == FAREWELL:
+            return True
         if order["sweep"]:
             tree.end_adopted(order["alive"])
         if os.fork() == 0:
