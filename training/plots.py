@@ -9,7 +9,7 @@ import numpy as np
 from evolve.scalarization import Floats
 
 _PANELS = (
-    ("reward", {"mean": "mean of the answers", "best": "best answer of a prompt"}),
+    ("reward", {"mean": "mean of the answers", "set": "set reward of a chain", "best": "best answer of a prompt"}),
     ("entropy of the next token (nats)", {"entropy": ""}),
     ("diversity: mean L2 between reward vectors", {"diversity": ""}),
 )

@@ -52,8 +52,7 @@ class Reinforcement:
         m: answers of a chain.
         draws: weights that the rollouts of a prompt share.
         clip: largest norm of a gradient.
-        parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it, each of
-            which then counts with every set.
+        parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it.
     """
 
     method: str = "vpo"

@@ -11,8 +11,9 @@ from torch.nn import functional
 from evolve.domains import MazeDomain, grade
 from evolve.domains.maze import Maze, steps
 from evolve.scalarization import Floats
-from evolve.statistics import mean_pairwise_l2
+from evolve.statistics import expected_max, mean_pairwise_l2
 from evolve.vpo import Group, Options, draw_weights, estimator
+from training import measures
 from training.batches import Padded
 from training.demonstrator import Rng
 from training.llama import Weights, read_prompts, read_replies
@@ -47,7 +48,6 @@ class Experience:
     rollouts: Rollouts
     rewards: tuple[Floats, ...]
     moves: tuple[tuple[str | None, ...], ...]
-    parents: tuple[Parent | None, ...]
 
 
 def longest_reply(asked: Sequence[Maze], m: int) -> int:
@@ -65,7 +65,8 @@ def experience(
 ) -> Experience:
     """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them."""
     prompts = Padded.of(
-        [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)]
+        [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)],
+        _device_of(weights),
     )
     chains = settings.answers // settings.m
     rollouts = roll_out(
@@ -84,9 +85,7 @@ def experience(
         graded = [grade(_DOMAIN, maze, texts[row], settings.m, cut[row]) for row in rows]
         rewards.append(np.stack([one.rewards for one in graded]))
         moves.append(tuple(answer for one in graded for answer in one.reply.answers))
-    return Experience(
-        prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves), parents=tuple(parents)
-    )
+    return Experience(prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves))
 
 
 def _device_of(weights: Weights) -> str:
@@ -111,12 +110,15 @@ def choose_parents(found: Experience, rng: Rng) -> list[Parent | None]:
 
 
 def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Floats:
-    """One advantage a chain, in the order of the rollouts; a parent counts as one more answer of every set."""
-    groups = []
-    for rewards, parent in zip(found.rewards, found.parents, strict=True):
-        shown = [] if parent is None else [parent.rewards]
-        sets = [np.stack([*chain, *shown]) for chain in rewards]
-        groups.append(Group.of(sets, weights=draw_weights(rewards.shape[-1], rng, settings.draws)))
+    """One advantage a chain, in the order of the rollouts.
+
+    A parent that was shown earns nothing. Counted with every set it would leave most sets of a prompt worth the same,
+    and what little they differ by, once normalised, is noise: training came to a stand with it.
+    """
+    groups = [
+        Group.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws))
+        for rewards in found.rewards
+    ]
     return np.concatenate(estimator(settings.method)(groups, Options()))
 
 
@@ -134,11 +136,13 @@ def policy_loss(weights: Weights, shape: Shape, found: Experience, advantages: F
 
 
 def figures_of(found: Experience) -> dict[str, float]:
-    """What a journal keeps of a step: mean and best scalar, set reward, diversity of rewards, entropy, share cut."""
+    """What a journal keeps of a step: mean and best scalar, set reward of a chain, diversity, entropy, share cut."""
     answers = [rewards.reshape(-1, rewards.shape[-1]) for rewards in found.rewards]
+    even = measures.weights()
     return {
         "mean": float(np.mean([rewards.mean() for rewards in answers])),
         "best": float(np.mean([rewards.mean(axis=1).max() for rewards in answers])),
+        "set": float(np.mean([expected_max(chain, even) for rewards in found.rewards for chain in rewards])),
         "diversity": float(np.mean([mean_pairwise_l2(rewards) for rewards in answers])),
         "entropy": found.rollouts.entropy,
         "cut": float(np.mean(found.rollouts.cut)),
