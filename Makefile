@@ -59,7 +59,8 @@ test-vllm: install ## a real vLLM on the processor, in an environment of its own
 
 test-training: ## torch, TRL and veRL on the processor, in an environment of its own (2 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_training.sh
-	.venv-training/bin/pytest tests/training -q
+	@# Where there is a vLLM, an adapter is loaded into it.
+	$(if $(wildcard .venv-vllm/.vllm),EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python) .venv-training/bin/pytest tests/training -q
 
 faults: install ## kill and stall everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q

@@ -18,9 +18,10 @@ from service.problems.load import load_problem
 from tests.e2e.evolving import Evolve
 from tests.fakes.openai_server import chain, openai_server
 from tests.training.problem import SEED, evaluate, make_point, point
+from training import lora
 from training.adapters.completions import Completion
 from training.errors import TrainingError
-from training.lora import LoraSettings
+from training.lora import LoraSettings, require_frameworks
 from training.programs import ProgramJudge
 from training.records import Records, Scale, read_records
 
@@ -189,3 +190,9 @@ def test_records_of_another_problem_are_refused(run: tuple[Path, Path], tmp_path
 def test_settings_out_of_range_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(TrainingError):
         LoraSettings(model="m", records=(), output=Path("o"), **setting)
+
+
+def test_what_is_not_installed_is_said_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lora, "find_spec", lambda name: None if name in {"trl", "peft"} else name)
+    with pytest.raises(TrainingError, match="trl, peft is not installed: install the extra trl"):
+        require_frameworks()

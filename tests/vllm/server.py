@@ -43,6 +43,8 @@ OPTIONS = {
     "--generation-config": "vllm",
 }
 SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
+# What lets adapters be loaded while it runs.
+ADAPTERS = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +74,10 @@ class VllmServer:
 
 
 @contextmanager
-def vllm_server(python: Path, home: Path, key: str, port: int = 0) -> Iterator[VllmServer]:
+def vllm_server(python: Path, home: Path, key: str, port: int = 0, *, adapters: bool = False) -> Iterator[VllmServer]:
     """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`.
 
-    With port 0 any free one is taken.
+    With port 0 any free one is taken; with `adapters` it takes them while it runs.
     """
     # The link itself names the environment: what it points at is the interpreter that the environment was made from.
     model = python.parent.parent / "tiny-model"
@@ -85,13 +87,14 @@ def vllm_server(python: Path, home: Path, key: str, port: int = 0) -> Iterator[V
     words = [word for pair in OPTIONS.items() for word in pair]
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", key, *words, *SWITCHES]
+    command += ["--enable-lora"] if adapters else []
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "OMP_", "PYTHON"))}
     log = home / "vllm.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*_ending_with_us(), *command],
             cwd=home,
-            env=inherited | ENVIRONMENT,
+            env=inherited | ENVIRONMENT | (ADAPTERS if adapters else {}),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
