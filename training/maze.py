@@ -10,7 +10,7 @@ import torch
 
 from training.batches import Pool
 from training.checkpoints import Checkpoint, Checkpoints
-from training.errors import CheckpointError
+from training.errors import CheckpointError, ModelError, TrainingError
 from training.export import export, read_model
 from training.journal import Journal
 from training.llama import Weights, initial
@@ -81,6 +81,7 @@ def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> We
     before: Experience | None = None
     asked: list[Maze] = []
     for step in run.steps(settings.steps, settings.rate, decay=0.0):
+        run.rate(settings.rate * (1 - step / settings.steps))
         turn = turns[step % len(turns)]
         if not turn.shown or before is None:
             drawn = np.random.default_rng([recipe.seed, _DRAWN, step])
@@ -128,8 +129,6 @@ def base_of(folder: Path, recipe: Recipe) -> Weights:
     Raises:
         ModelError: it cannot be read, or is of another shape than the recipe's.
     """
-    from training.errors import ModelError
-
     weights, shape = read_model(folder)
     if shape != recipe.shape:
         raise ModelError(f"the model in {folder} has another shape than this recipe: {shape} and {recipe.shape}")
@@ -170,7 +169,9 @@ class _Run:
     def update(self, loss: "Tensor", clip: float) -> None:
         self._optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
+        if not bool(torch.isfinite(norm)):
+            raise TrainingError(f"the {self._stage} ran into a loss that is not finite: take another seed")
         self._optimizer.step()
 
     def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, *, whole: bool = True) -> None:

@@ -51,24 +51,27 @@ class Reinforcement:
         answers: answers a prompt, the same for every method: `answers / m` chains.
         m: answers of a chain.
         draws: weights that the rollouts of a prompt share.
+        rate: learning rate at the beginning; it falls to zero in a straight line.
         clip: largest norm of a gradient.
         parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it.
     """
 
     method: str = "vpo"
-    steps: int = 600
+    steps: int = 900
     mazes: int = 16
     answers: int = 32
     m: int = 4
     draws: int = 32
-    rate: float = 5e-4
+    rate: float = 2.5e-4
     clip: float = 1.0
     temperature: float = 1.0
     parents: tuple[str, ...] = ("hard", "nine")
 
     def __post_init__(self) -> None:
         if self.method not in ESTIMATORS:
-            raise ConfigurationError(f"no training method is called {self.method!r}: choose {', '.join(ESTIMATORS)}")
+            raise ConfigurationError(
+                f"no training method is called {self.method!r}: choose {', '.join(ESTIMATORS)}, or base"
+            )
         if not 1 <= self.m <= MOST_ANSWERS:
             raise ConfigurationError(f"a chain has 1 to {MOST_ANSWERS} answers, not {self.m}")
         if self.answers % self.m or self.answers < 2 * self.m:
