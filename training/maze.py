@@ -59,7 +59,12 @@ class Place:
 def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
     """Imitate the demonstrator; goes on from the newest checkpoint if there is one."""
     settings = recipe.warm_start
-    run = _Run(recipe, place, WARM_START, lambda: initial(recipe.shape, _generator(recipe.seed, 0, 0), place.device))
+    run = _Run(
+        recipe,
+        place,
+        WARM_START,
+        lambda: initial(recipe.shape, torch.Generator().manual_seed(recipe.seed), place.device),
+    )
     pool = Pool(recipe.pool)
     for step in run.steps(settings.steps, settings.rate, decay=settings.decay):
         run.rate(rate_at(step, settings.steps, settings.rate))
