@@ -3,7 +3,8 @@
 EvolveError
 └── TrainingError       training cannot begin or go on
     ├── CheckpointError     a checkpoint that cannot be read, or is of another run
-    └── ModelError          a model folder that training cannot start from
+    ├── ModelError          a model folder that training cannot start from
+    └── StudyError          measurements of a study that cannot be read
 """
 
 from evolve.errors import EvolveError
@@ -19,3 +20,7 @@ class CheckpointError(TrainingError):
 
 class ModelError(TrainingError):
     """The model cannot be trained on."""
+
+
+class StudyError(TrainingError):
+    """The measurements of a study cannot be read, or do not suffice."""

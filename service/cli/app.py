@@ -11,6 +11,7 @@ from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
 from service.cli.results_app import results_app
+from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.vpo_app import vpo_app
 from service.cli.words import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
@@ -29,6 +30,7 @@ app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
+app.add_typer(study_app)
 app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
 app.add_typer(installation_app)
 app.add_typer(db_app, name="db", rich_help_panel="Installation")

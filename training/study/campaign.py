@@ -1,0 +1,208 @@
+"""Which tasks a study consists of, and what is chosen on validation mazes before anything is compared."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from training.study.contenders import Contender, choose
+from training.study.plan import (
+    BASE,
+    CHOSEN_ON,
+    HARD,
+    KINDS,
+    MEASURED_ON,
+    PLAIN,
+    SEARCHED_ON,
+    TRIED,
+    Scope,
+    SearchSettings,
+    in_order,
+)
+from training.study.raw import Store
+from training.study.results import reached
+from training.study.sampling import SamplingTask
+from training.study.searching import SearchTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Settings of searches with what they reached on validation mazes, the mean over policies."""
+
+    settings: SearchSettings
+    solved: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """All tasks of a study, over the models that were found."""
+
+    contenders: tuple[Contender, ...]
+    scope: Scope
+    store: Store
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods there are models of, in the order of tables."""
+        return in_order([contender.method for contender in self.contenders])
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Those of them that searches run with."""
+        return tuple(method for method in self.methods if method in self.scope.searched)
+
+    def of(self, method: str) -> tuple[Contender, ...]:
+        """The models of a method."""
+        return choose(self.contenders, [method])
+
+    # Temperatures
+
+    def validation(self, method: str, kind: str, temperature: float) -> list[SamplingTask]:
+        """A method on validation mazes, a task for each of its models."""
+        return [
+            SamplingTask(
+                contender=contender,
+                kind=kind,
+                split=CHOSEN_ON,
+                mazes=self.scope.validated,
+                answers=self.scope.answers,
+                temperature=temperature,
+            )
+            for contender in self.of(method)
+        ]
+
+    def validation_tasks(self) -> list[SamplingTask]:
+        """All that temperatures are chosen by."""
+        return [
+            task
+            for kind in KINDS
+            for method in self.methods
+            for temperature in self.scope.temperatures
+            for task in self.validation(method, kind, temperature)
+        ]
+
+    def by_temperature(self, kind: str) -> dict[str, dict[float, float]]:
+        """For each method that was validated in full, the mean best of all its answers at each temperature."""
+        found: dict[str, dict[float, float]] = {}
+        for method in self.methods:
+            tasks = {t: self.validation(method, kind, t) for t in self.scope.temperatures}
+            if all(self.store.has(task.key) for some in tasks.values() for task in some):
+                found[method] = {t: float(np.mean([self._best(task) for task in some])) for t, some in tasks.items()}
+        return found
+
+    def own(self, kind: str) -> dict[str, float]:
+        """Each method's own temperature: that of the highest mean best; among equals the one nearest to 1."""
+        return {
+            method: max(found, key=lambda t: (found[t], -abs(t - PLAIN)))
+            for method, found in self.by_temperature(kind).items()
+        }
+
+    def _best(self, task: SamplingTask) -> float:
+        return float(task.read(self.store).rewards.mean(axis=2).max(axis=1).mean())
+
+    # Plain sampling
+
+    def sampling(self, method: str, kind: str, temperature: float) -> list[SamplingTask]:
+        """A method on test mazes, a task for each of its models."""
+        many = method == BASE and kind == HARD and temperature == PLAIN
+        return [
+            SamplingTask(
+                contender=contender,
+                kind=kind,
+                split=MEASURED_ON,
+                mazes=self.scope.mazes[kind],
+                answers=max(self.scope.answers, self.scope.base_answers) if many else self.scope.answers,
+                temperature=temperature,
+            )
+            for contender in self.of(method)
+        ]
+
+    def sampling_tasks(self) -> list[SamplingTask]:
+        """All test mazes at temperature 1, then at each method's own."""
+        return [
+            task
+            for temperatures in self._temperatures(KINDS)
+            for kind, method, temperature in temperatures
+            for task in self.sampling(method, kind, temperature)
+        ]
+
+    def _temperatures(self, kinds: Sequence[str]) -> Iterator[list[tuple[str, str, float]]]:
+        yield [(kind, method, PLAIN) for kind in kinds for method in self.methods]
+        yield [(kind, method, temperature) for kind in kinds for method, temperature in self.own(kind).items()]
+
+    # Searches
+
+    def tuning(self, settings: SearchSettings) -> list[SearchTask]:
+        """Settings on validation mazes, with the first model of each method that searches run with."""
+        return [
+            SearchTask(
+                contender=self.of(method)[0],
+                strategy="islands",
+                settings=settings,
+                split=CHOSEN_ON,
+                mazes=self.scope.tuned,
+                evaluations=self.scope.tuned_evaluations,
+                temperature=PLAIN,
+            )
+            for method in self.searched
+        ]
+
+    def tuning_tasks(self) -> list[SearchTask]:
+        """All that the settings of searches are chosen by."""
+        return [task for settings in TRIED for task in self.tuning(settings)]
+
+    def tried(self) -> list[Tried]:
+        """The settings that were tried with all policies, and what they reached."""
+        return [
+            self._tried(settings, tasks)
+            for settings in TRIED
+            if (tasks := self.tuning(settings)) and all(self.store.has(task.key) for task in tasks)
+        ]
+
+    def settings(self) -> SearchSettings:
+        """The settings that solve most validation mazes; among equals the best mean, then the first."""
+        tried = self.tried()
+        return max(tried, key=lambda one: (one.solved, one.best)).settings if tried else TRIED[0]
+
+    def _tried(self, settings: SearchSettings, tasks: Sequence[SearchTask]) -> Tried:
+        most = self.scope.tuned_evaluations
+        found = [reached(task.read(self.store), [most], 0.0) for task in tasks]
+        return Tried(
+            settings=settings,
+            solved=float(np.mean([one[f"solved@{most}"] for one in found])),
+            best=float(np.mean([one[f"best@{most}"] for one in found])),
+        )
+
+    def searching(self, method: str, strategy: str, temperature: float, settings: SearchSettings) -> list[SearchTask]:
+        """A method's searches, a task for each of its models and each search seed."""
+        return [
+            SearchTask(
+                contender=contender,
+                strategy=strategy,
+                settings=settings,
+                split=SEARCHED_ON,
+                mazes=self.scope.questions,
+                evaluations=self.scope.budgets[-1],
+                temperature=temperature,
+                seed=seed,
+            )
+            for seed in range(self.scope.search_seeds)
+            for contender in self.of(method)
+        ]
+
+    def search_temperatures(self) -> list[Mapping[str, float]]:
+        """Temperature 1 for all, then each method's own on hard mazes."""
+        own = self.own(HARD) if self.scope.own_temperatures else {}
+        return [dict.fromkeys(self.searched, PLAIN), {method: own[method] for method in self.searched if method in own}]
+
+    def search_tasks(self) -> list[SearchTask]:
+        """All searches, those at temperature 1 first."""
+        settings = self.settings()
+        return [
+            task
+            for temperatures in self.search_temperatures()
+            for strategy in self.scope.strategies
+            for method, temperature in temperatures.items()
+            for task in self.searching(method, strategy, temperature, settings)
+        ]

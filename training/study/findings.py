@@ -1,0 +1,86 @@
+"""All that a report is written from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evolve.scalarization import Floats
+from training.study.bootstrap import Estimate, difference, mean, ratio
+from training.study.campaign import Campaign, Tried
+from training.study.contenders import Contender
+from training.study.gather import LABELS, Compared, Gathering, Plain
+from training.study.plan import KINDS, Scope, SearchSettings
+from training.study.results import Measured, common
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a study found.
+
+    Attributes:
+        sampled: by kind of maze and label (`AT_ONE`, `OWN`), each method's figures.
+        searched: by strategy and label, each method's searches on hard mazes.
+        temperatures: by kind and method, what each temperature reached on validation mazes.
+        command: that measures all of it again.
+    """
+
+    scope: Scope
+    contenders: Sequence[Contender]
+    sampled: Mapping[tuple[str, str], Compared]
+    searched: Mapping[tuple[str, str], Compared]
+    temperatures: Mapping[str, Mapping[str, Mapping[float, float]]]
+    tried: Sequence[Tried]
+    settings: SearchSettings
+    plain: Plain
+    command: str
+
+    @property
+    def most(self) -> int:
+        """The largest set that is looked at."""
+        return self.scope.ks[-1]
+
+    @property
+    def last(self) -> int:
+        """The largest budget of searches."""
+        return self.scope.budgets[-1]
+
+
+def findings_of(campaign: Campaign, command: str) -> Findings:
+    """Read all that was measured."""
+    gathering, scope = Gathering(campaign=campaign), campaign.scope
+    return Findings(
+        scope=scope,
+        contenders=campaign.contenders,
+        sampled={(kind, label): gathering.sampled(kind, label) for kind in KINDS for label in LABELS},
+        searched={
+            (strategy, label): gathering.searched(strategy, label) for strategy in scope.strategies for label in LABELS
+        },
+        temperatures={kind: campaign.by_temperature(kind) for kind in KINDS},
+        tried=campaign.tried(),
+        settings=campaign.settings(),
+        plain=gathering.plain(),
+        command=command,
+    )
+
+
+def estimate(found: Measured | None, name: str) -> Estimate | None:
+    """A figure of a method; None where it was not measured."""
+    return mean(found.tables[name]) if found is not None and name in found.tables else None
+
+
+def lead(compared: Compared, method: str, other: str, name: str) -> Estimate | None:
+    """How far one method lies above another in a figure, over the training seeds that both have."""
+    pair = _pair(compared.get(method), compared.get(other), name)
+    return difference(*pair) if pair else None
+
+
+def gain(found: Measured | None, against: Measured | None, name: str) -> Estimate | None:
+    """How many times what another reached, over the training seeds that both have."""
+    pair = _pair(found, against, name)
+    return ratio(*pair) if pair else None
+
+
+def _pair(one: Measured | None, other: Measured | None, name: str) -> tuple[Floats, Floats] | None:
+    if one is None or other is None or name not in one.tables or name not in other.tables:
+        return None
+    seeds = common(one, other)
+    return (one.rows(name, seeds), other.rows(name, seeds)) if seeds else None

@@ -1,0 +1,218 @@
+"""Measurements gathered into tables: what there is of each comparison, whether all of it was measured or not."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.domains.maze import mazes
+from evolve.scalarization import Floats
+from training.errors import StudyError
+from training.study.campaign import Campaign
+from training.study.plan import BASE, HARD, KINDS, MEASURED_ON, PLAIN
+from training.study.raw import Key, Store
+from training.study.results import (
+    Measured,
+    figures,
+    reached,
+    solved_within,
+    stacked,
+    tokens_for_an_answer,
+    tokens_in_search,
+)
+from training.study.sampling import SamplingTask
+from training.study.searching import SearchTask
+
+AT_ONE, OWN = "at temperature 1", "at its own temperature"
+LABELS = (AT_ONE, OWN)
+Compared = Mapping[str, Measured]
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiguresTask:
+    """The figures of what was sampled, maze by maze.
+
+    Attributes:
+        rate: tokens that stand for one answer at equal tokens.
+        tokens: that an answer of this model takes.
+    """
+
+    sampled: SamplingTask
+    store: Store
+    ks: tuple[int, ...]
+    answers: int
+    rate: float
+    tokens: float
+
+    @property
+    def key(self) -> Key:
+        """What decides the outcome."""
+        values = {
+            "what": "figures",
+            "version": _VERSION,
+            "of": self.sampled.key.text,
+            "ks": list(self.ks),
+            "answers": self.answers,
+            "rate": self.rate,
+            "tokens": self.tokens,
+        }
+        return Key(title=f"figures.{self.sampled.key.title}", values=values)
+
+    @property
+    def size(self) -> int:
+        """Answers."""
+        return self.sampled.mazes * self.answers
+
+    def run(self, problems: Callable[[str, str, int], Any]) -> Mapping[str, NDArray[Any]]:  # noqa: ARG002 - as all tasks
+        """Work them out."""
+        found = self.sampled.read(self.store)
+        asked = mazes(self.sampled.kind, self.sampled.split, self.sampled.mazes)
+        fitting = {k: k * self.rate / self.tokens for k in self.ks}
+        each = [
+            figures(maze, rewards[: self.answers], self.sampled.contender.m, self.ks, fitting)
+            for maze, rewards in zip(asked, found.rewards, strict=True)
+        ]
+        names = sorted(each[0])
+        return {"names": np.array(names), "values": np.array([[one[name] for one in each] for name in names])}
+
+    def read(self) -> dict[str, Floats]:
+        """Each figure, (mazes,).
+
+        Raises:
+            StudyError: the file is cut off or damaged.
+        """
+        found = self.store.read_any(self.key, ("names", "values"))
+        names, values = found["names"].tolist(), found["values"]
+        if values.shape != (len(names), self.sampled.mazes):
+            raise StudyError(f"{self.store.folder / self.key.file} holds another measurement than its name says")
+        return dict(zip(names, values, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """What was seen beside the figures, each by method at temperature 1.
+
+    Attributes:
+        missing, repeats: shares of the answers, by kind and method.
+        hit: (training seeds, hard mazes), 1 where the many answers of the warm start hold the optimum.
+        many: how many those are.
+    """
+
+    missing: Mapping[str, Mapping[str, float]]
+    repeats: Mapping[str, Mapping[str, float]]
+    hit: Floats | None
+    many: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """Reads what a campaign left in its store."""
+
+    campaign: Campaign
+
+    def figures_tasks(self) -> list[FiguresTask]:
+        """Figures of all that was sampled on test mazes."""
+        return [
+            task for kind in KINDS for label in LABELS for some in self._figures(kind, label).values() for task in some
+        ]
+
+    def sampled(self, kind: str, label: str) -> Compared:
+        """Each method's figures on the test mazes of a kind; needs the figures' tasks done."""
+        return {
+            method: stacked(
+                {task.sampled.contender.seed: [task.read()] for task in tasks},
+                tokens=float(np.mean([task.tokens for task in tasks])),
+                temperature=tasks[0].sampled.temperature,
+            )
+            for method, tasks in self._figures(kind, label).items()
+        }
+
+    def searched(self, strategy: str, label: str) -> Compared:
+        """Each method's searches by a strategy."""
+        paths = self._searches(strategy, label)
+        read = {method: [(task, task.read(self.campaign.store)) for task in tasks] for method, tasks in paths.items()}
+        rates = {
+            method: float(np.mean([tokens_in_search(found) for _, found in some])) for method, some in read.items()
+        }
+        compared = {}
+        for method, some in read.items():
+            by_seed: dict[int, list[dict[str, Floats]]] = defaultdict(list)
+            for task, found in some:
+                by_seed[task.contender.seed].append(reached(found, self.campaign.scope.budgets, min(rates.values())))
+            compared[method] = stacked(by_seed, tokens=rates[method], temperature=some[0][0].temperature)
+        return compared
+
+    def plain(self) -> Plain:
+        """What was seen at temperature 1 beside the figures."""
+        missing: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
+        repeats: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
+        for kind in KINDS:
+            for method, tasks in self._sampled(kind, AT_ONE).items():
+                read = [task.read(self.campaign.store) for task in tasks]
+                missing[kind][method] = float(np.mean([one.missing.mean() for one in read]))
+                repeats[kind][method] = float(np.mean([one.repeats.mean() for one in read]))
+        tasks = self._sampled(HARD, AT_ONE).get(BASE, [])
+        hit = [self._hit(task) for task in tasks]
+        return Plain(
+            missing=missing,
+            repeats=repeats,
+            hit=np.stack(hit) if hit else None,
+            many=tasks[0].answers if tasks else 0,
+        )
+
+    def _hit(self, task: SamplingTask) -> Floats:
+        asked = mazes(HARD, MEASURED_ON, task.mazes)
+        rewards = task.read(self.campaign.store).rewards
+        return np.array([solved_within(maze, answers) for maze, answers in zip(asked, rewards, strict=True)])
+
+    def _sampled(self, kind: str, label: str) -> dict[str, list[SamplingTask]]:
+        campaign = self.campaign
+        temperatures = dict.fromkeys(campaign.methods, PLAIN) if label == AT_ONE else campaign.own(kind)
+        found = {
+            method: self._done(campaign.sampling(method, kind, temperature))
+            for method, temperature in temperatures.items()
+        }
+        return {method: tasks for method, tasks in found.items() if tasks}
+
+    def _searches(self, strategy: str, label: str) -> dict[str, list[SearchTask]]:
+        temperatures = self.campaign.search_temperatures()[0 if label == AT_ONE else 1]
+        settings = self.campaign.settings()
+        found = {
+            method: [
+                task
+                for task in self.campaign.searching(method, strategy, temperature, settings)
+                if self.campaign.store.has(task.key)
+            ]
+            for method, temperature in temperatures.items()
+        }
+        return {method: tasks for method, tasks in found.items() if tasks}
+
+    def _done(self, tasks: Sequence[SamplingTask]) -> list[SamplingTask]:
+        return [task for task in tasks if self.campaign.store.has(task.key)]
+
+    def _figures(self, kind: str, label: str) -> dict[str, list[FiguresTask]]:
+        scope, store = self.campaign.scope, self.campaign.store
+        found = self._sampled(kind, label)
+        tokens = {
+            method: [tokens_for_an_answer(task.read(store), scope.answers) for task in tasks]
+            for method, tasks in found.items()
+        }
+        means = [float(np.mean(some)) for some in tokens.values()]
+        return {
+            method: [
+                FiguresTask(
+                    sampled=task,
+                    store=store,
+                    ks=scope.ks,
+                    answers=scope.answers,
+                    rate=round(min(means), 6),
+                    tokens=round(float(np.mean(tokens[method])), 6),
+                )
+                for task in tasks
+            ]
+            for method, tasks in found.items()
+        }

@@ -1,0 +1,104 @@
+"""The report: what was done, what came of it, and how that stands against targets and published figures."""
+
+from training.study import published
+from training.study.findings import Findings
+from training.study.gather import AT_ONE
+from training.study.markdown import paragraphs, table
+from training.study.plan import CHAIN, GRPO, KINDS, MEASURED_ON, NAMES, SEARCHED_ON, VPO, in_order, name_of
+from training.study.sampling_section import caveat_of_temperature, caveat_of_the_baseline, sampling_section
+from training.study.search_section import (
+    caveat_of_the_parent,
+    ended_early,
+    never_solved,
+    search_section,
+)
+from training.study.targets import targets
+
+
+def report(found: Findings) -> str:
+    """The whole report in Markdown; its pictures lie in `images/` beside it."""
+    return (
+        paragraphs(
+            "# Vector Policy Optimization on mazes: what it is worth",
+            "Small policies, trained from scratch by several methods and otherwise alike, compared in plain sampling"
+            " and"
+            " inside searches. Written by `evolve study`; every figure and every verdict below is computed from what"
+            " was"
+            " measured.",
+            _targets(found),
+            _done(found),
+            sampling_section(found),
+            search_section(found),
+            ended_early(found),
+            _caveats(found),
+            _published(),
+        )
+        + "\n"
+    )
+
+
+def _targets(found: Findings) -> str:
+    rows = [[target.name, target.verdict, target.seen] for target in targets(found)]
+    return paragraphs("## Targets", table(["target", "", "seen"], rows), never_solved(found, AT_ONE))
+
+
+def _done(found: Findings) -> str:
+    scope = found.scope
+    counts = " and ".join(f"{scope.mazes[kind]} {kind}" for kind in KINDS)
+    return paragraphs(
+        "## What was done",
+        f"    {found.command}",
+        f"Mazes are those of `evolve.domains.maze`, fixed by split and number. Plain sampling: {counts} mazes of the"
+        " split"
+        f" `{MEASURED_ON}`, {scope.answers} answers each. Searches: {scope.questions} hard mazes of `{SEARCHED_ON}`."
+        " Temperatures and settings of searches were chosen on `validation`; training saw `train` alone. The optimum of"
+        " every maze is known exactly.",
+        "Intervals are 95 % percentile intervals of a bootstrap over training seeds and mazes, crossed: all models"
+        " answer the"
+        " same mazes, so a draw picks mazes once for all seeds and methods, and seeds beside them. Differences and"
+        " ratios"
+        " are paired: models of one seed started from the same warm start. With few training seeds an interval says"
+        " little"
+        " about another training.",
+        _models(found),
+    )
+
+
+def _models(found: Findings) -> str:
+    rows = []
+    for method in in_order([contender.method for contender in found.contenders]):
+        models = [contender for contender in found.contenders if contender.method == method]
+        seeds = ", ".join(str(contender.seed) for contender in models)
+        lengths = ", ".join(str(length) for length in sorted({contender.m for contender in models}))
+        rows.append([name_of(method), f"`{method}`", seeds, lengths, ", ".join(f"`{one.digest}`" for one in models)])
+    return table(["method", "estimator", "training seeds", "answers a chain", "models (SHA-256 of their files)"], rows)
+
+
+def _caveats(found: Findings) -> str:
+    return paragraphs(
+        "## Three caveats, answered by data",
+        "- **Temperature.** A policy that sampling made sharp can be made wide again by a higher temperature."
+        f" {NAMES[VPO]} −"
+        f" {NAMES[GRPO]}:",
+        caveat_of_temperature(found),
+        f"- **A strong baseline.** {NAMES[CHAIN].capitalize()} trains chains too, for their best answer under one fixed"
+        " weighting:",
+        caveat_of_the_baseline(found),
+        "- **Does a parent help?** `islands` against `best_of_n` with the same policy and budget, and at equal tokens:",
+        caveat_of_the_parent(found),
+    )
+
+
+def _published() -> str:
+    return paragraphs(
+        "## Published figures: different work",
+        f"From {published.SOURCE}. Large language models on other tasks (the maze among them is of another size and"
+        " rule),"
+        " measured by others in another way: these figures stand here to show the direction of the claim and cannot be"
+        " compared with ours in size.",
+        "best@30 of the fixed scalar, and mean L1 distance between reward vectors:",
+        table(published.HEADLINE[0], published.HEADLINE[1:]),
+        "LiveCodeBench, read off a drawn figure to 0.005:",
+        table(published.PROGRAMS[0], published.PROGRAMS[1:]),
+        published.SEARCH,
+    )

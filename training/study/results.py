@@ -1,0 +1,140 @@
+"""What was measured of a method under one condition, as tables of (training seeds, mazes) to take means of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.domains.maze import Maze, optimum
+from evolve.scalarization import Floats
+from evolve.statistics import best_at_k, chain_best_at_k, chain_pass_at_k
+from training.measures import EQUAL, measure, weights
+from training.study.sampling import Answers
+from training.study.searching import Paths
+
+PARTS = ("best", "solved", "ew")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A method under one condition.
+
+    Attributes:
+        seeds: of training, as the rows of the tables.
+        tables: (seeds, mazes) by the name of the figure.
+        tokens: written for an answer, in the mean.
+        temperature: at which it wrote.
+    """
+
+    seeds: tuple[int, ...]
+    tables: Mapping[str, Floats]
+    tokens: float
+    temperature: float
+
+    def rows(self, name: str, seeds: Sequence[int]) -> Floats:
+        """The rows of some seeds."""
+        return self.tables[name][[self.seeds.index(seed) for seed in seeds]]
+
+
+def common(one: Measured, other: Measured) -> tuple[int, ...]:
+    """Training seeds that both have."""
+    return tuple(seed for seed in one.seeds if seed in other.seeds)
+
+
+def tokens_for_an_answer(found: Answers, answers: int) -> float:
+    """Tokens written for one of the first answers to each maze, in the mean."""
+    m = found.rewards.shape[1] // found.tokens.shape[1]
+    return float(found.tokens[:, : answers // m].sum() / (len(found.tokens) * answers))
+
+
+def tokens_in_search(paths: Paths) -> float:
+    """Tokens written for an answer, in the mean over searches."""
+    return float(np.nanmax(paths.tokens, axis=1).sum() / max(1.0, np.nanmax(paths.answers, axis=1).sum()))
+
+
+def figures(maze: Maze, rewards: Floats, m: int, ks: Sequence[int], fitting: Mapping[int, float]) -> dict[str, float]:
+    """Figures of the answers to one maze.
+
+    Args:
+        rewards: (n, 4), chain by chain.
+        m: answers of a chain.
+        ks: sizes of sets.
+        fitting: for each of `ks` how many answers fit the tokens that it stands for; need not be whole.
+
+    Returns:
+        What `measure` gives; the same of whole chains for k that are chains of m (`chain-best@k`, `chain-solved@k`,
+        `chain-ew@k`); and at equal tokens (`tokens-best@k`, `tokens-solved@k`, `tokens-ew@k`), in a straight line
+        between whole numbers of answers, where one answer fits at all.
+    """
+    n = len(rewards)
+    whole = {k: int(np.floor(fit + _ROUNDING)) for k, fit in fitting.items() if 1 - _ROUNDING <= fit <= n + _ROUNDING}
+    between = {size for floor in whole.values() for size in (floor, min(floor + 1, n))}
+    found = measure(maze, rewards, sorted({*ks, *between}))
+    for k, floor in whole.items():
+        share = max(0.0, fitting[k] - floor)
+        for name in PARTS:
+            above = found[f"{name}@{min(floor + 1, n)}"]
+            found[f"tokens-{name}@{k}"] = (1 - share) * found[f"{name}@{floor}"] + share * above
+    return {**found, **_of_chains(maze, rewards, m, [k for k in ks if k % m == 0])}
+
+
+def _of_chains(maze: Maze, rewards: Floats, m: int, ks: Sequence[int]) -> dict[str, float]:
+    if m == 1:
+        return {}
+    chains = rewards.reshape(-1, m, rewards.shape[1])
+    scores = chains.mean(axis=2)
+    solved = scores >= float(optimum(maze, EQUAL)) - _ROUNDING
+    drawn = weights()
+    oracle = float(optimum(maze, drawn).mean())
+    # The best of each chain under each weight: (draws, chains).
+    best = (chains @ drawn.T).max(axis=1).T
+    found: dict[str, float] = {}
+    for k in ks:
+        found[f"chain-best@{k}"] = float(chain_best_at_k(scores, k // m))
+        found[f"chain-solved@{k}"] = float(chain_pass_at_k(solved, k // m))
+        found[f"chain-ew@{k}"] = float(best_at_k(best, k // m).mean()) / oracle
+    return found
+
+
+def solved_within(maze: Maze, rewards: Floats) -> float:
+    """1 where one of the answers is the optimum, else 0."""
+    return float((rewards.mean(axis=1) >= float(optimum(maze, EQUAL)) - _ROUNDING).any())
+
+
+def reached(paths: Paths, budgets: Sequence[int], rate: float) -> dict[str, Floats]:
+    """What searches found within budgets, each (mazes,).
+
+    Args:
+        paths: of the searches.
+        budgets: evaluations.
+        rate: tokens that stand for one evaluation at equal tokens.
+
+    Returns:
+        For each budget `best@` and `solved@` (evaluations), `answers-solved@` (as many answers written, repeated ones
+        included) and `tokens-solved@` (budget * rate tokens written); `ended`, whether it ended before the last one.
+    """
+    found: dict[str, Floats] = {}
+    for budget in budgets:
+        best = np.nanmax(paths.best[:, :budget], axis=1)
+        found |= {f"best@{budget}": best, f"solved@{budget}": _solved(best, paths)}
+        found[f"answers-solved@{budget}"] = _solved(_within(paths, paths.answers, budget), paths)
+        found[f"tokens-solved@{budget}"] = _solved(_within(paths, paths.tokens, budget * rate), paths)
+    return found | {"ended": np.isnan(paths.best[:, -1]).astype(np.float64)}
+
+
+def _within(paths: Paths, spent: Floats, most: float) -> Floats:
+    best: Floats = np.where(spent <= most, paths.best, 0.0).max(axis=1)
+    return best
+
+
+def _solved(best: Floats, paths: Paths) -> Floats:
+    return np.asarray((best >= paths.optimum - _ROUNDING).astype(np.float64))
+
+
+def stacked(found: Mapping[int, Sequence[Mapping[str, Floats]]], *, tokens: float, temperature: float) -> Measured:
+    """Tables of what was found for each training seed; several searches of a seed count as their mean."""
+    seeds = tuple(sorted(found))
+    names = set.intersection(*(set(one) for some in found.values() for one in some))
+    tables = {name: np.stack([np.mean([one[name] for one in found[seed]], axis=0) for seed in seeds]) for name in names}
+    return Measured(seeds=seeds, tables=tables, tokens=tokens, temperature=temperature)

@@ -1,0 +1,119 @@
+"""Plain sampling: what a policy answers to a maze when nobody searches."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.domains.maze import KINDS, OBJECTIVES, SPLITS, Maze, MazeDomain, mazes
+from evolve.scalarization import Floats
+from service.policy.bundled.sampling import Sampled, generate
+from training.study.contenders import Contender, open_model
+from training.study.raw import Key, Store
+from training.vocabulary import encode, prompt_words
+
+_DOMAIN = MazeDomain()
+_SEED = 2605_22817
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What a model answered.
+
+    Attributes:
+        rewards: (mazes, answers, 4), in the order written; zeros where an answer is missing or malformed.
+        missing: (mazes, answers), whether it is.
+        repeats: (mazes, answers), whether its walk stands earlier in the same chain; it is scored all the same.
+        tokens: (mazes, chains), written, the end included.
+    """
+
+    rewards: Floats
+    missing: NDArray[np.bool_]
+    repeats: NDArray[np.bool_]
+    tokens: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingTask:
+    """A model is asked for so many answers to each of the first mazes of a split."""
+
+    contender: Contender
+    kind: str
+    split: str
+    mazes: int
+    answers: int
+    temperature: float
+
+    @property
+    def key(self) -> Key:
+        """What decides the outcome."""
+        values = {
+            "what": "sampling",
+            "version": _VERSION,
+            "model": self.contender.digest,
+            "m": self.contender.m,
+            "kind": self.kind,
+            "split": self.split,
+            "mazes": self.mazes,
+            "answers": self.answers,
+            "temperature": self.temperature,
+        }
+        title = f"sampling.{self.contender.name}.{self.kind}.{self.split}.t{self.temperature:g}.n{self.answers}"
+        return Key(title=title, values=values)
+
+    @property
+    def size(self) -> int:
+        """Answers."""
+        return self.mazes * self.answers
+
+    def run(self, problems: Callable[[str, str, int], Any]) -> Mapping[str, NDArray[Any]]:  # noqa: ARG002 - as all tasks
+        """Ask and score."""
+        model, m = open_model(self.contender), self.contender.m
+        asked = mazes(self.kind, self.split, self.mazes)
+        written = generate(
+            model,
+            [encode(prompt_words(maze, m)) for maze in asked],
+            samples=self.answers // m,
+            max_tokens=m * (max(maze.limit for maze in asked) + 2) + 1,
+            temperature=self.temperature,
+            seeds=[_seed(self.kind, self.split, number) for number in range(self.mazes)],
+        )
+        scored = [_scored(maze, chains, m) for maze, chains in zip(asked, written, strict=True)]
+        names = ("rewards", "missing", "repeats", "tokens")
+        return {name: np.stack([one[name] for one in scored]) for name in names}
+
+    def read(self, store: Store) -> Answers:
+        """What came of it.
+
+        Raises:
+            StudyError: the file is cut off or damaged.
+        """
+        each = (self.mazes, self.answers)
+        shapes = {"rewards": (*each, len(OBJECTIVES)), "missing": each, "repeats": each}
+        found = store.read(self.key, {**shapes, "tokens": (self.mazes, self.answers // self.contender.m)})
+        return Answers(**found)
+
+
+def _seed(kind: str, split: str, number: int) -> int:
+    entropy = [_SEED, list(KINDS).index(kind), SPLITS.index(split), number]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+def _scored(maze: Maze, chains: list[Sampled], m: int) -> dict[str, NDArray[Any]]:
+    rewards, missing, repeats = [], [], []
+    for chain in chains:
+        seen: set[str] = set()
+        for answer in _DOMAIN.parse(chain.text, m, cut=chain.finish_reason == "length").answers:
+            missing.append(answer is None)
+            repeats.append(answer in seen)
+            rewards.append(np.zeros(len(OBJECTIVES)) if answer is None else _DOMAIN.reward(maze, answer))
+            seen |= set() if answer is None else {answer}
+    return {
+        "rewards": np.stack(rewards),
+        "missing": np.array(missing),
+        "repeats": np.array(repeats),
+        "tokens": np.array([len(chain.ids) for chain in chains], dtype=np.int64),
+    }

@@ -1,0 +1,221 @@
+"""What a report says about searches."""
+
+from itertools import permutations
+
+import numpy as np
+
+from training.study.bootstrap import mean
+from training.study.findings import Findings, estimate, gain, lead
+from training.study.gather import AT_ONE, LABELS
+from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
+from training.study.plan import (
+    CHAIN,
+    CHOSEN_ON,
+    GRPO,
+    HARD,
+    MOST_ANSWERS_FOR_EACH,
+    PROPOSED,
+    SEARCHED_ON,
+    VPO,
+    name_of,
+)
+from training.study.results import common
+
+ISLANDS, PLAIN_SAMPLES = "islands", "best_of_n"
+
+
+def search_section(found: Findings) -> str:
+    """The chapters on searches."""
+    scope = found.scope
+    return paragraphs(
+        "## Searches",
+        f"On {scope.questions} {HARD} mazes of the split `{SEARCHED_ON}`, by the search of `evolve run` with its own"
+        " prompts, which the chat template of the policies cuts down to maze, parent and scores; scored in process."
+        f" {PROPOSED} answers a proposal. The seed is a walk in bare letters, which the template does not show, so"
+        f" `{PLAIN_SAMPLES}` is plain sampling and `{ISLANDS}` shows a parent chosen from its archives. A duplicate is"
+        " never evaluated and costs no evaluation; a search also ends when it has used"
+        f" {MOST_ANSWERS_FOR_EACH} answers for each evaluation. The budgets are prefixes of one run."
+        f" Search seeds: {scope.search_seeds} for each training seed.",
+        _settings(found),
+        "![Share of hard mazes solved by budget](images/study-search.svg)",
+        *(_condition(found, label) for label in LABELS),
+    )
+
+
+def _settings(found: Findings) -> str:
+    rows = [
+        [
+            f"**{one.settings.title}**" if one.settings == found.settings else one.settings.title,
+            f"{one.solved:.3f}",
+            f"{one.best:.3f}",
+        ]
+        for one in found.tried
+    ]
+    scope = found.scope
+    return paragraphs(
+        "### Settings, chosen beforehand",
+        f"Tried with the first model of each method at temperature 1 on {scope.tuned} {CHOSEN_ON} mazes,"
+        f" {scope.tuned_evaluations} evaluations each; taken for all policies alike: the settings that solve most in"
+        " the mean"
+        " over policies, among equals those with the best mean. In bold what was taken.",
+        table(["settings of `islands`", "solved", "best"], rows),
+    )
+
+
+def _condition(found: Findings, label: str) -> str:
+    if not any(found.searched[strategy, label] for strategy in found.scope.strategies):
+        return paragraphs(f"### Searches {label}", "Not measured.")
+    return paragraphs(
+        f"### Searches {label}",
+        _sentences(found, label),
+        "Share of mazes solved to the exact optimum, at equal evaluations.",
+        _by_budget(found, label, "solved"),
+        "Best mean of the objectives.",
+        _by_budget(found, label, "best"),
+        "Share solved at equal answers: as many written as the column says, repeated and malformed ones included.",
+        _by_budget(found, label, "answers-solved"),
+        "Share solved at equal tokens: those that as many answers take of the method that writes shortest.",
+        _by_budget(found, label, "tokens-solved"),
+        f"How many times as many mazes `{ISLANDS}` solves as `{PLAIN_SAMPLES}`, with the same policy and budget.",
+        _gains(found, label),
+        f"Lead of VPO with `{ISLANDS}`, share solved; in bold where the interval leaves zero out.",
+        _leads(found, label),
+        _only_one(found, label),
+    )
+
+
+def _sentences(found: Findings, label: str) -> str:
+    compared, last = found.searched[ISLANDS, label], found.last
+    said = [
+        stands(
+            lead(compared, VPO, other, f"solved@{last}"),
+            name_of(VPO),
+            name_of(other),
+            f"the share solved by `{ISLANDS}` within {last} evaluations",
+        )
+        for other in (GRPO, CHAIN)
+    ]
+    return " ".join([*said, parent_pays(found, label)])
+
+
+def parent_pays(found: Findings, label: str) -> str:
+    """Whether showing a parent helps VPO, in one sentence."""
+    last = found.last
+    islands, plain = (found.searched.get((strategy, label), {}).get(VPO) for strategy in (ISLANDS, PLAIN_SAMPLES))
+    times = gain(islands, plain, f"solved@{last}")
+    if times is None:
+        return f"Whether a parent helps VPO {label} cannot be said: one of the strategies solved or measured nothing."
+    verdict = "helps" if times.low > 1 else "harms" if times.high < 1 else "makes no difference that can be told"
+    tokens = gain(islands, plain, f"tokens-solved@{last}")
+    return (
+        f"Showing VPO a parent {verdict} {label}: `{ISLANDS}` solves {times} times what `{PLAIN_SAMPLES}` solves within"
+        f" {last} evaluations, and {cell(tokens)} times at equal tokens."
+    )
+
+
+def _budgets(found: Findings) -> list[str]:
+    return [str(budget) for budget in found.scope.budgets]
+
+
+def _by_budget(found: Findings, label: str, figure: str) -> str:
+    rows = [
+        [
+            name_of(method),
+            f"`{strategy}`",
+            f"{one.temperature:g}",
+            *(cell(estimate(one, f"{figure}@{budget}")) for budget in found.scope.budgets),
+        ]
+        for strategy in found.scope.strategies
+        for method, one in found.searched[strategy, label].items()
+    ]
+    return table(["method", "strategy", "temperature", *_budgets(found)], rows)
+
+
+def _gains(found: Findings, label: str) -> str:
+    plain = found.searched.get((PLAIN_SAMPLES, label), {})
+    rows = [
+        [name_of(method), *(cell(gain(one, plain.get(method), f"solved@{budget}")) for budget in found.scope.budgets)]
+        for method, one in found.searched[ISLANDS, label].items()
+    ]
+    return table(["method", *_budgets(found)], rows)
+
+
+def _leads(found: Findings, label: str) -> str:
+    compared = found.searched[ISLANDS, label]
+    rows = [
+        [
+            f"VPO − {name_of(other)}",
+            *(signed(lead(compared, VPO, other, f"solved@{budget}")) for budget in found.scope.budgets),
+        ]
+        for other in compared
+        if other != VPO
+    ]
+    return table(["difference", *_budgets(found)], rows)
+
+
+def _only_one(found: Findings, label: str) -> str:
+    """Mazes that one method solves and another does not: seed by seed, and whatever the seed."""
+    compared, figure = found.searched[ISLANDS, label], f"solved@{found.last}"
+    each, ever = [], []
+    for row in compared:
+        cells, others = [name_of(row)], [name_of(row)]
+        for column in compared:
+            if row == column:
+                cells.append(NOTHING)
+                others.append(NOTHING)
+                continue
+            seeds = common(compared[row], compared[column])
+            mine, theirs = compared[row].tables[figure], compared[column].tables[figure]
+            if seeds:
+                apart = (compared[row].rows(figure, seeds) > 0) & (compared[column].rows(figure, seeds) == 0)
+                cells.append(cell(mean(apart.astype(np.float64))))
+            else:
+                cells.append(NOTHING)
+            others.append(str(int(((mine > 0).any(axis=0) & ~(theirs > 0).any(axis=0)).sum())))
+        each.append(cells)
+        ever.append(others)
+    head = ["solved by, not by", *(name_of(method) for method in compared)]
+    return paragraphs(
+        f"Mazes that the method of the row solves with `{ISLANDS}` within {found.last} evaluations and that of the"
+        " column does"
+        " not, as a share, paired by training seed.",
+        table(head, each),
+        f"The same whatever the seed: solved with at least one training seed by the row's method, and with none by the"
+        f" column's (mazes of {found.scope.questions}).",
+        table(head, ever),
+        never_solved(found, label),
+    )
+
+
+def never_solved(found: Findings, label: str) -> str:
+    """The published claim held against our searches, in one sentence for each way around."""
+    compared, figure = found.searched.get((ISLANDS, label), {}), f"solved@{found.last}"
+    said = []
+    for one, other in permutations((VPO, GRPO)):
+        if one in compared and other in compared:
+            ever = [np.asarray(compared[method].tables[figure].max(axis=0) > 0) for method in (one, other)]
+            count = int((ever[0] & ~ever[1]).sum())
+            said.append(
+                f"{label.capitalize()}, {name_of(one)} solves {count} of {len(ever[0])} mazes that {name_of(other)}"
+                " never solves."
+            )
+    return " ".join(said)
+
+
+def caveat_of_the_parent(found: Findings) -> str:
+    """Whether a parent helps, at both temperatures."""
+    return "\n".join(f"  - {parent_pays(found, label)}" for label in LABELS)
+
+
+def ended_early(found: Findings) -> str:
+    """How many searches ran out of anything new, where any did."""
+    said = [
+        f"{name_of(method)}, `{strategy}`: {estimate(one, 'ended')}"
+        for strategy in found.scope.strategies
+        for method, one in found.searched[strategy, AT_ONE].items()
+        if one.tables["ended"].any()
+    ]
+    return (
+        "Searches at temperature 1 that ended before their last evaluation, because their policy had nothing new to"
+        " say: " + ("; ".join(said) + "." if said else "none.")
+    )

@@ -1,0 +1,203 @@
+"""Searches with a policy on many mazes at once: the product's own search and prompts, scored in this process.
+
+Each maze has a search of its own. They move in step, a proposal each at a time, so that the model writes for all of
+them together.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.chain import ChainParser, parse_format
+from evolve.domains.maze import OBJECTIVES, Maze, MazeDomain, mazes, optimum
+from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.prompt import PromptRequest, build_prompt
+from evolve.proposal import Answer, Candidate, Completed, Proposal, Usage
+from evolve.scalarization import Floats
+from evolve.search import Asking, Search
+from service.policy.bundled.model import Model
+from service.policy.bundled.sampling import Sampled, generate
+from training.measures import EQUAL
+from training.study.contenders import Contender, open_model
+from training.study.plan import HARD, PROPOSED, SearchSettings
+from training.study.raw import Key, Store
+
+FORMAT = "tags:route"
+_DOMAIN = MazeDomain()
+_SEED = 2605_22817
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """What searches found, evaluation by evaluation, the seed first.
+
+    A search whose policy had nothing new to say ends early; NaN stands behind its end.
+
+    Attributes:
+        best: (mazes, evaluations), best mean of the objectives so far.
+        answers: (mazes, evaluations), answers written so far, repeated and malformed ones included.
+        tokens: (mazes, evaluations), written so far.
+        optimum: (mazes,), the best there is.
+    """
+
+    best: Floats
+    answers: Floats
+    tokens: Floats
+    optimum: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTask:
+    """A policy searches on the first hard mazes of a split, a run on each."""
+
+    contender: Contender
+    strategy: str
+    settings: SearchSettings
+    split: str
+    mazes: int
+    evaluations: int
+    temperature: float
+    seed: int = 0
+
+    @property
+    def key(self) -> Key:
+        """What decides the outcome; of the settings nothing where the strategy uses none."""
+        islands = self.settings.title if self.strategy == "islands" else ""
+        values = {
+            "what": "search",
+            "version": _VERSION,
+            "model": self.contender.digest,
+            "m": self.contender.m,
+            "strategy": self.strategy,
+            "settings": islands,
+            "split": self.split,
+            "mazes": self.mazes,
+            "evaluations": self.evaluations,
+            "temperature": self.temperature,
+            "seed": self.seed,
+        }
+        title = f"search.{self.contender.name}.{self.strategy}.{self.split}.t{self.temperature:g}.e{self.evaluations}"
+        return Key(title=title, values=values)
+
+    @property
+    def size(self) -> int:
+        """Evaluations."""
+        return self.mazes * self.evaluations
+
+    def run(self, problems: Callable[[str, str, int], Problem]) -> Mapping[str, NDArray[Any]]:
+        """Search."""
+        model = open_model(self.contender)
+        asked = mazes(HARD, self.split, self.mazes)
+        seats = [_Seat(maze, problems(HARD, self.split, number), self, number) for number, maze in enumerate(asked)]
+        longest = self.contender.m * (max(maze.limit for maze in asked) + 2) + 1
+        while proposals := [(seat, proposal) for seat in seats for proposal in seat.ask()]:
+            # A search that has nearly used up its answers asks for fewer chains than the others.
+            proposals.sort(key=lambda pair: pair[1].samples)
+            for samples, group in groupby(proposals, key=lambda pair: pair[1].samples):
+                some = list(group)
+                written = generate(
+                    model,
+                    [prompt_ids(model, seat.problem, proposal) for seat, proposal in some],
+                    samples=samples,
+                    max_tokens=longest,
+                    temperature=self.temperature,
+                    seeds=[proposal.seed for _, proposal in some],
+                )
+                for (seat, proposal), chains in zip(some, written, strict=True):
+                    seat.answer(proposal, chains)
+        paths = np.full((3, self.mazes, self.evaluations), np.nan)
+        for number, seat in enumerate(seats):
+            path = np.array(seat.path[: self.evaluations])
+            paths[:, number, : len(path)] = path.T
+        best, answers, tokens = paths
+        return {
+            "best": best,
+            "answers": answers,
+            "tokens": tokens,
+            "optimum": np.array([float(optimum(maze, EQUAL)) for maze in asked]),
+        }
+
+    def read(self, store: Store) -> Paths:
+        """What came of it.
+
+        Raises:
+            StudyError: the file is cut off or damaged.
+        """
+        each = (self.mazes, self.evaluations)
+        shapes = {"best": each, "answers": each, "tokens": each, "optimum": (self.mazes,)}
+        return Paths(**store.read(self.key, shapes))
+
+
+class _Seat:
+    """One search on one maze.
+
+    Attributes:
+        path: for each evaluation the best so far, and the answers and tokens written so far.
+    """
+
+    def __init__(self, maze: Maze, problem: Problem, task: SearchTask, number: int) -> None:
+        self.problem = problem
+        self.path: list[tuple[float, int, int]] = []
+        self._maze, self._best, self._wanted = maze, 0.0, task.evaluations
+        self._answers = self._tokens = 0
+        seed = int(np.random.SeedSequence([_SEED, task.seed, number]).generate_state(1)[0])
+        m = task.contender.m
+        self._search = Search(
+            f"run_{number}",
+            problem,
+            # Near its end a search asks for shorter chains: it is left before, so that each budget is a prefix.
+            task.settings.configuration(task.strategy, task.evaluations + PROPOSED, seed),
+            Asking(policy=task.contender.name, answers=m, samples=PROPOSED // m),
+        )
+        self._score(self._search.start().candidates)
+
+    def ask(self) -> Sequence[Proposal]:
+        return self._search.ask().proposals if len(self.path) < self._wanted else ()
+
+    def answer(self, proposal: Proposal, chains: Sequence[Sampled]) -> None:
+        """Take what the policy wrote, in order, each answer scored at once."""
+        for number, chain in enumerate(chains):
+            self._tokens += len(chain.ids)
+            for answer in _answers_of(chain, number, proposal.answers):
+                if number * proposal.answers + answer.index < proposal.limit:
+                    self._answers += 1
+                    self._score(self._search.answer(proposal.number, answer).candidates)
+        usage = Usage(output=sum(len(chain.ids) for chain in chains))
+        texts = tuple(chain.text for chain in chains)
+        self._search.complete(proposal.number, Completed(completions=texts, usage=usage))
+
+    def _score(self, candidates: Sequence[Candidate]) -> None:
+        for candidate in candidates:
+            evaluation = evaluate(self.problem, self._maze, candidate.program)
+            self._search.tell(candidate.id, evaluation)
+            if evaluation.ok:
+                self._best = max(self._best, float(np.mean([evaluation.scores[name] for name in OBJECTIVES])))
+            self.path.append((self._best, self._answers, self._tokens))
+
+
+def prompt_ids(model: Model, problem: Problem, proposal: Proposal) -> list[int]:
+    """The prompt of a proposal as the model reads it: built as for any policy, then cut down by its chat template."""
+    prompt = build_prompt(PromptRequest(problem=problem, proposal=proposal, format=FORMAT), count=lambda _: 0)
+    messages = [{"role": message.role, "content": message.content} for message in prompt.messages]
+    return model.vocabulary.encode(model.render(messages))
+
+
+def evaluate(problem: Problem, maze: Maze, program: Program) -> Evaluation:
+    """Score a program of a maze problem as its evaluator does, without words for the next prompt."""
+    answer = _DOMAIN.parse(program.text, 1).answers[0]
+    if answer is None:
+        return Evaluation(outcome=Outcome.INVALID, reason="it holds no walk")
+    return read_result(dict(zip(OBJECTIVES, _DOMAIN.reward(maze, answer).tolist(), strict=True)), problem)
+
+
+def _answers_of(chain: Sampled, number: int, m: int) -> list[Answer]:
+    parser = ChainParser(parse_format(FORMAT), limit=m)
+    parsed = [*parser.feed(chain.text), *parser.close(cut=chain.finish_reason == "length")]
+    return [Answer(chain=number, index=one.index, text=one.text) for one in parsed]

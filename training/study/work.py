@@ -1,0 +1,93 @@
+"""The tasks of a study, done one by one or several at once; what was done before is not done again."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from evolve.problem import Problem
+from training.errors import StudyError
+from training.study.raw import Key, Store
+
+Problems = Callable[[str, str, int], Problem]
+Told = Callable[["Task"], None]
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Task(Protocol):
+    """A measurement of one model under one condition."""
+
+    @property
+    def key(self) -> Key:
+        """What decides the outcome."""
+
+    @property
+    def size(self) -> int:
+        """How much work it is, in answers."""
+
+    def run(self, problems: Problems) -> Mapping[str, NDArray[Any]]:
+        """Measure."""
+
+
+def missing(tasks: Sequence[Task], store: Store) -> list[Task]:
+    """The tasks that are not done yet, each once."""
+    found = {task.key.file: task for task in tasks if not store.has(task.key)}
+    return list(found.values())
+
+
+def do(tasks: Sequence[Task], store: Store, problems: Problems, workers: int, told: Told) -> None:
+    """Do tasks and keep what comes of them.
+
+    Args:
+        problems: the problem of a maze, by kind, split and number; a function that other processes find by its name.
+        workers: processes at once; 1: all is done in this one.
+        told: hears of each task that is done.
+
+    Raises:
+        StudyError: a process was killed.
+    """
+    if workers == 1 or len(tasks) < 2:
+        for task in tasks:
+            store.write(task.key, task.run(problems))
+            told(task)
+        return
+    with _pool(min(workers, len(tasks))) as pool:
+        begun = {pool.submit(_do, task, store.folder, problems): task for task in tasks}
+        try:
+            for ended in as_completed(begun):
+                ended.result()
+                told(begun[ended])
+        except BrokenProcessPool as error:
+            raise StudyError("a process of the study was killed: call it again with fewer --workers") from error
+
+
+def _do(task: Task, folder: Path, problems: Problems) -> None:
+    Store(folder=folder).write(task.key, task.run(problems))
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes with one thread each, which end at once with what they are for."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ |= dict.fromkeys(_THREADS, "1")
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    others = set(multiprocessing.active_children())
+    try:
+        yield pool
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
