@@ -52,7 +52,7 @@ def findings_of(campaign: Campaign, command: str) -> Findings:
         contenders=campaign.contenders,
         sampled={(kind, label): gathering.sampled(kind, label) for kind in KINDS for label in LABELS},
         searched={
-            (strategy, label): gathering.searched(strategy, label) for strategy in scope.strategies for label in LABELS
+            (strategy, label): compared for label in LABELS for strategy, compared in gathering.searched(label).items()
         },
         temperatures={kind: campaign.by_temperature(kind) for kind in KINDS},
         tried=campaign.tried(),

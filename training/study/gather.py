@@ -24,7 +24,7 @@ from training.study.results import (
     tokens_in_search,
 )
 from training.study.sampling import SamplingTask
-from training.study.searching import SearchTask
+from training.study.searching import Paths, SearchTask
 
 AT_ONE, OWN = "at temperature 1", "at its own temperature"
 LABELS = (AT_ONE, OWN)
@@ -131,20 +131,31 @@ class Gathering:
             for method, tasks in self._figures(kind, label).items()
         }
 
-    def searched(self, strategy: str, label: str) -> Compared:
-        """Each method's searches by a strategy."""
-        paths = self._searches(strategy, label)
-        read = {method: [(task, task.read(self.campaign.store)) for task in tasks] for method, tasks in paths.items()}
-        rates = {
-            method: float(np.mean([tokens_in_search(found) for _, found in some])) for method, some in read.items()
+    def searched(self, label: str) -> dict[str, Compared]:
+        """By strategy, each method's searches; equal tokens are the same for all strategies and methods."""
+        read = {
+            strategy: {
+                method: [(task, task.read(self.campaign.store)) for task in tasks]
+                for method, tasks in self._searches(strategy, label).items()
+            }
+            for strategy in self.campaign.scope.strategies
         }
-        compared = {}
-        for method, some in read.items():
-            by_seed: dict[int, list[dict[str, Floats]]] = defaultdict(list)
-            for task, found in some:
-                by_seed[task.contender.seed].append(reached(found, self.campaign.scope.budgets, min(rates.values())))
-            compared[method] = stacked(by_seed, tokens=rates[method], temperature=some[0][0].temperature)
-        return compared
+        tokens = {
+            (strategy, method): float(np.mean([tokens_in_search(found) for _, found in some]))
+            for strategy, methods in read.items()
+            for method, some in methods.items()
+        }
+        rate = min(tokens.values(), default=0.0)
+        return {
+            strategy: {method: self._stacked(some, rate, tokens[strategy, method]) for method, some in methods.items()}
+            for strategy, methods in read.items()
+        }
+
+    def _stacked(self, read: Sequence[tuple[SearchTask, Paths]], rate: float, tokens: float) -> Measured:
+        by_seed: dict[int, list[dict[str, Floats]]] = defaultdict(list)
+        for task, found in read:
+            by_seed[task.contender.seed].append(reached(found, self.campaign.scope.budgets, rate))
+        return stacked(by_seed, tokens=tokens, temperature=read[0][0].temperature)
 
     def plain(self) -> Plain:
         """What was seen at temperature 1 beside the figures."""

@@ -74,7 +74,8 @@ def _condition(found: Findings, label: str) -> str:
         _by_budget(found, label, "best"),
         "Share solved at equal answers: as many written as the column says, repeated and malformed ones included.",
         _by_budget(found, label, "answers-solved"),
-        "Share solved at equal tokens: those that as many answers take of the method that writes shortest.",
+        "Share solved at equal tokens written: those that as many answers take of the method and strategy that write"
+        " shortest.",
         _by_budget(found, label, "tokens-solved"),
         f"How many times as many mazes `{ISLANDS}` solves as `{PLAIN_SAMPLES}`, with the same policy and budget.",
         _gains(found, label),

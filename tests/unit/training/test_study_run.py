@@ -23,6 +23,7 @@ from training.study.gather import AT_ONE, OWN, Gathering
 from training.study.plan import QUICK, TRIED
 from training.study.raw import Store
 from training.study.report import report
+from training.study.results import reached
 from training.study.sampling import SamplingTask
 from training.study.searching import SearchTask, evaluate
 from training.study.work import do, missing
@@ -152,6 +153,18 @@ def test_all_of_it_makes_one_report(measured: Campaign) -> None:
     text = report(found)
     assert text == report(findings_of(measured, "evolve study models -o study"))
     assert "nan" not in text
+
+
+def test_equal_tokens_are_those_of_the_shortest_of_all_strategies(measured: Campaign) -> None:
+    found = Gathering(campaign=measured).searched(AT_ONE)
+    rate = min(one.tokens for compared in found.values() for one in compared.values())
+    scope = measured.scope
+    for strategy, compared in found.items():
+        tasks = measured.searching("vpo", strategy, 1.0, measured.settings())
+        expected = [reached(task.read(measured.store), scope.budgets, rate) for task in tasks]
+        for budget in scope.budgets:
+            name = f"tokens-solved@{budget}"
+            assert np.array_equal(compared["vpo"].tables[name], [one[name] for one in expected])
 
 
 def run(words: list[str | Path], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
