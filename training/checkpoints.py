@@ -2,11 +2,12 @@
 
 import os
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import torch
 
@@ -56,25 +57,37 @@ class Checkpoints:
                 os.fsync(file.fileno())
             _check(read(started), checkpoint)
             started.replace(path)
-        except OSError as error:
-            raise CheckpointError(f"the checkpoint {path} cannot be written: {error.strerror or error}") from error
+        except (OSError, RuntimeError) as error:  # the second is torch's word for a disk that is full
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+            raise CheckpointError(f"the checkpoint {path} cannot be written: {reason}") from error
         finally:
             started.unlink(missing_ok=True)
-        for old in self._of_stage(checkpoint.stage)[:-KEPT]:
-            old.unlink()
+        self._clear(checkpoint)
         return path
 
     def newest(self, stage: str, warn: Callable[[str], None]) -> Checkpoint | None:
         """The newest checkpoint of a stage that can be read; `warn` hears of those that cannot. None: there is none."""
-        for path in reversed(self._of_stage(stage)):
+        found = sorted(self._of_stage(stage).items(), reverse=True)
+        for place, (_, path) in enumerate(found, start=1):
             try:
                 return read(path)
             except CheckpointError as error:
-                warn(f"{error}; the one before it is taken, if there is one")
+                instead = f"{found[place][1].name} is taken" if place < len(found) else "the stage begins anew"
+                warn(f"{error}; {instead}")
         return None
 
-    def _of_stage(self, stage: str) -> list[Path]:
-        return sorted(self._folder.glob(f"{stage}-*.pt"))
+    def _clear(self, newest: Checkpoint) -> None:
+        """Remove all of a stage but the newest; what stands behind a step just made could not be read."""
+        found = self._of_stage(newest.stage)
+        kept = sorted(step for step in found if step <= newest.step)[-KEPT:]
+        for step, path in found.items():
+            if step not in kept:
+                path.unlink()
+
+    def _of_stage(self, stage: str) -> dict[int, Path]:
+        named = re.compile(rf"{re.escape(stage)}-(\d+)\.pt")
+        paths = self._folder.glob(f"{stage}-*.pt")
+        return {int(found[1]): path for path in paths if (found := named.fullmatch(path.name))}
 
 
 def read(path: Path) -> Checkpoint:
@@ -84,6 +97,9 @@ def read(path: Path) -> Checkpoint:
         CheckpointError: it is cut off, damaged, or no checkpoint of this version.
     """
     try:
+        with ZipFile(path) as parts:  # torch compares no checksums
+            if (damaged := parts.testzip()) is not None:
+                raise BadZipFile(f"the checksum of {damaged} is another")
         values = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, BadZipFile, pickle.UnpicklingError, ValueError, KeyError) as error:
         raise CheckpointError(f"the checkpoint {path} is cut off or damaged: remove it") from error
