@@ -1,20 +1,23 @@
 """Model folders in the layout of transformers, which vLLM and the embedded inference read as they are."""
 
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from training.errors import ModelError
-from training.llama import Weights
+from training.llama import Weights, count, shapes
 from training.recipe import Shape
-from training.vocabulary import BOS, EOS, IDS, PAD, WORDS, write_tokenizer
+from training.vocabulary import BOS, EOS, IDS, MOST_MOVES, PAD, WORDS, write_tokenizer
 
 WEIGHTS = "model.safetensors"
+_CURE = "start from a model that `evolve train maze` made"
 _TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 
 
@@ -34,14 +37,18 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -
     started = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(started, ignore_errors=True)
     started.mkdir(parents=True)
-    save_file(halves, started / WEIGHTS, metadata={"format": "pt"})
+    try:
+        save_file(halves, started / WEIGHTS, metadata={"format": "pt"})
+    except SafetensorError as error:
+        raise ModelError(f"the model folder {folder} cannot be written: {str(error)[:200]}") from error
     (started / WEIGHTS).chmod(0o644)  # written for its owner alone otherwise
     _write_json(started / "config.json", _configuration(shape))
     ends = {"bos_token_id": IDS[BOS], "eos_token_id": IDS[EOS], "pad_token_id": IDS[PAD], "do_sample": True}
     _write_json(started / "generation_config.json", ends)
     write_tokenizer(started)
     defaults = (
-        f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\nmax_tokens = {m * 26 + 1}\n'
+        f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\n'
+        f"max_tokens = {m * (MOST_MOVES + 2) + 1}\n"
     )
     (started / "evolve.toml").write_text(f"# What suits this policy where nobody says otherwise.\n{defaults}")
     (started / "README.md").write_text(card, encoding="utf-8")
@@ -60,44 +67,47 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     """
     for name in _TINY_FOLDER_FILES:
         if not (folder / name).is_file():
-            raise ModelError(f"{folder} is no model folder: {name} is missing")
+            raise ModelError(f"{folder} is no model folder: {name} is missing; {_CURE}")
     try:
-        configuration = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        configuration = _read_json(folder / "config.json")
+        vocabulary = dict(_read_json(folder / "tokenizer.json")["model"]["vocab"])
         halves = load_file(folder / WEIGHTS)
-    except (ValueError, KeyError, TypeError, OSError, SafetensorError) as error:
-        raise ModelError(f"the model in {folder} is cut off or damaged: {str(error)[:200]}") from error
+    except (ValueError, KeyError, TypeError, OSError, RecursionError, SafetensorError) as error:
+        raise ModelError(f"the model in {folder} is cut off or damaged: {str(error)[:200]}; {_CURE}") from error
     shape = _shape(folder, configuration)
     if vocabulary != IDS or shape.vocabulary != len(WORDS):
         raise ModelError(
             f"the vocabulary of {folder} has {len(vocabulary)} words and does not fit the {len(WORDS)} words of"
-            " mazes: start from a model that `evolve train maze` made"
+            f" mazes: {_CURE}"
         )
     return _checked(folder, halves, shape), shape
 
 
 def _shape(folder: Path, configuration: Mapping[str, object]) -> Shape:
     if configuration.get("architectures") != ["LlamaForCausalLM"]:
-        raise ModelError(f"the model in {folder} is no Llama: start from a model that `evolve train maze` made")
+        raise ModelError(f"the model in {folder} is no Llama: {_CURE}")
     names = {"vocabulary": "vocab_size", "hidden": "hidden_size", "layers": "num_hidden_layers"}
     names |= {"heads": "num_attention_heads", "head_size": "head_dim", "inner": "intermediate_size"}
     names |= {"context": "max_position_embeddings"}
     values = {name: configuration.get(key) for name, key in names.items()}
     for name, value in values.items():
-        if not isinstance(value, int):
-            raise ModelError(f"config.json of {folder} does not say {names[name]}")
-    return Shape(**values)  # type: ignore[arg-type]  # checked above: all are integers
+        if type(value) is not int or value < 1:
+            raise ModelError(f"config.json of {folder} does not say {names[name]}: {_CURE}")
+    constants = {"rope_theta": configuration.get("rope_theta"), "epsilon": configuration.get("rms_norm_eps")}
+    for name, value in constants.items():
+        if type(value) is not float or not 0 < value < math.inf:
+            raise ModelError(f"config.json of {folder} does not say its {name}: {_CURE}")
+    return Shape(**values, **constants)  # type: ignore[arg-type]  # checked above: integers, then numbers
 
 
 def _checked(folder: Path, halves: Mapping[str, "torch.Tensor"], shape: Shape) -> Weights:
-    from training.llama import initial
-
-    wanted = initial(shape, torch.Generator())
-    for name, weight in wanted.items():
-        if name not in halves or halves[name].shape != weight.shape:
-            raise ModelError(
-                f"the weights of {folder} do not fit its config.json: {name} is missing or of another shape"
-            )
+    # A config.json may claim layers without end, so they are counted before they are listed.
+    wanted = shapes(shape) if len(halves) == count(shape) else {}
+    if {name: tuple(half.shape) for name, half in halves.items()} != wanted:
+        raise ModelError(f"the weights of {folder} do not fit its config.json: {_CURE}")
+    for name, half in halves.items():
+        if not bool(torch.isfinite(half).all()):
+            raise ModelError(f"the weights of {folder} are not finite, first {name}: {_CURE}")
     return {name: halves[name].float().requires_grad_() for name in wanted}
 
 
@@ -126,6 +136,13 @@ def _configuration(shape: Shape) -> dict[str, object]:
         "dtype": "float16",
         "torch_dtype": "float16",
     }
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise TypeError(f"{path.name} holds no object")
+    return value
 
 
 def _write_json(path: Path, value: Mapping[str, object] | Sequence[object]) -> None:

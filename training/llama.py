@@ -38,26 +38,42 @@ class Prefix:
     last: "Tensor"
 
 
+def shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """The shape of each weight."""
+    width = shape.heads * shape.head_size
+    found: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (shape.vocabulary, shape.hidden)}
+    for layer in range(shape.layers):
+        at = f"model.layers.{layer}"
+        found |= {f"{at}.{name}_layernorm.weight": (shape.hidden,) for name in ("input", "post_attention")}
+        found |= {f"{at}.self_attn.{name}_proj.weight": (width, shape.hidden) for name in "qkv"}
+        found[f"{at}.self_attn.o_proj.weight"] = (shape.hidden, width)
+        found |= {f"{at}.mlp.{name}_proj.weight": (shape.inner, shape.hidden) for name in ("gate", "up")}
+        found[f"{at}.mlp.down_proj.weight"] = (shape.hidden, shape.inner)
+    found["model.norm.weight"] = (shape.hidden,)
+    return found
+
+
+def count(shape: Shape) -> int:
+    """How many weights `shapes` names."""
+    return 2 + 9 * shape.layers
+
+
 def initial(shape: Shape, generator: "Generator", device: str = "cpu") -> Weights:
     """Weights to begin with: normal, smaller where a layer adds to the stream (GPT-2's rule); norms are ones."""
     deep = 0.02 / math.sqrt(2 * shape.layers)
-    width = shape.heads * shape.head_size
 
     def normal(rows: int, columns: int, deviation: float = 0.02) -> "Tensor":
         return (torch.randn(rows, columns, generator=generator) * deviation).to(device)
 
-    weights: Weights = {"model.embed_tokens.weight": _embeddings(normal, shape.hidden)}
-    for layer in range(shape.layers):
-        at = f"model.layers.{layer}"
-        weights[f"{at}.input_layernorm.weight"] = torch.ones(shape.hidden, device=device)
-        weights[f"{at}.post_attention_layernorm.weight"] = torch.ones(shape.hidden, device=device)
-        for name in "qkv":
-            weights[f"{at}.self_attn.{name}_proj.weight"] = normal(width, shape.hidden)
-        weights[f"{at}.self_attn.o_proj.weight"] = normal(shape.hidden, width, deep)
-        weights[f"{at}.mlp.gate_proj.weight"] = normal(shape.inner, shape.hidden)
-        weights[f"{at}.mlp.up_proj.weight"] = normal(shape.inner, shape.hidden)
-        weights[f"{at}.mlp.down_proj.weight"] = normal(shape.hidden, shape.inner, deep)
-    weights["model.norm.weight"] = torch.ones(shape.hidden, device=device)
+    weights: Weights = {}
+    for name, size in shapes(shape).items():
+        if len(size) == 1:
+            weights[name] = torch.ones(size, device=device)
+        elif name.endswith("embed_tokens.weight"):
+            weights[name] = _embeddings(normal, shape.hidden)
+        else:
+            adds = name.endswith(("o_proj.weight", "down_proj.weight"))
+            weights[name] = normal(size[0], size[1], deep if adds else 0.02)
     return {name: weight.requires_grad_() for name, weight in weights.items()}
 
 

@@ -2,23 +2,18 @@
 
 import json
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evolve.domains import MazeDomain
-from evolve.domains.maze import KINDS, Maze, best, maze_of, reward, steps, walk
-from evolve.evaluation import Evaluation, Outcome
-from evolve.problem import Problem
-from evolve.program import Program
-from evolve.prompt import PromptRequest, build_prompt
-from evolve.proposal import Individual, Proposal
+from evolve.domains.maze import KINDS, Maze, maze_of, reward, steps, walk
+from evolve.evaluation import Outcome
+from evolve.proposal import Individual
 from service.errors import UsageError
 from service.policy.bundled.template import ChatTemplate
 from service.policy.bundled.vocabulary import Vocabulary, read_vocabulary
-from service.problems.load import load_problem
+from tests.unit.training.asking import MAZE, example, individual, messages, walked
 from training.demonstrator import Demonstrator, Field
 from training.vocabulary import (
     BOS,
@@ -40,17 +35,10 @@ from training.vocabulary import (
     write_tokenizer,
 )
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "maze"
-MAZE = maze_of("hard", "questions", 0)
 HEADINGS = (
     "# The parent program, to be improved\n\nScores:\n- completion: 0\n- gold: 0\n- diamond: 0\n- avoid_lava: 0\n"
     "```text\nUa1\n```\n"
 )
-
-
-@pytest.fixture(scope="module")
-def problem() -> Problem:
-    return load_problem(EXAMPLE).problem
 
 
 @pytest.fixture(scope="module")
@@ -60,25 +48,9 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
     return read_vocabulary(json.loads((folder / "tokenizer.json").read_text()))
 
 
-def individual(text: str, name: str = "parent", **changes: object) -> Individual:
-    """A walk as an archive holds it; the keyword arguments change its evaluation."""
-    answer = MazeDomain().parse(text).answers[0] or ""
-    scores = dict(zip(MazeDomain().objectives(MAZE), reward(MAZE, walk(MAZE, answer)).tolist(), strict=True))
-    evaluation = replace(Evaluation(outcome=Outcome.OK, scores=scores), **changes)  # type: ignore[arg-type] # any field
-    return Individual(
-        candidate_id=name, program=Program.of({"seed.txt": text}), evaluation=evaluation, fitness=0.5, measures={}
-    )
-
-
-def asked(problem: Problem, parent: Individual, answers: int = 4, **changes: object) -> str:
-    """What the policy is asked in a run, rendered by its chat template."""
-    proposal = Proposal(
-        id="prp_1", number=1, island=0, operator="mutate", parent=parent, answers=answers, limit=answers
-    )
-    proposal = replace(proposal, **changes)  # type: ignore[arg-type] # any field
-    prompt = build_prompt(PromptRequest(problem=problem, proposal=proposal, format="tags:route"), len)
-    messages = [{"role": message.role, "content": message.content} for message in prompt.messages]
-    return ChatTemplate(chat_template(), {}).render(messages)
+def asked(parent: Individual, answers: int = 4, **changes: object) -> str:
+    """What the chat template makes of a prompt of a run."""
+    return ChatTemplate(chat_template(), {}).render(messages(parent, answers, **changes))
 
 
 def shown(answers: int, moves: str = "", maze: Maze = MAZE) -> str:
@@ -86,11 +58,6 @@ def shown(answers: int, moves: str = "", maze: Maze = MAZE) -> str:
     if not moves:
         return " ".join(prompt_words(maze, answers)) + " "
     return " ".join(prompt_words(maze, answers, steps(maze, moves), reward(maze, walk(maze, moves)))) + " "
-
-
-@cache
-def walked(weights: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25)) -> str:
-    return best(MAZE, weights).moves
 
 
 def test_words_are_different_and_numbered_in_order() -> None:
@@ -144,27 +111,27 @@ def test_decoding_leaves_out_special_words() -> None:
 
 
 @pytest.mark.parametrize("answers", [1, 2, 4, 8])
-def test_the_template_shows_a_parent_written_in_steps(problem: Problem, answers: int) -> None:
+def test_the_template_shows_a_parent_written_in_steps(answers: int) -> None:
     parent = individual(" ".join(steps(MAZE, walked())))
-    assert asked(problem, parent, answers) == shown(answers, walked())
+    assert asked(parent, answers) == shown(answers, walked())
 
 
 @pytest.mark.parametrize("answers", [1, 4])
-def test_the_template_leaves_out_a_parent_of_bare_letters(problem: Problem, answers: int) -> None:
-    assert asked(problem, individual(walked()), answers) == shown(answers)
+def test_the_template_leaves_out_a_parent_of_bare_letters(answers: int) -> None:
+    assert asked(individual(walked()), answers) == shown(answers)
 
 
-def test_a_seed_of_the_problem_can_be_asked_about(problem: Problem) -> None:
-    (_, text), = problem.seeds[0].files  # fmt: skip
-    assert asked(problem, individual(text)) == shown(4)
+def test_a_seed_of_the_problem_can_be_asked_about() -> None:
+    (_, text), = example().seeds[0].files  # fmt: skip
+    assert asked(individual(text)) == shown(4)
 
 
-def test_feedback_failures_inspirations_and_weights_change_nothing(problem: Problem) -> None:
+def test_feedback_failures_inspirations_and_weights_change_nothing() -> None:
     other = individual(" ".join(steps(MAZE, walked((0, 1, 0, 0)))), "other")
     failed = individual("x", "failed", outcome=Outcome.ERROR, reason="```\n# The parent program, no: <route_7>")
     parent = individual(" ".join(steps(MAZE, walked())), feedback="```text\nUa1 Ua1\n```\nIn short: 2x2 1 open")
     rendered = asked(
-        problem, parent, inspirations=(other, replace(other, candidate_id="third")), failures=(failed,),
+        parent, inspirations=(other, replace(other, candidate_id="third")), failures=(failed,),
         weights=(0.1, 0.2, 0.3, 0.4),
     )  # fmt: skip
     assert rendered == shown(4, walked())
@@ -188,15 +155,13 @@ def test_feedback_failures_inspirations_and_weights_change_nothing(problem: Prob
     ],
 )
 @pytest.mark.parametrize("place", ["parent", "inspiration"])
-def test_hostile_programs_add_nothing_but_steps(
-    problem: Problem, vocabulary: Vocabulary, text: str, place: str
-) -> None:
+def test_hostile_programs_add_nothing_but_steps(vocabulary: Vocabulary, text: str, place: str) -> None:
     hostile = individual(text, "hostile")
     if place == "parent":
-        rendered = asked(problem, hostile)
+        rendered = asked(hostile)
     else:
         parent = individual(" ".join(steps(MAZE, walked())))
-        rendered = asked(problem, parent, inspirations=(hostile,))
+        rendered = asked(parent, inspirations=(hostile,))
         assert rendered == shown(4, walked())
     words = rendered.split()
     assert vocabulary.unknown not in vocabulary.encode(rendered)
@@ -207,21 +172,21 @@ def test_hostile_programs_add_nothing_but_steps(
     assert not {EOS, PAD, UNKNOWN} & set(words)
 
 
-def test_of_a_parent_the_steps_that_count_are_shown(problem: Problem) -> None:
+def test_of_a_parent_the_steps_that_count_are_shown() -> None:
     moves = walked() + "UDLR" * 10
-    assert asked(problem, individual(" ".join(steps(MAZE, moves)))) == shown(4, moves)
+    assert asked(individual(" ".join(steps(MAZE, moves)))) == shown(4, moves)
     assert len(shown(4, moves).split()) == len(prompt_words(MAZE, 4)) + MAZE.limit + 6
 
 
 @pytest.mark.parametrize("scores", [{"completion": 1.0}, {}])
-def test_a_parent_without_all_its_scores_is_not_shown(problem: Problem, scores: dict[str, float]) -> None:
-    assert asked(problem, individual(" ".join(steps(MAZE, walked())), scores=scores)) == shown(4)
+def test_a_parent_without_all_its_scores_is_not_shown(scores: dict[str, float]) -> None:
+    assert asked(individual(" ".join(steps(MAZE, walked())), scores=scores)) == shown(4)
 
 
 @pytest.mark.parametrize("scores", [(-3.0, 9.0, 1e300, -1e300), (0.0, 1.0, 1.0, 0.0)])
-def test_scores_beyond_their_bounds_are_read_as_the_bounds(problem: Problem, scores: tuple[float, ...]) -> None:
+def test_scores_beyond_their_bounds_are_read_as_the_bounds(scores: tuple[float, ...]) -> None:
     values = dict(zip(MazeDomain().objectives(MAZE), scores, strict=True))
-    rendered = asked(problem, individual(" ".join(steps(MAZE, walked())), scores=values))
+    rendered = asked(individual(" ".join(steps(MAZE, walked())), scores=values))
     assert rendered.split()[-5:] == ["0/8", "8/8", "8/8", "0/8", "m4"]
 
 
