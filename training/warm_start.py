@@ -1,10 +1,8 @@
 """Warm start: imitation of the noisy demonstrator, one base for single answers, chains and edits of a parent."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch.nn import functional
 
@@ -68,9 +66,3 @@ def rate_at(step: int, steps_in_all: int, peak: float) -> float:
     """Learning rate: up in a straight line over the first 2 %, then down to zero."""
     rise = max(1, steps_in_all // 50)
     return peak * min((step + 1) / rise, max(0.0, (steps_in_all - step) / max(1, steps_in_all - rise)))
-
-
-def lessons(pool: Pool, kinds: tuple[str, ...], settings: WarmStart, seed: int, first: int) -> Iterator[Lesson]:
-    """The lessons from number `first` on; each has a random stream of its own, so that a run can go on at any."""
-    for number in range(first, settings.steps):
-        yield lesson(pool, kinds[number % len(kinds)], settings, np.random.default_rng([seed, 1, number]))
