@@ -74,7 +74,12 @@ def study(terminal: Terminal, wish: StudyWish) -> None:
         path=path,
         command=_command(wish),
     )
-    _say(terminal, conduct.go([wish.stage] if wish.stage else STAGES), path)
+    try:
+        found = conduct.go([wish.stage] if wish.stage else STAGES)
+    except KeyboardInterrupt:
+        terminal.note("Stopped: the same command goes on from here.")
+        raise
+    _say(terminal, found, path)
 
 
 @lru_cache(maxsize=1024)
