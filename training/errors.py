@@ -2,7 +2,8 @@
 
 EvolveError
 └── TrainingError       training cannot begin or go on
-    ├── CheckpointError     a checkpoint that cannot be read, or is of another run
+    ├── CheckpointError     a checkpoint that cannot be read or written
+    │   └── OtherRecipeError    the folder holds the training of another recipe
     ├── ModelError          a model folder that training cannot start from
     └── StudyError          measurements of a study that cannot be read
 """
@@ -15,7 +16,11 @@ class TrainingError(EvolveError):
 
 
 class CheckpointError(TrainingError):
-    """The checkpoint cannot be read, or belongs to another run."""
+    """The checkpoint cannot be read or written."""
+
+
+class OtherRecipeError(CheckpointError):
+    """The folder holds the training of another recipe."""
 
 
 class ModelError(TrainingError):

@@ -10,7 +10,7 @@ import torch
 
 from training.batches import Pool
 from training.checkpoints import Checkpoint, Checkpoints
-from training.errors import CheckpointError, ModelError, TrainingError
+from training.errors import ModelError, OtherRecipeError, TrainingError
 from training.export import export, read_model
 from training.journal import Journal
 from training.llama import Weights, initial
@@ -102,7 +102,7 @@ def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> We
             loss = policy_loss(run.weights, recipe.shape, found, advantages)
         run.update(loss, settings.clip)
         before = found
-        figures = {**figures_of(found), "kind": float(recipe.kinds.index(turn.kind)), "shown": float(turn.shown)}
+        figures = {**figures_of(found), "kind_index": float(recipe.kinds.index(turn.kind)), "shown": float(turn.shown)}
         run.done(step, settings.steps, figures, report, whole=not turns[(step + 1) % len(turns)].shown)
     return run.weights
 
@@ -151,7 +151,7 @@ class _Run:
         self._journal = Journal(place.folder / "journal.jsonl")
         found = self._checkpoints.newest(stage, place.warn)
         if found is not None and found.recipe != self._recipe:
-            raise CheckpointError(
+            raise OtherRecipeError(
                 f"{place.folder} holds the checkpoints of another recipe: name another folder, or remove it"
             )
         started = begin() if found is None else found.weights

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from training.card import card
 from training.evaluation import evaluate
 from training.journal import Journal
@@ -64,7 +66,8 @@ def train_policy(wanted: Wanted, place: Place, report: Report) -> Trained:
 def _keep(weights: Weights, wanted: Wanted, place: Place, method: str = "") -> Trained:
     method = method or wanted.method
     recipe = wanted.recipe
-    resting = {name: weight.detach().to("cpu") for name, weight in weights.items()}
+    # Measured as they are stored.
+    resting = {name: weight.detach().to("cpu", torch.float16).float() for name, weight in weights.items()}
     m = recipe.reinforcement.m
     figures = {
         kind: evaluate(resting, recipe.shape, kind=kind, m=m, count=wanted.validated, answers=ANSWERS)

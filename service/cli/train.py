@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.terminal import Terminal
-from service.errors import UsageError
+from service.errors import ConflictError, UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
@@ -42,11 +42,13 @@ def train_maze(terminal: Terminal, wish: TrainWish) -> None:
 
     Raises:
         UsageError: the frameworks of training are not installed, or a word is off.
+        ConflictError: the folder holds the training of another recipe.
         TrainingError: training cannot begin or go on.
     """
     _check_frameworks()
     import torch
 
+    from training.errors import OtherRecipeError
     from training.maze import Place
     from training.policy import train_policy
 
@@ -55,7 +57,10 @@ def train_maze(terminal: Terminal, wish: TrainWish) -> None:
     wanted = _wanted(wish)
     place = Place(folder=wish.output, device=_device(wish.device), warn=terminal.note)
     with _progress(terminal) as report:
-        trained = train_policy(wanted, place, report)
+        try:
+            trained = train_policy(wanted, place, report)
+        except OtherRecipeError as error:
+            raise ConflictError(str(error)) from error
     _say(terminal, trained)
 
 
@@ -79,6 +84,8 @@ def _wanted(wish: TrainWish) -> "Wanted":
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise UsageError(f"there are no {unknown[0]!r} mazes: choose of {', '.join(KINDS)}")
+    if len(set(kinds)) < len(kinds):
+        raise UsageError(f"--kinds {wish.kinds}: name each kind once")
     recipe = _recipe(Recipe(seed=wish.seed, kinds=kinds), wish)
     command = shlex.join(["evolve", *sys.argv[1:]])
     return Wanted(recipe=recipe, method=wish.method, base=wish.base, command=command, validated=wish.validated)

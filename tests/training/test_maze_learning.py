@@ -216,7 +216,7 @@ def test_kinds_without_parents_are_asked_about_once(tmp_path: Path) -> None:
         recipe,
         random_weights(),
         Place(folder=tmp_path),
-        lambda progress: found.append((progress.figures["kind"], progress.figures["shown"])),
+        lambda progress: found.append((progress.figures["kind_index"], progress.figures["shown"])),
     )
     assert found == [(0, 0), (1, 0), (1, 1), (0, 0), (1, 0)]
 

@@ -125,7 +125,8 @@ def ready_to_end(weights: "Weights") -> "Weights":
 
 def rolled(weights: "Weights", seed: int = 5, *, each: int = 6, most: int = 24, **changes: Any) -> "Rollouts":
     generator = torch.Generator().manual_seed(seed)
-    return roll_out(weights, SHAPE, padded(prompts()), each=each, most=most, generator=generator, **changes)
+    found: Rollouts = roll_out(weights, SHAPE, padded(prompts()), each=each, most=most, generator=generator, **changes)
+    return found
 
 
 def test_rollouts_repeat_with_the_generator_and_differ_without() -> None:

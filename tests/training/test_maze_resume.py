@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import TORCH
 from tests.training.tiny_maze import RECIPE, SHAPE
-from training.errors import CheckpointError
+from training.errors import OtherRecipeError
 from training.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_checkpoints_made_behind_damaged_ones_are_kept(tmp_path: Path, unbroken:
 def test_the_folder_of_another_recipe_is_refused(tmp_path: Path, recipe: Recipe) -> None:
     with pytest.raises(Stop):
         train(tmp_path, stop=("warm-start", 3))
-    with pytest.raises(CheckpointError, match="checkpoints of another recipe: name another folder, or remove it"):
+    with pytest.raises(OtherRecipeError, match="checkpoints of another recipe: name another folder, or remove it"):
         train(tmp_path, recipe)
 
 
