@@ -74,13 +74,16 @@ class VllmServer:
 
 
 @contextmanager
-def vllm_server(python: Path, home: Path, key: str, port: int = 0, *, adapters: bool = False) -> Iterator[VllmServer]:
+def vllm_server(
+    python: Path, home: Path, key: str, port: int = 0, *, adapters: bool = False, model: Path | None = None
+) -> Iterator[VllmServer]:
     """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`.
 
-    With port 0 any free one is taken; with `adapters` it takes them while it runs.
+    With port 0 any free one is taken; with `adapters` it takes them while it runs; without a model it serves the tiny
+    one.
     """
     # The link itself names the environment: what it points at is the interpreter that the environment was made from.
-    model = python.parent.parent / "tiny-model"
+    model = model or python.parent.parent / "tiny-model"
     if not model.is_dir():
         raise FileNotFoundError(f"{model} is missing: make it with scripts/setup_vllm.sh")
     port = port or _free_port()
