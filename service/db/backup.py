@@ -12,7 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from service.db import archive, schema
 from service.db.archive import Batch, DamagedError, Source
-from service.db.engine import Database
+from service.db.engine import Database, take_time
 from service.db.faults import translated
 from service.db.models import Tenant
 from service.errors import ConflictError, NotFoundError, RefusedError, StorageError, UsageError
@@ -67,6 +67,7 @@ def restore(database: Database, path: Path) -> dict[str, int]:
         StorageError: the database cannot take it; nothing was stored.
     """
     with _source(path) as source, database.write() as connection:
+        take_time(connection)
         _check_revision(connection, database.name, path, source.revision)
         _shut(connection)
         _check_empty(connection, database.name)
@@ -141,6 +142,7 @@ def _copy_sqlite(database: Database, partial: Path, revision: str, clock: Clock)
 def _write_archive(database: Database, partial: Path, revision: str, clock: Clock) -> None:
     with translated(database.name), database.engine.connect() as connection:
         connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        take_time(connection)
         with partial.open("wb") as file:
             archive.write(file, revision, clock.now(), _reading(connection))
 

@@ -20,8 +20,11 @@ from service.db.faults import UnstorableError, translated
 from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0
+# A process that stands still within a transaction holds its locks; others must get past it before its leases lapse.
+IDLE_SECONDS = 5.0
 # More in all than the 40 threads that answer requests: none waits for another's connection.
 _POOL = {"pool_size": 10, "max_overflow": 40}
+_IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
 # ASCII only: escapes carry NUL and lone surrogates through both databases.
@@ -190,6 +193,12 @@ def connect(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
     return _postgres(address, lock_seconds)
 
 
+def take_time(connection: Connection) -> None:
+    """Let a transaction wait for files and people between its statements for as long as they need."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SET LOCAL {_IDLE_LIMIT} = 0")
+
+
 def _prepare(database: Database) -> None:
     with database.read() as connection:
         found = schema.revision(connection)
@@ -278,7 +287,8 @@ def _postgres(address: URL, lock_seconds: float) -> Database:
     port = f":{address.port}" if address.port else ""
     arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve"}
     if "options" not in address.query:
-        arguments["options"] = f"-c lock_timeout={int(lock_seconds * 1000)}"
+        limits = {"lock_timeout": lock_seconds, _IDLE_LIMIT: IDLE_SECONDS}
+        arguments["options"] = " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in limits.items())
     engine = create_engine(
         address,
         connect_args={key: value for key, value in arguments.items() if key not in address.query},

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from service.db.engine import Database, check, connect, open_database, upgrade
+from service.db.engine import Database, check, connect, open_database, take_time, upgrade
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import StorageAwayError, StorageError, UsageError
@@ -209,6 +209,31 @@ def test_a_locked_row_on_a_server_is_said(postgres_url: str) -> None:
         with pytest.raises(StorageAwayError, match="locked by another process"):
             log.take(RUN, "runner-1", 60)
     opened.close()
+
+
+def test_a_writer_that_stands_still_in_a_transaction_holds_nobody_up(postgres_url: str) -> None:
+    upgrade(postgres_url)
+    still, other = open_database(postgres_url), open_database(postgres_url)
+    SqlRunLog(other, FixedClock()).create(new_run())
+    row = text("SELECT * FROM runs FOR UPDATE")
+
+    def stand_still() -> None:
+        with still.write() as connection:
+            assert len(connection.execute(row).all()) == 1
+            with other.write() as second:
+                assert len(second.execute(row).all()) == 1
+            connection.execute(row)
+
+    with pytest.raises(StorageAwayError, match="took too long"):
+        stand_still()
+    with other.write() as patient:
+        take_time(patient)
+        assert patient.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "0"
+    with still.read() as connection:
+        assert len(connection.execute(row).all()) == 1
+        assert connection.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "5s"
+    still.close()
+    other.close()
 
 
 def test_two_processes_may_open_a_new_database_at_once(path: Path) -> None:
