@@ -121,6 +121,7 @@ class OpenAIServer:
         self._room = asyncio.Semaphore(capacity or 0)
         self.requests: list[Received] = []
         self.hung_up = threading.Event()
+        self.away = ""  # what every completion is refused with, status 503
         self.url = ""
         self._scripted: deque[Reply] = deque()
 
@@ -206,6 +207,8 @@ class OpenAIServer:
         body, refusal = await self._receive(request)
         if refusal is not None:
             return refusal
+        if self.away:
+            return Response(self.away, 503)
         reply = self._scripted.popleft() if self._scripted else Reply()
         if self.latency_seconds:
             await asyncio.sleep(self.latency_seconds)

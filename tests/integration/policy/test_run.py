@@ -37,11 +37,17 @@ def problem(tmp_path: Path) -> str:
 
 
 def test_a_run_waits_for_a_server_that_is_away_and_goes_on(evolve: Evolve, server: OpenAIServer, problem: str) -> None:
-    # As many failures as open the breaker: it lets the next call out after five seconds.
-    server.script(*[Reply(status=503, body="loading")] * 6)
-    *events, summary = evolve.lines("run", problem, "--policy", server.url, "--json")
+    server.away = "loading"
+    told = []
+    with evolve.start("run", problem, "--policy", server.url, "--json") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told.append(json.loads(line))
+            if told[-1].get("kind") == "run.waiting":
+                server.away = ""
+    assert process.returncode == 0
+    *events, summary = told
     kinds = [event["kind"] for event in events]
-    assert "run.waiting" in kinds
     assert kinds.index("run.going_on") > kinds.index("run.waiting")
     assert "status 503: loading" in events[kinds.index("run.waiting")]["reason"]
     assert (summary["state"], summary["evaluations"]) == ("succeeded", 20)
