@@ -4,6 +4,7 @@ Rollouts of one prompt share it: the prompt's keys and values are computed once 
 in training alike.
 """
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import torch
 from torch.nn import functional
 
 from evolve.domains.maze.words import COLUMNS
+from training.batches import Padded
 from training.recipe import Shape
 from training.vocabulary import LONGEST_SIDE, WORDS, parts_of
 
@@ -77,16 +79,24 @@ def initial(shape: Shape, generator: "Generator", device: str = "cpu") -> Weight
     return {name: weight.requires_grad_() for name, weight in weights.items()}
 
 
+def digest(weights: Weights) -> str:
+    """Tells weights apart by their content: the SHA-256 of their bytes, in the order of their names."""
+    content = hashlib.sha256()
+    for name in sorted(weights):
+        content.update(weights[name].detach().cpu().contiguous().numpy())
+    return content.hexdigest()
+
+
 def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor") -> Prefix:
     """Read prompts (prompts, length), padded behind their lengths (prompts,)."""
     rows, length = ids.shape
     positions = torch.arange(length, device=ids.device)
-    turn = _turn(shape, positions[None, None])
+    turn = _turn(shape, positions)
     seen = (positions[None, :] <= positions[:, None])[None, None]
     keys, values = [], []
     stream = functional.embedding(ids, weights["model.embed_tokens.weight"])
     for layer in range(shape.layers):
-        query, key, value = _project(weights, shape, layer, stream, turn)
+        query, key, value = (part.transpose(1, 2) for part in _project(weights, shape, layer, stream, turn))
         keys.append(key)
         values.append(value)
         stream = _advance(weights, shape, layer, stream, _attend(query, key, value, seen))
@@ -94,26 +104,46 @@ def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor
     return Prefix(keys=tuple(keys), values=tuple(values), lengths=lengths, last=_logits(weights, shape, last))
 
 
-def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor") -> "Tensor":
-    """Logits (rows, length, vocabulary) of what follows each token of replies (rows, length).
+def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", read: "Tensor") -> "Tensor":
+    """Logits (tokens, vocabulary) of what follows the tokens of replies (rows, length), row by row.
 
-    Rows are as many for each prompt, those of a prompt beside each other.
+    Rows are as many for each prompt, those of a prompt beside each other. Nothing is computed for tokens where `read`,
+    of the same shape, is False; those stand at the ends of rows.
     """
     rows, length = ids.shape
     each = rows // len(prefix.lengths)
     lengths = prefix.lengths.repeat_interleave(each)
     own = torch.arange(length, device=ids.device)
-    turn = _turn(shape, (lengths[:, None] + own)[:, None])
+    turn = _turn(shape, (lengths[:, None] + own)[read])
     before = torch.arange(prefix.keys[0].shape[2], device=ids.device)[None] < lengths[:, None]
     causal = (own[None, :] <= own[:, None]).expand(rows, length, length)
     seen = torch.cat([before[:, None].expand(rows, length, -1), causal], dim=-1)[:, None]
-    stream = functional.embedding(ids, weights["model.embed_tokens.weight"])
+    places = read.flatten().nonzero()[:, 0]
+
+    def laid_out(part: "Tensor") -> "Tensor":
+        room = part.new_zeros(rows * length, *part.shape[1:])
+        return room.index_copy(0, places, part).unflatten(0, (rows, length)).transpose(1, 2)
+
+    stream = functional.embedding(ids[read], weights["model.embed_tokens.weight"])
     for layer in range(shape.layers):
-        query, key, value = _project(weights, shape, layer, stream, turn)
+        query, key, value = (laid_out(part) for part in _project(weights, shape, layer, stream, turn))
         key = torch.cat([prefix.keys[layer].repeat_interleave(each, dim=0), key], dim=2)
         value = torch.cat([prefix.values[layer].repeat_interleave(each, dim=0), value], dim=2)
-        stream = _advance(weights, shape, layer, stream, _attend(query, key, value, seen))
+        attended = _attend(query, key, value, seen).flatten(0, 1)[places]
+        stream = _advance(weights, shape, layer, stream, attended)
     return _logits(weights, shape, stream)
+
+
+def reply_losses(weights: Weights, shape: Shape, prompts: Padded, replies: Padded) -> "Tensor":
+    """Minus the log-probability in nats of each token of replies to prompts: (rows, length), zero behind their ends."""
+    prefix = read_prompts(weights, shape, prompts.ids, prompts.lengths)
+    first = prefix.last.repeat_interleave(len(replies.ids) // len(prompts.ids), dim=0)
+    read = replies.mask[:, 1:]
+    following = read_replies(weights, shape, prefix, replies.ids[:, :-1], read)
+    rest = functional.cross_entropy(following.float(), replies.ids[:, 1:][read], reduction="none")
+    begun = functional.cross_entropy(first.float(), replies.ids[:, 0], reduction="none")
+    behind = rest.new_zeros(read.shape).masked_scatter(read, rest)
+    return torch.cat([begun[:, None], behind], dim=1)
 
 
 def _embeddings(normal: Callable[[int, int], "Tensor"], hidden: int) -> "Tensor":
@@ -146,12 +176,13 @@ class Decoder:
     def step(self, ids: "Tensor") -> "Tensor":
         """Logits (rows, vocabulary) of what follows the tokens (rows,)."""
         at = self._at + self._written
-        turn = _turn(self._shape, (self._lengths + self._written)[:, None, None])
+        turn = _turn(self._shape, (self._lengths + self._written)[:, None])
         self._seen[:, at] = True
         seen = self._seen[:, None, None, : at + 1]
         stream = functional.embedding(ids[:, None], self._weights["model.embed_tokens.weight"])
         for layer, (keys, values) in enumerate(zip(self._keys, self._values, strict=True)):
-            query, key, value = _project(self._weights, self._shape, layer, stream, turn)
+            parts = _project(self._weights, self._shape, layer, stream, turn)
+            query, key, value = (part.transpose(1, 2) for part in parts)
             keys[:, :, at : at + 1], values[:, :, at : at + 1] = key, value
             attended = _attend(query, keys[:, :, : at + 1], values[:, :, : at + 1], seen)
             stream = _advance(self._weights, self._shape, layer, stream, attended)
@@ -166,11 +197,11 @@ class Decoder:
 
 
 def _turn(shape: Shape, positions: "Tensor") -> tuple["Tensor", "Tensor"]:
-    """Cosine and sine of rotary embeddings (Su et al. 2021) of shape (..., positions, head size)."""
+    """Cosine and sine of rotary embeddings (Su et al. 2021) of positions (...), for all heads: (..., 1, head size)."""
     half = shape.head_size // 2
     rates = shape.rope_theta ** (-torch.arange(half, device=positions.device, dtype=torch.float32) / half)
     angles = positions[..., None].to(torch.float32) * rates
-    angles = torch.cat([angles, angles], dim=-1)
+    angles = torch.cat([angles, angles], dim=-1)[..., None, :]
     return angles.cos(), angles.sin()
 
 
@@ -180,10 +211,11 @@ def _turned(tensor: "Tensor", turn: tuple["Tensor", "Tensor"]) -> "Tensor":
 
 
 def _project(weights: Weights, shape: Shape, layer: int, stream: "Tensor", turn: Any) -> tuple["Tensor", ...]:
+    """Queries, keys and values of a stream (..., hidden): (..., heads, head size)."""
     at = f"model.layers.{layer}"
     normal = _normal(stream, weights[f"{at}.input_layernorm.weight"], shape)
     parts = (functional.linear(normal, weights[f"{at}.self_attn.{name}_proj.weight"]) for name in "qkv")
-    query, key, value = (part.view(*part.shape[:2], shape.heads, shape.head_size).transpose(1, 2) for part in parts)
+    query, key, value = (part.unflatten(-1, (shape.heads, shape.head_size)) for part in parts)
     return _turned(query, turn), _turned(key, turn), value
 
 

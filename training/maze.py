@@ -13,7 +13,7 @@ from training.checkpoints import Checkpoint, Checkpoints
 from training.errors import ModelError, OtherRecipeError, TrainingError
 from training.export import export, read_model
 from training.journal import Journal
-from training.llama import Weights, initial
+from training.llama import Weights, digest, initial
 from training.recipe import Recipe
 from training.reinforce import advantages_of, choose_parents, experience, figures_of, policy_loss
 from training.warm_start import imitation_loss, lesson, rate_at
@@ -80,7 +80,8 @@ def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
 def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> Weights:
     """Reinforce a policy; goes on from the newest checkpoint if there is one."""
     settings = recipe.reinforcement
-    run = _Run(recipe, place, REINFORCE, lambda: {name: weight.detach().clone() for name, weight in base.items()})
+    begun = {name: weight.detach().clone() for name, weight in base.items()}
+    run = _Run(recipe, place, REINFORCE, lambda: begun, base=digest(begun))
     pool = Pool(recipe.pool)
     turns = _turns(recipe)
     before: Experience | None = None
@@ -143,8 +144,10 @@ def base_of(folder: Path, recipe: Recipe) -> Weights:
 class _Run:
     """Weights and optimizer of one stage, with what is kept of its steps."""
 
-    def __init__(self, recipe: Recipe, place: Place, stage: str, begin: Callable[[], Weights]) -> None:
-        self._recipe: dict[str, Any] = asdict(recipe)
+    def __init__(
+        self, recipe: Recipe, place: Place, stage: str, begin: Callable[[], Weights], *, base: str = ""
+    ) -> None:
+        self._recipe: dict[str, Any] = asdict(recipe) | {"base": base}
         self._place, self._stage = place, stage
         place.folder.mkdir(parents=True, exist_ok=True)
         self._checkpoints = Checkpoints(place.folder / "checkpoints")
@@ -152,7 +155,7 @@ class _Run:
         found = self._checkpoints.newest(stage, place.warn)
         if found is not None and found.recipe != self._recipe:
             raise OtherRecipeError(
-                f"{place.folder} holds the checkpoints of another recipe: name another folder, or remove it"
+                f"{place.folder} holds the checkpoints of another recipe or base: name another folder, or remove it"
             )
         started = begin() if found is None else found.weights
         self.weights = {name: weight.to(place.device).requires_grad_() for name, weight in started.items()}

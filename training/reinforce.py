@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from evolve.domains import MazeDomain, grade
 from evolve.domains.maze import Maze, steps
@@ -16,10 +15,10 @@ from evolve.vpo import Group, Options, draw_weights, estimator
 from training import measures
 from training.batches import Padded
 from training.demonstrator import Rng
-from training.llama import Weights, read_prompts, read_replies
+from training.llama import Weights, reply_losses
 from training.recipe import Reinforcement, Shape
 from training.rollouts import Rollouts, roll_out
-from training.vocabulary import encode, prompt_words
+from training.vocabulary import decode, encode, in_form, longest_reply, prompt_words
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -50,11 +49,6 @@ class Experience:
     moves: tuple[tuple[str | None, ...], ...]
 
 
-def longest_reply(asked: Sequence[Maze], m: int) -> int:
-    """Tokens that m walks of the mazes take, the end included."""
-    return m * (max(maze.limit for maze in asked) + 2) + 1
-
-
 def experience(
     weights: Weights,
     shape: Shape,
@@ -63,7 +57,11 @@ def experience(
     parents: Sequence[Parent | None],
     generator: "Generator",
 ) -> Experience:
-    """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them."""
+    """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them.
+
+    What is out of form earns nothing. The parser that searches use is tolerant: left to it, policies learn to write on
+    behind their last answer, and to begin answers anew.
+    """
     prompts = Padded.of(
         [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)],
         _device_of(weights),
@@ -78,11 +76,11 @@ def experience(
         generator=generator,
         temperature=settings.temperature,
     )
-    texts, cut = rollouts.texts, rollouts.cut
+    texts = [decode(in_form(reply, settings.m)) for reply in rollouts.written]
     rewards, moves = [], []
     for place, maze in enumerate(asked):
-        rows = range(place * chains, (place + 1) * chains)
-        graded = [grade(_DOMAIN, maze, texts[row], settings.m, cut[row]) for row in rows]
+        written = texts[place * chains : (place + 1) * chains]
+        graded = [grade(_DOMAIN, maze, text, settings.m) for text in written]
         rewards.append(np.stack([one.rewards for one in graded]))
         moves.append(tuple(answer for one in graded for answer in one.reply.answers))
     return Experience(prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves))
@@ -125,14 +123,9 @@ def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Float
 def policy_loss(weights: Weights, shape: Shape, found: Experience, advantages: Floats) -> "Tensor":
     """REINFORCE: minus the mean over all tokens written of a chain's advantage times their log-probability."""
     replies = found.rollouts.replies
-    prefix = read_prompts(weights, shape, found.prompts.ids, found.prompts.lengths)
-    following = read_replies(weights, shape, prefix, replies.ids[:, :-1])
-    each = len(replies.ids) // len(prefix.last)
-    logits = torch.cat([prefix.last.repeat_interleave(each, dim=0)[:, None], following], dim=1)
-    mask = replies.mask
-    losses = functional.cross_entropy(logits[mask].float(), replies.ids[mask], reduction="none")
+    losses = reply_losses(weights, shape, found.prompts, replies)
     worth = torch.as_tensor(advantages, dtype=losses.dtype, device=losses.device)
-    return (losses * worth[:, None].expand(mask.shape)[mask]).mean()
+    return (losses * worth[:, None]).sum() / replies.lengths.sum()
 
 
 def figures_of(found: Experience) -> dict[str, float]:
@@ -146,5 +139,6 @@ def figures_of(found: Experience) -> dict[str, float]:
         "diversity": float(np.mean([mean_pairwise_l2(rewards) for rewards in answers])),
         "entropy": found.rollouts.entropy,
         "cut": float(np.mean(found.rollouts.cut)),
+        "missing": float(np.mean([answer is None for moves in found.moves for answer in moves])),
         "tokens": float(found.rollouts.replies.lengths.sum()),
     }

@@ -8,7 +8,7 @@ import torch
 from training.batches import Padded
 from training.llama import Decoder, Prefix, Weights, read_prompts
 from training.recipe import Shape
-from training.vocabulary import EOS, IDS, PAD, decode
+from training.vocabulary import EOS, IDS, PAD
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -31,10 +31,10 @@ class Rollouts:
     entropy: float
 
     @property
-    def texts(self) -> list[str]:
-        """The replies as text."""
+    def written(self) -> list[list[int]]:
+        """The tokens of each reply."""
         rows = zip(self.replies.ids.tolist(), self.replies.lengths.tolist(), strict=True)
-        return [decode(ids[:length]) for ids, length in rows]
+        return [ids[:length] for ids, length in rows]
 
 
 @torch.no_grad()
@@ -91,4 +91,6 @@ class _Writing:
         logs = torch.log_softmax(self._logits.float() / temperature, dim=-1)
         chances = logs.exp()
         self._entropy.append(-(chances * logs).sum(dim=-1)[~ended])
-        return torch.multinomial(chances, 1, generator=generator)[:, 0]
+        below = chances.cumsum(dim=-1)
+        drawn = torch.rand(len(below), 1, generator=generator, device=below.device) * below[:, -1:]
+        return torch.searchsorted(below, drawn, right=True)[:, 0].clamp(max=below.shape[1] - 1)

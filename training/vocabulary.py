@@ -6,6 +6,7 @@ many walks are wanted; it writes walks of steps in `<route_i>` tags. Every word 
 
 import json
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from evolve.scalarization import Floats
 LONGEST_SIDE = 9
 MOST_MOVES = 64
 MOST_ANSWERS = 8
+TAUGHT = (1, 2, 3, 4)  # sizes of sets in the warm start: policies know no other
+_SPARE = 2  # steps beyond the limit that a reply has room for, each walk
 SHARES = 8  # rewards are read in eighths
 
 BOS, EOS, PAD, UNKNOWN = "<bos>", "<eos>", "<pad>", "<unk>"
@@ -38,6 +41,7 @@ WORDS: tuple[str, ...] = (
     "</parent>",
 )
 IDS = {word: number for number, word in enumerate(WORDS)}
+_STEPS = frozenset(f"{move}{cell}" for cell in _CELLS for move in MOVES)
 
 # Takes out of the prompt of a run what the policy reads: the line of the maze, the parent as far as it is written in
 # steps that count, its scores if all of them are there, and how many answers the form of the reply shows. What others
@@ -71,9 +75,10 @@ CHAT_TEMPLATE = """\
 {%- set found.scores = found.scores + 1 -%}
 {%- endif -%}
 {%- endfor -%}
+{%- set taught = TAUGHT | select('ge', found.answers) | list -%}
 {%- set shown = found.steps and found.scores == OBJECTIVES | length -%}
 {{- '<bos> ' ~ maze | join(' ') ~ (' <parent>' ~ found.steps ~ ' </parent>' ~ found.shares if shown else '') -}}
-{{- ' m' ~ found.answers ~ ' ' -}}
+{{- ' m' ~ (taught or TAUGHT)[0 if taught else -1] ~ ' ' -}}
 """
 
 
@@ -107,6 +112,31 @@ def answer_words(walks: Sequence[Sequence[str]]) -> list[str]:
     return [word for words in tagged for word in words] + [EOS]
 
 
+def longest_reply(asked: Sequence[Maze], answers: int) -> int:
+    """Tokens for so many walks through any of some mazes, with their tags, a few steps too many, and the end.
+
+    Without those one walk that is too long would cost the chain its last answer.
+    """
+    return answers * (max(maze.limit for maze in asked) + 2 + _SPARE) + 1
+
+
+def in_form(ids: Sequence[int], m: int) -> Sequence[int]:
+    """The whole answers at the beginning of a reply that are written as the warm start taught it.
+
+    An answer is numbered in order, holds nothing but steps, and is followed by the next one, or by the end.
+    """
+    words = [WORDS[number] for number in ids]
+    kept = 0
+    for number in range(1, m + 1):
+        opened, closed, further = f"<route_{number}>", f"</route_{number}>", f"<route_{number + 1}>"
+        closing = kept + 1 + sum(1 for _ in takewhile(_STEPS.__contains__, words[kept + 1 :]))
+        ways_on = [[closed, EOS], [closed, further]][: 1 + (number < m)]
+        if words[kept : kept + 1] != [opened] or words[closing : closing + 2] not in ways_on:
+            break
+        kept = closing + 1
+    return ids[:kept]
+
+
 def encode(words: Sequence[str]) -> list[int]:
     """Token ids; a word that is none of `WORDS` is unknown."""
     unknown = IDS[UNKNOWN]
@@ -124,6 +154,7 @@ def chat_template() -> str:
     filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "MOST + 1": str(MOST_ANSWERS + 1)}
     filled |= {"SIDES": sides, "LONGEST": str(LONGEST_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:LONGEST_SIDE]}
     filled |= {"ROWS": "".join(map(str, range(1, LONGEST_SIDE + 1)))}
+    filled |= {"TAUGHT": str(list(TAUGHT))}
     text = CHAT_TEMPLATE
     for name, value in filled.items():
         text = text.replace(name, value)

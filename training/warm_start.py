@@ -3,20 +3,16 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-from torch.nn import functional
-
 from evolve.domains.maze import reward, steps, walk
 from training.batches import Padded, Pool
 from training.demonstrator import Demonstrator, Field, Rng
-from training.llama import Weights, read_prompts, read_replies
+from training.llama import Weights, reply_losses
 from training.recipe import Shape, WarmStart
-from training.vocabulary import answer_words, encode, prompt_words
+from training.vocabulary import TAUGHT, answer_words, encode, prompt_words
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-COUNTS = (1, 2, 4)
 _STOPS = {"small": 3}
 
 
@@ -32,10 +28,10 @@ def lesson(pool: Pool, kind: str, settings: WarmStart, rng: Rng, device: str = "
     """Draw mazes and let the demonstrator answer them."""
     demonstrator = Demonstrator(stops=_STOPS.get(kind, 6))
     shown = rng.random() < settings.parents
-    count = int(rng.choice(COUNTS))
+    count = int(rng.choice(TAUGHT))
     prompts, replies = [], []
     for field in pool.draw(kind, settings.mazes, rng):
-        parent = demonstrator.walk(field, rng) or "U" if shown else ""
+        parent = demonstrator.walk(field, rng) if shown else ""
         prompts.append(encode(_prompt(field, count, parent)))
         for _ in range(settings.chains):
             walks = [
@@ -54,12 +50,7 @@ def _prompt(field: Field, count: int, parent: str) -> list[str]:
 
 def imitation_loss(weights: Weights, shape: Shape, taught: Lesson) -> "Tensor":
     """Mean cross-entropy of the replies' tokens, in nats."""
-    prefix = read_prompts(weights, shape, taught.prompts.ids, taught.prompts.lengths)
-    ids, mask = taught.replies.ids, taught.replies.mask
-    following = read_replies(weights, shape, prefix, ids[:, :-1])
-    each = len(ids) // len(prefix.last)
-    logits = torch.cat([prefix.last.repeat_interleave(each, dim=0)[:, None], following], dim=1)
-    return functional.cross_entropy(logits[mask].float(), ids[mask])
+    return reply_losses(weights, shape, taught.prompts, taught.replies).sum() / taught.replies.lengths.sum()
 
 
 def rate_at(step: int, steps_in_all: int, peak: float) -> float:

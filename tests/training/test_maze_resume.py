@@ -118,6 +118,15 @@ def test_no_checkpoint_stands_between_two_steps_about_the_same_mazes(tmp_path: P
     ]
 
 
+def test_a_training_does_not_go_on_from_another_base(tmp_path: Path) -> None:
+    place = Place(folder=tmp_path, save_every=1, warn=heard.append)
+    base = warm_start(RECIPE, place, lambda _: None)
+    reinforce(RECIPE, base, place, lambda _: None)
+    other = {name: weight.detach() + 1e-3 for name, weight in base.items()}
+    with pytest.raises(OtherRecipeError, match="another recipe or base"):
+        reinforce(RECIPE, other, place, lambda _: None)
+
+
 def half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -184,7 +193,9 @@ def test_checkpoints_made_behind_damaged_ones_are_kept(tmp_path: Path, unbroken:
 def test_the_folder_of_another_recipe_is_refused(tmp_path: Path, recipe: Recipe) -> None:
     with pytest.raises(Stop):
         train(tmp_path, stop=("warm-start", 3))
-    with pytest.raises(OtherRecipeError, match="checkpoints of another recipe: name another folder, or remove it"):
+    with pytest.raises(
+        OtherRecipeError, match="checkpoints of another recipe or base: name another folder, or remove it"
+    ):
         train(tmp_path, recipe)
 
 

@@ -12,11 +12,11 @@ from evolve.scalarization import Floats
 from service.policy.bundled.sampling import Sampled, generate
 from training.study.contenders import Contender, open_model
 from training.study.raw import Key, Store
-from training.vocabulary import encode, prompt_words
+from training.vocabulary import encode, longest_reply, prompt_words
 
 _DOMAIN = MazeDomain()
 _SEED = 2605_22817
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class SamplingTask:
             model,
             [encode(prompt_words(maze, m)) for maze in asked],
             samples=self.answers // m,
-            max_tokens=m * (max(maze.limit for maze in asked) + 2) + 1,
+            max_tokens=longest_reply(asked, m),
             temperature=self.temperature,
             seeds=[_seed(self.kind, self.split, number) for number in range(self.mazes)],
         )

@@ -91,6 +91,14 @@ def test_walks_and_edits_stay_within_the_limit(kind: str, noise: float) -> None:
             assert child or not parent
 
 
+@pytest.mark.parametrize("stops", [0, 6])
+def test_a_walk_goes_somewhere(stops: int) -> None:
+    rng = np.random.default_rng(4)
+    for number in range(40):
+        field = Field.of(maze_of("small", "validation", number))
+        assert Demonstrator(noise=0.0, stops=stops).walk(field, rng)
+
+
 def test_without_noise_no_move_is_a_bump() -> None:
     rng = np.random.default_rng(2)
     for number in range(60):

@@ -23,12 +23,14 @@ from training.vocabulary import (
     MOST_ANSWERS,
     MOST_MOVES,
     PAD,
+    TAUGHT,
     UNKNOWN,
     WORDS,
     answer_words,
     chat_template,
     decode,
     encode,
+    in_form,
     parts_of,
     prompt_words,
     share_word,
@@ -106,11 +108,39 @@ def test_answers_come_back_as_the_walks_that_they_were_written_from(count: int) 
     assert reply.dropped == ()
 
 
+WRITTEN = "<route_1> Rc4 Dc5 </route_1> <route_2> Uc4 </route_2>"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        (f"{WRITTEN} <eos>", WRITTEN),
+        ("<route_1> Rc4 </route_1> <eos>", "<route_1> Rc4 </route_1>"),
+        (f"{WRITTEN} <route_3> Rc4 </route_3> <eos>", "<route_1> Rc4 Dc5 </route_1>"),
+        (
+            "<route_1> Rc4 </route_1> <route_2> Uc4 </route_1> <route_2> Dc5 </route_2> <eos>",
+            "<route_1> Rc4 </route_1>",
+        ),
+        ("<route_1> Rc4 <route_1> Dc5 </route_1> <eos>", ""),
+        ("<route_1> Rc4 G:c5 Dc5 </route_1> <eos>", ""),
+        ("Rc4 Dc5 <eos>", ""),
+        ("<route_2> Rc4 </route_2> <eos>", ""),
+        (WRITTEN, "<route_1> Rc4 Dc5 </route_1>"),
+        ("<route_1> Rc4 Dc5", ""),
+        ("<route_1> Rc4 </route_1> <route_2> Uc4 <eos>", "<route_1> Rc4 </route_1>"),
+        ("<eos>", ""),
+        ("", ""),
+    ],
+)
+def test_of_a_reply_to_two_only_what_is_in_form_is_kept(reply: str, kept: str) -> None:
+    assert decode(in_form(encode(reply.split()), 2)) == kept
+
+
 def test_decoding_leaves_out_special_words() -> None:
     assert decode([IDS[BOS], IDS["Rc4"], IDS[UNKNOWN], IDS["Dc5"], IDS[EOS], IDS[PAD]]) == "Rc4 Dc5"
 
 
-@pytest.mark.parametrize("answers", [1, 2, 4, 8])
+@pytest.mark.parametrize("answers", TAUGHT)
 def test_the_template_shows_a_parent_written_in_steps(answers: int) -> None:
     parent = individual(" ".join(steps(MAZE, walked())))
     assert asked(parent, answers) == shown(answers, walked())
@@ -119,6 +149,12 @@ def test_the_template_shows_a_parent_written_in_steps(answers: int) -> None:
 @pytest.mark.parametrize("answers", [1, 4])
 def test_the_template_leaves_out_a_parent_of_bare_letters(answers: int) -> None:
     assert asked(individual(walked()), answers) == shown(answers)
+
+
+@pytest.mark.parametrize(("wanted", "asked_for"), [(5, 4), (8, 4)])
+def test_a_set_of_a_size_that_was_not_taught_is_asked_for_as_one_that_was(wanted: int, asked_for: int) -> None:
+    assert wanted not in TAUGHT
+    assert asked(individual(" ".join(steps(MAZE, walked()))), wanted) == shown(asked_for, walked())
 
 
 def test_a_seed_of_the_problem_can_be_asked_about() -> None:
