@@ -11,6 +11,7 @@ import redis
 from hypothesis import settings
 
 from tests import services
+from tests.browser.chromium import REMEDY, find_chromium
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
@@ -29,6 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="holds for the superuser only: run as root"))
         if item.get_closest_marker("vllm") and VLLM_PYTHON not in os.environ:
             item.add_marker(pytest.mark.skip(reason="needs a vLLM of its own: make test-vllm"))
+        if item.get_closest_marker("browser") and not find_chromium():
+            item.add_marker(pytest.mark.skip(reason=REMEDY))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 
