@@ -46,23 +46,27 @@ def checked_address(text: str, *, allow_http: bool) -> httpx.URL:
     return url
 
 
-def options(server: str, key: str, *, allow_http: bool) -> dict[str, Any]:
+def options(server: str, key: str | httpx.Auth, *, allow_http: bool) -> dict[str, Any]:
     """What both kinds of a client of httpx are made with.
 
     Raises:
         UsageError: the address or the key cannot be used.
     """
     url = checked_address(server, allow_http=allow_http)
-    if not (key.isascii() and key.isprintable()) or not key or " " in key:
-        raise UsageError("the key of the service is none: one line of printable characters without spaces is wanted")
     return {
         "base_url": url,
-        "auth": Bearer(key),
+        "auth": key if isinstance(key, httpx.Auth) else _bearer(key),
         "timeout": TIMEOUT,
         "follow_redirects": False,
         # A proxy that the environment names would see a key that is sent without TLS.
         "trust_env": url.scheme == "https",
     }
+
+
+def _bearer(key: str) -> Bearer:
+    if not (key.isascii() and key.isprintable()) or not key or " " in key:
+        raise UsageError("the key of the service is none: one line of printable characters without spaces is wanted")
+    return Bearer(key)
 
 
 def _loopback(host: str) -> bool:

@@ -21,12 +21,15 @@ OfPage = TypeVar("OfPage", bound=Page)
 
 
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
-    """A service, spoken to over HTTP from an event loop; otherwise what `Client` is, which has the words on it."""
+    """A service, spoken to over HTTP from an event loop; otherwise what `Client` is, which has the words on it.
+
+    In the place of a key there may be another way of showing who asks.
+    """
 
     def __init__(
         self,
         server: str,
-        key: str,
+        key: str | httpx.Auth,
         *,
         allow_http: bool = False,
         backoff: Backoff | None = None,

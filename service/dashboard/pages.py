@@ -1,0 +1,157 @@
+"""Pages: templates, the headers that they go out with, and errors as pages with a way on."""
+
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from evolve import __version__
+from evolve.errors import ConfigurationError, EvolveError
+from service.dashboard import assets
+from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SESSION_COOKIE, SignedOutError
+from service.dashboard.words import FILTERS
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    NotFoundError,
+    QuotaError,
+    RefusedError,
+    ServiceError,
+    StorageAwayError,
+    UnreachableError,
+    UsageError,
+)
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+# The first class that an error belongs to decides.
+STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
+    (NotFoundError, 404, "Not found"),
+    (ConflictError, 409, "Not possible now"),
+    (QuotaError, 429, "Quota used up"),
+    (RefusedError, 403, "Refused"),
+    (InvalidProblemError, 422, "The problem is invalid"),
+    (ConfigurationError, 422, "The configuration is invalid"),
+    (UsageError, 422, "The request cannot be read"),
+    (StorageAwayError, 503, "Away for a moment"),
+    (UnreachableError, 503, "Away for a moment"),
+    (ServiceError, 500, "The service failed"),
+    (EvolveError, 500, "The service failed"),
+)
+log = structlog.get_logger(__name__)
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+@cache
+def environment() -> Environment:
+    """Where templates are rendered: everything is escaped, and a name that is not there is an error."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= FILTERS
+    made.globals |= {"asset": assets.address, "version": __version__}
+    return made
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page, or a part of one."""
+    about = {
+        "request": request,
+        "path": request.url.path,
+        "address": here(request),
+        "signed_in": SESSION_COOKIE in request.cookies,
+        "csrf": request.cookies.get(CSRF_COOKIE, ""),
+        "csrf_field": CSRF_FIELD,
+        "part": is_part(request),
+    }
+    text = environment().get_template(template).render(about | values)
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Vary": "HX-Request"}
+    return HTMLResponse(text.encode("utf-8", "backslashreplace"), status, headers)
+
+
+def is_part(request: Request) -> bool:
+    """Whether a page asks for a part of itself, not a person for a page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def here(request: Request) -> str:
+    """The address of a page as it stands in a link: without host."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def go_to(address: str) -> RedirectResponse:
+    """Send the browser to a page after a form was taken."""
+    return RedirectResponse(address, status_code=303)
+
+
+def sign_in_address(back: str) -> str:
+    """Where somebody signs in who then goes back."""
+    return f"/sign-in?next={quote(back, safe='')}"
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages."""
+
+    def get_route_handler(self) -> Handler:
+        """The handler of the route, with its errors told to people."""
+        handle = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except SignedOutError:
+                return _signed_out(request)
+            except RequestValidationError as error:
+                first = error.errors()[0]
+                detail = f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"
+                return failed(request, 422, "The address cannot be read", detail)
+            except (ServiceError, EvolveError) as error:
+                return failure(request, error)
+
+        return told
+
+
+def failure(request: Request, error: Exception) -> Response:
+    """The page of an error of ours."""
+    status, title = next((status, title) for kind, status, title in STATUSES if isinstance(error, kind))
+    if status == 500:
+        log.error("page.failed", path=request.url.path, error=repr(error))
+    return failed(request, status, title, str(error))
+
+
+def failed(request: Request, status: int, title: str, detail: str) -> Response:
+    """A page that says what is wrong and offers a way on."""
+    return render(
+        request, "failure.html", status, title=title, detail=detail, trace=getattr(request.state, "request_id", "")
+    )
+
+
+def _signed_out(request: Request) -> Response:
+    back = here(request) if request.method == "GET" else request.headers.get("referer", "/runs")
+    if is_part(request):
+        return Response(status_code=401, headers={"HX-Redirect": sign_in_address(back)})
+    if request.method == "GET":
+        return RedirectResponse(sign_in_address(back), status_code=303)
+    return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to go on.")

@@ -1,0 +1,71 @@
+"""What every page about one run shows around its own content: name, state, controls and the ways to the others."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from service.client import AsyncClient, calls
+from service.dashboard.pages import render
+from service.schemas.runs import Run
+
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+AT_WORK = frozenset({"queued", "running"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab:
+    """One of the pages about a run. `key`: what is pressed after `g` to get there."""
+
+    name: str
+    title: str
+    key: str
+    path: str
+
+    def of(self, run_id: str) -> str:
+        """Its address for a run."""
+        return f"/runs/{run_id}{self.path}"
+
+
+TABS = (Tab(name="overview", title="Overview", key="o", path=""),)
+
+
+def run_title(run: Run) -> str:
+    """What a run is called by people: its label `name`, else its problem and seed."""
+    return run.labels.get("name") or f"{run.problem} · seed {run.seed}"
+
+
+def allowed(run: Run) -> frozenset[str]:
+    """What may be asked of a run as it stands."""
+    if run.state in ENDED:
+        return frozenset({"delete"})
+    if run.state == "paused":
+        return frozenset({"resume", "cancel", "extend", "delete"})
+    if run.state in AT_WORK:
+        return frozenset({"pause", "cancel", "extend"})
+    return frozenset({"extend"} if run.state == "pausing" else ())
+
+
+async def render_run(
+    request: Request, api: AsyncClient, run: Run | str, template: str, tab: str, **values: Any
+) -> HTMLResponse:
+    """A page about a run.
+
+    Args:
+        run: the run, or its id, where it has not been read yet.
+        tab: name of the page among `TABS`.
+    """
+    if isinstance(run, str):
+        run = await api.send(calls.get_run(run))
+    return render(
+        request,
+        template,
+        run=run,
+        run_title=run_title(run),
+        tabs=TABS,
+        tab=tab,
+        allowed=allowed(run),
+        ended=run.state in ENDED,
+        **values,
+    )

@@ -1,0 +1,91 @@
+// The evaluations of a run as columns: fetched once, then only what came since; charts of a page share them.
+// @ts-check
+
+/**
+ * @typedef {object} Columns
+ * @property {number} total
+ * @property {number} sequence
+ * @property {string[]} objectives
+ * @property {string[]} outcomes
+ * @property {string[]} operators
+ * @property {string[]} policies
+ * @property {number[]} place
+ * @property {number[]} number
+ * @property {number[]} position
+ * @property {number[]} island
+ * @property {(number | null)[]} fitness
+ * @property {number[]} outcome
+ * @property {number[]} parent
+ * @property {number[]} operator
+ * @property {number[]} policy
+ * @property {number[]} seconds
+ * @property {(number | null)[][]} rewards
+ * @property {{kind: string, place: number, at: string, from_island: number | null, to_island: number | null}[]} marks
+ */
+
+const SERIES = /** @type {const} */ (["place", "number", "position", "island", "fitness", "outcome", "parent", "operator", "policy", "seconds"]);
+const CODED = /** @type {const} */ ([["outcome", "outcomes"], ["operator", "operators"], ["policy", "policies"]]);
+
+export class Store extends EventTarget {
+  /** @param {string} address */
+  constructor(address) {
+    super();
+    this.address = address;
+    /** @type {Columns | null} */
+    this.columns = null;
+    this.busy = false;
+    this.again = false;
+  }
+
+  /** Fetches what is new; whoever listens hears `change`. */
+  async refresh() {
+    if (this.busy) { this.again = true; return; }
+    this.busy = true;
+    try {
+      const answer = await fetch(`${this.address}?after=${this.columns?.total ?? 0}`, { headers: { Accept: "application/json" } });
+      if (!answer.ok) throw new Error(`${answer.status}`);
+      this.take(await answer.json());
+      this.dispatchEvent(new Event("change"));
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("trouble", { detail: String(error) }));
+    } finally {
+      this.busy = false;
+      if (this.again) { this.again = false; void this.refresh(); }
+    }
+  }
+
+  /** @param {Columns} fresh */
+  take(fresh) {
+    const held = this.columns;
+    if (!held) { this.columns = fresh; return; }
+    for (const [column, names] of CODED) {
+      const codes = fresh[names].map((name) => { const at = held[names].indexOf(name); return at < 0 ? held[names].push(name) - 1 : at; });
+      fresh[column] = fresh[column].map((code) => codes[code]);
+    }
+    for (const name of SERIES) append(/** @type {unknown[]} */ (held[name]), fresh[name]);
+    held.rewards.forEach((column, at) => append(column, fresh.rewards[at]));
+    held.marks = fresh.marks;
+    held.total = fresh.total;
+    held.sequence = fresh.sequence;
+  }
+}
+
+/** @template T @param {T[]} held @param {T[]} fresh */
+function append(held, fresh) {
+  for (const value of fresh) held.push(value);
+}
+
+/** @type {Map<string, Store>} */
+const stores = new Map();
+
+/** The store of an address; it follows the run while the page does. @param {string} address */
+export function storeOf(address) {
+  let store = stores.get(address);
+  if (!store) {
+    const made = store = new Store(address);
+    stores.set(address, made);
+    document.addEventListener("evolve:news", () => void made.refresh());
+    void made.refresh();
+  }
+  return store;
+}

@@ -1,0 +1,108 @@
+// The one stream of a page about a run: it tells the page in events of the document what is new, and heals itself.
+//   evolve:news   something was evaluated or changed; detail: {sequence, kinds}
+//   evolve:best   there is a new best; detail: {candidate_id, fitness}
+//   evolve:state  the run's state may be another
+// @ts-check
+
+const FRAME_MILLISECONDS = 250;
+const FIRST_WAIT = 1000;
+const MOST_WAIT = 15000;
+const STATES = new Set(["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.waiting", "run.going_on", "budget.extended"]);
+
+class Live {
+  /** @param {string} run @param {number} sequence */
+  constructor(run, sequence) {
+    this.run = run;
+    this.sequence = sequence;
+    /** @type {Set<string>} */
+    this.kinds = new Set();
+    /** @type {EventSource | null} */
+    this.source = null;
+    this.wait = FIRST_WAIT;
+    this.lostAt = 0;
+    this.timer = 0;
+  }
+
+  open() {
+    this.close();
+    const source = this.source = new EventSource(`/v1/runs/${this.run}/events?after=${this.sequence}`);
+    source.addEventListener("open", () => this.heal());
+    source.addEventListener("error", () => this.lose());
+    source.addEventListener("end", () => this.close());
+    for (const kind of KINDS) source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  /** @param {string} kind @param {MessageEvent} message */
+  take(kind, message) {
+    this.sequence = Number(message.lastEventId) || this.sequence;
+    this.kinds.add(kind);
+    if (kind === "best.improved") {
+      const told = JSON.parse(message.data);
+      say(`New best: ${Number(told.fitness).toPrecision(5)}`);
+      tell("evolve:best", told);
+    }
+    if (STATES.has(kind)) tell("evolve:state", { kind });
+    if (!this.timer) this.timer = window.setTimeout(() => this.frame(), FRAME_MILLISECONDS);
+  }
+
+  frame() {
+    this.timer = 0;
+    const kinds = [...this.kinds];
+    this.kinds.clear();
+    tell("evolve:news", { sequence: this.sequence, kinds });
+  }
+
+  heal() {
+    this.wait = FIRST_WAIT;
+    if (!this.lostAt) return;
+    this.lostAt = 0;
+    banner("");
+    tell("evolve:news", { sequence: this.sequence, kinds: [] });
+    tell("evolve:state", { kind: "" });
+  }
+
+  lose() {
+    if (!this.source) return;
+    this.close();
+    this.lostAt ||= Date.now();
+    banner(`The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. What is shown may be old; trying again.`);
+    window.setTimeout(() => { if (!document.hidden) this.open(); }, this.wait);
+    this.wait = Math.min(2 * this.wait, MOST_WAIT);
+  }
+}
+
+const KINDS = ["run.created", ...STATES, "proposal.created", "proposal.answered", "proposal.failed", "candidate.created", "candidate.rejected", "candidate.duplicate", "candidate.evaluated", "individual.inserted", "best.improved", "island.migrated", "island.reset"];
+
+/** @param {string} name @param {object} detail */
+function tell(name, detail) {
+  document.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
+}
+
+/** @param {string} words */
+function banner(words) {
+  const found = document.querySelector("[data-banner]");
+  if (!(found instanceof HTMLElement)) return;
+  found.hidden = !words;
+  found.textContent = words;
+}
+
+/** @param {string} words */
+function say(words) {
+  const found = document.querySelector("[data-announcer]");
+  if (found) found.textContent = words;
+}
+
+const page = document.querySelector("[data-run]");
+if (page instanceof HTMLElement && !("ended" in page.dataset)) {
+  const live = new Live(page.dataset.run ?? "", Number(page.dataset.sequence));
+  live.open();
+  // A page that nobody sees needs no connection: browsers have six for each host.
+  document.addEventListener("visibilitychange", () => { if (document.hidden) live.close(); else live.open(); });
+  window.addEventListener("pagehide", () => live.close());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) live.open(); });
+}

@@ -1,0 +1,57 @@
+// Colours and marks of charts: from the theme, and for islands from a palette that colour-blind people can tell apart.
+// @ts-check
+
+// Okabe and Ito, "Color Universal Design" (2008), without black and yellow; the second set is for dark ground.
+const LIGHT = ["#0072b2", "#d55e00", "#00795c", "#b04a86", "#8a6100", "#2d7fb8", "#5b5b5b", "#7a3fb0"];
+const DARK = ["#56b4e9", "#ff9b57", "#2ad0a5", "#e79bc6", "#e6b84a", "#9ad0f5", "#b8b8b8", "#c3a1f0"];
+const SHAPES = /** @type {const} */ (["circle", "square", "triangle", "diamond", "cross", "plus"]);
+
+/** Whether the page is dark now. */
+export function dark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** @param {number} island */
+export function islandColour(island) {
+  const colours = dark() ? DARK : LIGHT;
+  return colours[island % colours.length];
+}
+
+/** @param {number} island */
+export function islandShape(island) {
+  return SHAPES[island % SHAPES.length];
+}
+
+/** A colour of the theme by its name, such as `ink`. @param {string} name */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** Calls back whenever the theme is another. @param {() => void} redraw */
+export function onTheme(redraw) {
+  document.addEventListener("evolve:theme", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+}
+
+/**
+ * Draws a mark.
+ * @param {CanvasRenderingContext2D} pen @param {string} shape @param {number} x @param {number} y @param {number} size
+ */
+export function mark(pen, shape, x, y, size) {
+  pen.beginPath();
+  switch (shape) {
+    case "square": pen.rect(x - size, y - size, 2 * size, 2 * size); pen.fill(); break;
+    case "triangle": pen.moveTo(x, y - 1.2 * size); pen.lineTo(x + 1.1 * size, y + size); pen.lineTo(x - 1.1 * size, y + size); pen.fill(); break;
+    case "diamond": pen.moveTo(x, y - 1.3 * size); pen.lineTo(x + 1.3 * size, y); pen.lineTo(x, y + 1.3 * size); pen.lineTo(x - 1.3 * size, y); pen.fill(); break;
+    case "cross": pen.moveTo(x - size, y - size); pen.lineTo(x + size, y + size); pen.moveTo(x + size, y - size); pen.lineTo(x - size, y + size); pen.stroke(); break;
+    case "plus": pen.moveTo(x - size, y); pen.lineTo(x + size, y); pen.moveTo(x, y - size); pen.lineTo(x, y + size); pen.stroke(); break;
+    default: pen.arc(x, y, size, 0, 2 * Math.PI); pen.fill();
+  }
+}
+
+/** A number for people. @param {number | null | undefined} value */
+export function short(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  return Number.isInteger(value) ? value.toLocaleString("en").replaceAll(",", "\u202f") : String(Number(value.toPrecision(5)));
+}

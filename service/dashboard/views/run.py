@@ -1,0 +1,147 @@
+"""The overview of a run, "is it working?", and the controls that stand on all its pages."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from evolve.identity import candidate_id
+from service.client import AsyncClient, Call, calls
+from service.client.words import checked
+from service.dashboard.door import Api, Form, FormDep
+from service.dashboard.pages import PageRoute, go_to
+from service.dashboard.run_page import render_run, run_title
+from service.errors import UsageError
+from service.schemas.programs import Program
+from service.schemas.runs import Budget, BudgetExtension, Run
+from service.schemas.series import Metrics
+
+BEST_SHOWN = 8
+POINTS = 200
+# A run that gained nothing for so large a part of its evaluations stands on a plateau.
+PLATEAU = 0.3
+PLATEAU_EVALUATIONS = 50
+router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+
+
+@router.get("")
+async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show how a run does."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "run.html", "overview", **await _standing(api, run))
+
+
+@router.get("/standing")
+async def show_standing(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the figures of the overview alone, as they are now."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "run_standing.html", "overview", **await _standing(api, run))
+
+
+@router.get("/head")
+async def show_head(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the head of the pages of a run alone: its state, and what may be asked of it now."""
+    return await render_run(request, api, run_id, "run_head.html", "")
+
+
+@router.get("/at/{number}/{position}")
+async def find_program(
+    run_id: RunId,
+    number: Annotated[int, Path(ge=0, le=2**53)],
+    position: Annotated[int, Path(ge=0, le=2**31)],
+) -> Response:
+    """Lead to the candidate at a place of a proposal: charts know candidates by that."""
+    return go_to(f"/programs/{candidate_id(run_id, number, position)}")
+
+
+@router.post("/pause")
+async def pause(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Have a run stop until it is resumed."""
+    return await _ask(api, calls.pause_run(run_id), form)
+
+
+@router.post("/resume")
+async def resume(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Have a paused run go on."""
+    return await _ask(api, calls.resume_run(run_id), form)
+
+
+@router.post("/cancel")
+async def cancel(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """End a run for good."""
+    return await _ask(api, calls.cancel_run(run_id), form)
+
+
+@router.post("/extend")
+async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Give a run another budget."""
+    return await _ask(api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))), form)
+
+
+@router.post("/delete")
+async def delete(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Remove a run whose name was typed."""
+    run = await api.send(calls.get_run(run_id))
+    if form.get("confirmation", "").strip() != run_title(run):
+        raise UsageError(f"nothing was deleted: type the run's name, {run_title(run)}, to confirm")
+    await api.send(calls.delete_run(run_id))
+    return go_to("/runs")
+
+
+async def _ask(api: AsyncClient, call: Call[Run], form: Form) -> Response:
+    run = await api.send(call)
+    back = form.get("back", "")
+    return go_to(back if back.startswith(f"/runs/{run.id}") else f"/runs/{run.id}")
+
+
+def _budget(form: Form) -> Budget:
+    """What a form says of limits: a field left empty says nothing, `none` is no limit."""
+    named: dict[str, float | int | None] = {}
+    for name in Budget.model_fields:
+        text = form.get(name, "").strip()
+        if text:
+            named[name] = None if text == "none" else _number(name, text)
+    if not named:
+        raise UsageError("no new limit was given: fill in at least one field")
+    return checked(Budget, **named)
+
+
+def _number(name: str, text: str) -> float | int:
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"{name}: {text[:40]!r} is no number: write one such as 500") from None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
+    metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
+    best = await api.send(calls.list_programs(run.id, order="fitness", limit=BEST_SHOWN))
+    return {
+        "metrics": metrics,
+        "last": metrics.points[-1] if metrics.points else None,
+        "best": list[Program](best.items),
+        "still": still_since(metrics),
+        "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
+        "left_seconds": left_seconds(run),
+    }
+
+
+def still_since(metrics: Metrics) -> int | None:
+    """How many evaluations brought nothing better, where that is long; None: it is not."""
+    if not metrics.points:
+        return None
+    last = metrics.points[-1]
+    reached = next(point.evaluations for point in metrics.points if point.best_fitness == last.best_fitness)
+    gone = last.evaluations - reached
+    long = gone >= PLATEAU_EVALUATIONS and gone >= PLATEAU * last.evaluations
+    return gone if long else None
+
+
+def left_seconds(run: Run) -> float | None:
+    """How long a run at work will go on by its pace so far; None: nobody knows."""
+    done, budget = run.progress.evaluated, run.progress.budget
+    if run.state != "running" or not budget or not done:
+        return None
+    return run.usage.active_seconds / done * max(0, budget - done)
