@@ -109,7 +109,7 @@ def create_api(parts: Parts) -> FastAPI:
     app = _described(lifespan)
     app.state.parts = parts
     faults.install(app, _methods)
-    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
     app.add_middleware(Envelope, parts=parts)
     app.openapi = document  # type: ignore[method-assign] # as FastAPI's guide on extending OpenAPI does
     return app

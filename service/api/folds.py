@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from service.ports import RunReader, RunRecord
 from service.projections.columns import Columns, Floats
+from service.projections.drawn import Drawn, draw
 from service.projections.grid import Grid, fold_grid
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
@@ -50,6 +51,10 @@ class Folds:
     def grid(self, reader: RunReader, run: RunRecord, most: int) -> Grid:
         """The grid of a run as it is now, with at most so many cells."""
         return self._fold(reader, run, ("grid", most), lambda columns: fold_grid(columns, most))
+
+    def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int) -> Drawn:
+        """A run in columns as it is now, from one evaluation on, or in so many points."""
+        return self._fold(reader, run, None, lambda columns: draw(columns, after, points))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

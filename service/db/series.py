@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Row, RowMapping, Select, select, union_all
 from evolve.events import Event, Kind
 from service.db.engine import Database
 from service.db.filters import SEED
-from service.db.models import CandidateRow, EvaluationRow, EventRow, ProposalRow
+from service.db.lineage import INSPIRATION
+from service.db.models import CandidateRow, EvaluationRow, EventRow, ParentRow, ProposalRow
 from service.db.rebuild import AnySelect, chunks
 from service.ports import LoggedEvent, Scored
 
@@ -20,6 +21,14 @@ _SCORES = (
     .where(EventRow.kind == str(Kind.CANDIDATE_EVALUATED))
     .order_by(EventRow.sequence)
 )
+_FIRST_PARENT = (
+    select(ParentRow.parent_id)
+    .where(ParentRow.candidate_id == CandidateRow.id, ParentRow.role != INSPIRATION)
+    .order_by(ParentRow.place)
+    .limit(1)
+    .correlate(CandidateRow)
+    .scalar_subquery()
+)
 _LINE: AnySelect = select(
     CandidateRow.id,
     CandidateRow.number,
@@ -27,6 +36,7 @@ _LINE: AnySelect = select(
     CandidateRow.island,
     CandidateRow.attempt,
     CandidateRow.rewards,
+    _FIRST_PARENT.label("parent_id"),
     ProposalRow.operator,
     ProposalRow.policy,
 ).outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
@@ -121,6 +131,7 @@ def _scored(told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, resul
         line["number"],
         line["position"],
         line["island"],
+        line["parent_id"],
         line["operator"] or SEED,
         line["policy"] or "",
         result["outcome"],

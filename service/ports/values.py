@@ -244,6 +244,7 @@ class Scored(NamedTuple):
 
     Attributes:
         sequence: of the event that first scored it.
+        parent_id: its first parent, in crossover too; None: it has none.
         rewards: reward vector, larger is better; None: it has none.
         scores: as the evaluator named them.
         descriptor: values on the axes of the grid.
@@ -256,6 +257,7 @@ class Scored(NamedTuple):
     number: int
     position: int
     island: int
+    parent_id: str | None
     operator: str
     policy: str
     outcome: str

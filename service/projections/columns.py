@@ -2,8 +2,11 @@
 
 import math
 from array import array
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +20,16 @@ from service.projections.candidates import objectives_of
 from service.projections.measures import measures_of
 
 BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
-MOST_SCORES = 64
-BYTES_OF_AN_ID = 100
+# By kind the members that name the island that was left, and the one that was reached.
+MARKS: Mapping[str, tuple[str, str]] = {
+    str(Kind.ISLAND_MIGRATED): ("from", "to"),
+    str(Kind.ISLAND_RESET): ("", "island"),
+    str(Kind.RUN_PAUSED): ("", ""),
+    str(Kind.RUN_RESUMED): ("", ""),
+    str(Kind.BUDGET_EXTENDED): ("", ""),
+}
+MOST_SCORES, MOST_MARKS = 64, 2000
+BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -34,6 +45,30 @@ class Tally:
     fitness: float = 0.0
 
 
+class Mark(NamedTuple):
+    """What happened to a run between its evaluations: an island was reset (`to_island`), a run was paused."""
+
+    sequence: int
+    kind: str
+    at: datetime
+    from_island: int | None
+    to_island: int | None
+
+
+@dataclass(slots=True)
+class Coded:
+    """A column of names as places in the list of those that were seen, in the order in which they were."""
+
+    names: list[str] = field(default_factory=list)
+    codes: "array[int]" = field(default_factory=lambda: array("i"))
+
+    def append(self, name: str) -> None:
+        """Add a name to the column."""
+        if name not in self.names:
+            self.names.append(name)
+        self.codes.append(self.names.index(name))
+
+
 class Columns:
     """A run in columns, by evaluation in the order in which candidates were first scored.
 
@@ -41,7 +76,11 @@ class Columns:
         run: which; as it was when its columns were begun.
         names: of its objectives.
         axes: of its grid, as far as values were seen.
-        ids, numbers, positions: of the candidates.
+        ids, numbers, positions, islands: of the candidates.
+        parents: which evaluation was that of the first parent; -1: none was.
+        sequences: of the events that scored them.
+        outcomes, operators, policies: by name.
+        marks: what happened between them, the newest of it.
         tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
         sequence: everything up to this event is in them.
     """
@@ -51,7 +90,10 @@ class Columns:
         self.names = tuple(objective.name for objective in objectives_of(run))
         self.axes = tuple(Axis(measure) for measure in measures_of(run))
         self.ids: list[str] = []
-        self.numbers, self.positions = array("q"), array("q")
+        self.numbers, self.positions, self.islands = array("q"), array("i"), array("i")
+        self.parents, self.sequences = array("i"), array("q")
+        self.outcomes, self.operators, self.policies = Coded(), Coded(), Coded()
+        self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self.tallies: dict[tuple[str, str, int], Tally] = {}
         self.sequence = 0
         self._width = max(1, len(self.names))
@@ -59,6 +101,7 @@ class Columns:
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
         self._tokens = array("q"), array("q")
+        self._places: dict[str, int] = {}
         self._best = -math.inf
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
@@ -72,9 +115,11 @@ class Columns:
     def size(self) -> int:
         """Bytes that they take, about."""
         reals = [self._fitness, self._at, self._rewards, self._values, *self._scores.values(), *self._beside.values()]
-        wholes = [self.numbers, self.positions, *self._tokens]
-        held = 8 * (sum(map(len, reals)) + sum(map(len, wholes)))
-        return len(self.ids) * BYTES_OF_AN_ID + held + self._front.nbytes
+        coded = [column.codes for column in (self.outcomes, self.operators, self.policies)]
+        wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
+        held = sum(len(column) * column.itemsize for column in reals)
+        held += sum(len(column) * column.itemsize for column in wholes)
+        return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held + self._front.nbytes
 
     @property
     def fitness(self) -> Floats:
@@ -119,8 +164,9 @@ class Columns:
         self.sequence = sequence
         for scored in reader.scored(self.run.id, self._last_scored):
             self._score(scored)
-        for logged in reader.events(self.run.id, self._last_beside, kinds=BESIDE):
-            self._mark(logged)
+        for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS)):
+            self._last_beside = logged.sequence
+            (self._mark if logged.event.kind in MARKS else self._tell)(logged)
 
     def front(self) -> Places:
         """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""
@@ -159,10 +205,20 @@ class Columns:
         self._values.extend([scored.descriptor.get(axis.name, math.nan) for axis in self.axes])
         if not self.names:
             self._keep_scores(scored.scores if valid else {})
+        self._place(scored)
+        self._count(scored, fitness)
+
+    def _place(self, scored: Scored) -> None:
         self.numbers.append(scored.number)
         self.positions.append(scored.position)
+        self.islands.append(scored.island)
+        self.parents.append(self._places.get(scored.parent_id or "", -1))
+        self.sequences.append(scored.sequence)
+        self.outcomes.append(scored.outcome)
+        self.operators.append(scored.operator)
+        self.policies.append(scored.policy)
+        self._places[scored.candidate_id] = len(self.ids)
         self.ids.append(scored.candidate_id)
-        self._count(scored, fitness)
 
     def _count(self, scored: Scored, fitness: float) -> None:
         seed = scored.number <= 0
@@ -186,7 +242,11 @@ class Columns:
             column.append(scores.get(name, math.nan))
 
     def _mark(self, logged: LoggedEvent) -> None:
-        self._last_beside = logged.sequence
+        kind, told = str(logged.event.kind), logged.event.payload
+        left, reached = MARKS[kind]
+        self.marks.append(Mark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
+
+    def _tell(self, logged: LoggedEvent) -> None:
         kind = logged.event.kind
         self._beside[str(kind)].append(logged.at.timestamp())
         if kind is Kind.PROPOSAL_ANSWERED:

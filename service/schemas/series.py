@@ -1,9 +1,13 @@
 """Runs over time and side by side on the wire."""
 
-from pydantic import Field
+from typing import Annotated, Literal
 
-from service.schemas.foreign import Foreign
-from service.schemas.types import Count, Moment, Reply
+from pydantic import BeforeValidator, Field
+
+from service.schemas.foreign import Foreign, readable
+from service.schemas.types import Count, Moment, Number, Reply
+
+ForeignName = Annotated[str, BeforeValidator(readable)]
 
 
 class SeriesPoint(Reply):
@@ -40,6 +44,52 @@ class Metrics(Reply):
     operators: list[Success]
     policies: list[Success]
     positions: list[Success] = Field(description="By the place of the answer in its proposal")
+
+
+class RunMark(Reply):
+    """Something that happened to a run between its evaluations."""
+
+    kind: Literal["island.migrated", "island.reset", "run.paused", "run.resumed", "budget.extended"]
+    place: Count = Field(description="Evaluations so far")
+    at: Moment
+    from_island: int | None = Field(default=None, description="That migrants left")
+    to_island: int | None = Field(default=None, description="That migrants reached, or that was reset")
+
+
+# Not Foreign: the columns are long, and of all their texts only the names are others'.
+class RunColumns(Reply):
+    """Evaluations of a run in columns of one length, in the order in which they came."""
+
+    run_id: str
+    sequence: Count = Field(description="Everything up to this event is in the columns")
+    total: Count = Field(description="Evaluations in all")
+    begin: Count = Field(description="Evaluations that were left out because the caller has them")
+    sampled: bool = Field(description="Whether there are more evaluations than are told")
+    first_at: Moment | None = Field(description="When the run's first evaluation was")
+    objectives: list[ForeignName] = Field(description="Empty: the evaluator gives one number, the fitness")
+    outcomes: list[ForeignName] = Field(description="What `outcome` counts in; grows at its end only")
+    operators: list[ForeignName] = Field(description="What `operator` counts in; grows at its end only")
+    policies: list[ForeignName] = Field(
+        description="What `policy` counts in; empty text: a seed's; grows at its end only"
+    )
+    place: list[int] = Field(description="Of the evaluation in the run, from 0")
+    number: list[int] = Field(description="Of the proposal")
+    position: list[int] = Field(description="Of the answer in its proposal")
+    island: list[int]
+    outcome: list[int]
+    operator: list[int]
+    policy: list[int]
+    parent: list[int] = Field(
+        description="Place of the first parent, which may not be told here; -1: there is none, or none was evaluated"
+    )
+    fitness: list[Number | None] = Field(description="To 7 digits; null: not valid")
+    seconds: list[Number] = Field(description="Since the run's first evaluation")
+    rewards: list[list[Number | None]] = Field(
+        description="A column for each objective, to 7 digits, larger is better; null: not valid"
+    )
+    marks: list[RunMark] = Field(
+        description="The newest, in order, from `begin` on; they take the place of those that the caller has from there"
+    )
 
 
 class ComparedRun(Foreign):

@@ -138,7 +138,7 @@ class TestGrid:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []
 
     async def test_who_has_it_gets_it_no_second_time(self, client: httpx.AsyncClient, trade: Story) -> None:
-        for path in ("grid", "metrics"):
+        for path in ("grid", "metrics", "columns"):
             answer = await client.get(f"/v1/runs/{TRADE}/{path}")
             again = await client.get(f"/v1/runs/{TRADE}/{path}", headers={"If-None-Match": answer.headers["etag"]})
             assert again.status_code == 304
@@ -224,6 +224,78 @@ class TestMetrics:
         assert (await read(client, f"/v1/runs/{RUN}/metrics"))["points"] == []
 
 
+class TestColumns:
+    async def test_they_tell_each_evaluation(self, client: httpx.AsyncClient, trade: Story) -> None:
+        columns = await read(client, f"/v1/runs/{TRADE}/columns")
+        assert (columns["total"], columns["begin"], columns["sampled"]) == (4, 0, False)
+        assert columns["sequence"] == trade.sequence
+        assert (columns["place"], columns["number"], columns["position"]) == ([0, 1, 2, 3], [0, 1, 2, 3], [0] * 4)
+        assert (columns["parent"], columns["island"]) == ([-1, 0, 0, 0], [0] * 4)
+        assert (columns["operators"], columns["operator"]) == (["seed", "mutate"], [0, 1, 1, 1])
+        assert (columns["policies"], columns["policy"]) == (["", "syntax"], [0, 1, 1, 1])
+        assert columns["objectives"] == ["accuracy", "delay"]
+        assert columns["rewards"] == [[0.5, 0.9, 0.2, 0.1], [0.5, 0.1, 0.9, 0.05]]
+        assert columns["fitness"] == [0.5, 0.5, 0.55, 0.075]
+        assert columns["seconds"] == [0, 4, 8, 12]  # a story tells an event a second
+
+    async def test_what_failed_has_an_outcome_and_no_numbers(self, client: httpx.AsyncClient, story: Story) -> None:
+        columns = await read(client, f"/v1/runs/{RUN}/columns")
+        assert (columns["fitness"], columns["rewards"]) == ([1, 2, 3, None], [[1, 2, 3, None]])
+        assert [columns["outcomes"][code] for code in columns["outcome"]] == ["ok", "ok", "ok", "timeout"]
+        assert columns["parent"] == [-1, 0, 0, 1]
+
+    async def test_a_caller_fetches_what_it_lacks(self, told: Told, client: httpx.AsyncClient, story: Story) -> None:
+        path = f"/v1/runs/{RUN}/columns"
+        first = await read(client, path)
+        told.append([story.tell(Kind.RUN_PAUSED, by="me"), *story.child(4, story.id(2), 1 / 3)])
+        new = await read(client, path, after=first["total"], points=100)
+        assert (new["total"], new["begin"], new["place"], new["parent"]) == (5, 4, [4], [2])
+        assert (new["fitness"], new["outcomes"]) == ([0.3333333], first["outcomes"])
+        assert [(mark["kind"], mark["place"]) for mark in new["marks"]] == [("run.paused", 4)]
+        assert (await read(client, path, after=5))["marks"] == []
+        assert (await read(client, path, after=2**53))["begin"] == 5
+        assert (await client.get(path, params={"after": -1})).status_code == 422
+
+    async def test_marks_stand_between_the_evaluations(
+        self, told: Told, client: httpx.AsyncClient, story: Story
+    ) -> None:
+        migrated: dict[str, Any] = {"from": 0, "to": 1, "candidate_ids": [story.id(1)]}
+        extended: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300, "by": "me"}
+        told.append([
+            story.tell(Kind.ISLAND_MIGRATED, **migrated),
+            *story.child(4, story.id(0)),
+            story.tell(Kind.ISLAND_RESET, island=1, survivor=story.id(0), displaced=[]),
+            story.tell(Kind.BUDGET_EXTENDED, **extended),
+        ])  # fmt: skip
+        marks = (await read(client, f"/v1/runs/{RUN}/columns"))["marks"]
+        assert [(mark["kind"], mark["place"], mark["from_island"], mark["to_island"]) for mark in marks] == [
+            ("island.migrated", 4, 0, 1),
+            ("island.reset", 5, None, 1),
+            ("budget.extended", 5, None, None),
+        ]
+
+    async def test_a_long_run_is_sampled_to_the_points(
+        self, told: Told, client: httpx.AsyncClient, story: Story
+    ) -> None:
+        for number in range(4, 204):
+            worth = None if number % 10 == 0 else float(number % 7) - (number == 101)
+            told.append(story.child(number, story.id(0), worth))
+        path = f"/v1/runs/{RUN}/columns"
+        whole, some = await read(client, path), await read(client, path, points=3)
+        assert (some["sampled"], some["total"], whole["sampled"]) == (True, 204, False)
+        assert len(some["place"]) <= 100
+        assert {0, 1, 2, 4, 5, 6, 203} <= set(some["place"])  # the first, those that became the best, and the last
+        for name in ("fitness", "number", "parent", "seconds", "outcome"):
+            assert some[name] == [whole[name][place] for place in some["place"]]
+        assert None in some["fitness"]
+        assert (await read(client, path, points=10**9)) == whole
+
+    async def test_a_run_without_evaluations_has_empty_columns(self, told: Told, client: httpx.AsyncClient) -> None:
+        told.create(new_run())
+        columns = await read(client, f"/v1/runs/{RUN}/columns", points=500)
+        assert (columns["total"], columns["place"], columns["rewards"], columns["first_at"]) == (0, [], [[]], None)
+
+
 class TestComparison:
     async def test_runs_stand_on_one_axis(self, told: Told, client: httpx.AsyncClient, story: Story) -> None:
         other = small_run(told, OTHER, seed=8)
@@ -266,6 +338,7 @@ class TestComparison:
                 "grid",
                 "best",
                 "metrics",
+                "columns",
                 "export",
                 "artifacts",
             ):

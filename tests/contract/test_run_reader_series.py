@@ -68,11 +68,26 @@ class TestScored:
         places = [(line.number, line.position, line.fitness) for line in found]
         assert places == [(0, 0, 1.0), (2, 0, None), (1, 1, 4.0), (1, 0, 3.0)]
         assert found[2] == Scored(
-            sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, operator="mutate",
-            policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
+            sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, parent_id=None,
+            operator="mutate", policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
             descriptor={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
         )  # fmt: skip
         assert (found[0].operator, found[0].policy, found[1].outcome, found[1].rewards) == ("seed", "", "timeout", None)
+
+    def test_the_first_parent_is_the_first_that_is_no_inspiration(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        log.append(RUN, fence, story.child(1, story.id(0)))
+        edges = {
+            2: [(story.id(1), "inspiration"), (story.id(0), "crossover"), (story.id(1), "parent")],
+            3: [(story.id(0), "inspiration")],
+            4: [(story.id(1), "parent"), (story.id(0), "inspiration")],
+        }
+        for number, parents in edges.items():
+            log.append(RUN, fence, [story.create(number, parents=parents), story.evaluate(story.id(number))])
+        found = [line.parent_id for line in reader.scored(RUN)]
+        assert found == [None, story.id(0), story.id(0), None, story.id(1)]
 
     @pytest.mark.parametrize("repeated", [False, True])
     def test_reading_goes_on_from_every_place(

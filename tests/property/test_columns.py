@@ -54,7 +54,7 @@ def run_of(width: int, axes: Sequence[Mapping[str, Any]] = ()) -> RunRecord:
 
 def row(place: int, rewards: Sequence[float] | None, values: Sequence[float] = (), **scores: float) -> Scored:
     return Scored(
-        place + 1, f"cnd_{place}", 1 + place // 3, 2 - place % 3, 0, "mutate", "syntax",
+        place + 1, f"cnd_{place}", 1 + place // 3, 2 - place % 3, 0, None, "mutate", "syntax",
         "ok" if rewards is not None else "timeout", None if rewards is None else float(sum(rewards)), rewards, scores,
         dict(zip("xy", values, strict=False)), 0.5, START + timedelta(seconds=place),
     )  # fmt: skip

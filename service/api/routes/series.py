@@ -7,6 +7,7 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
+from service.api.columns_shown import shown_columns
 from service.api.compared_shown import shown
 from service.api.faults import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
@@ -15,12 +16,22 @@ from service.ports import RunReader, RunRecord
 from service.projections import series
 from service.projections.comparison import compare
 from service.schemas.problem_details import Code
-from service.schemas.series import Metrics, RunComparison, SeriesPoint, Success
+from service.schemas.series import Metrics, RunColumns, RunComparison, SeriesPoint, Success
 
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
 MOST_POINTS, MOST_RUNS, MOST_EVALUATIONS = 1000, 20, 400_000
 Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MOST_POINTS} are {MOST_POINTS}.")]
+LEAST_DRAWN, MOST_DRAWN = 100, 20_000
+After = Annotated[int, Query(ge=0, le=2**53, description="Leave out the first so many evaluations.")]
+Drawable = Annotated[
+    int,
+    Query(
+        ge=0,
+        description="Evaluations that are enough, about; 0: all. Fewer than "
+        f"{LEAST_DRAWN} are {LEAST_DRAWN}, more than {MOST_DRAWN} are {MOST_DRAWN}; no matter with `after`.",
+    ),
+]
 RunIds = Annotated[
     str,
     Query(
@@ -49,6 +60,24 @@ def get_run_metrics(
         positions=[_success(one) for one in folded.positions],
     )
     return tagged(request, body, run_tag(run))
+
+
+@router.get("/runs/{run_id}/columns", response_model=RunColumns, responses=NOT_MODIFIED, operation_id="get_run_columns")
+def get_run_columns(
+    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, after: After = 0, points: Drawable = 0
+) -> Response:
+    """Read the evaluations of a run in columns, as charts draw them: all, or those that the caller lacks.
+
+    A caller that has some hands back their `total` as `after`. Down-sampled are the best and the worst of each stretch,
+    some failures, the last one, the Pareto front where there is room, and every evaluation that became the best.
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if seen(request, run_tag(run)):
+        return Response(status_code=304, headers={"ETag": run_tag(run)})
+    enough = min(max(points, LEAST_DRAWN), MOST_DRAWN) if points else 0
+    drawn = request.app.state.folds.drawn(reader, run, after, enough)
+    return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
 
 @router.get("/compare", response_model=RunComparison, operation_id="compare_runs")

@@ -6,7 +6,7 @@ from typing import Literal
 from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
 from service.schemas.artifacts import ArtifactPage
-from service.schemas.series import Metrics, RunComparison
+from service.schemas.series import Metrics, RunColumns, RunComparison
 
 RUN = "/v1/runs/{}"
 # A long run is folded before the first byte of the answer.
@@ -51,6 +51,12 @@ def get_run_metrics(run_id: str, *, points: int | None = None) -> Call[Metrics]:
     """Read how a run went over its evaluations."""
     path = place(f"{RUN}/metrics", run_id)
     return Call(method="GET", path=path, params=chosen(points=points), answer=Metrics, wait_seconds=FOLD_SECONDS)
+
+
+def get_run_columns(run_id: str, *, after: int | None = None, points: int | None = None) -> Call[RunColumns]:
+    """Read the evaluations of a run in columns: all, those behind the first so many, or about so many points."""
+    path, params = place(f"{RUN}/columns", run_id), chosen(after=after, points=points)
+    return Call(method="GET", path=path, params=params, answer=RunColumns, wait_seconds=FOLD_SECONDS)
 
 
 def compare_runs(runs: Sequence[str], *, points: int | None = None) -> Call[RunComparison]:
