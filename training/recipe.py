@@ -57,12 +57,12 @@ class Reinforcement:
     """
 
     method: str = "vpo"
-    steps: int = 900
+    steps: int = 1500
     mazes: int = 16
     answers: int = 32
     m: int = 4
     draws: int = 32
-    rate: float = 2.5e-4
+    rate: float = 3e-4
     clip: float = 1.0
     temperature: float = 1.0
     parents: tuple[str, ...] = ("hard", "nine")
