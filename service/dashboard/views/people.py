@@ -21,6 +21,12 @@ def within(address: str) -> str:
     return address if inner and "\\" not in address else FIRST
 
 
+def _of_this_site(request: Request) -> None:
+    """Let nobody be signed in or out by a form of another site; there is no session yet whose token could show it."""
+    if request.headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+        raise RefusedError("this form came from another site: open the page here and try again")
+
+
 @router.get("/")
 async def enter() -> Response:
     """Lead to the first page."""
@@ -36,6 +42,7 @@ async def ask_who(request: Request, back: Back = FIRST) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request, form: FormDep) -> Response:
     """Open a session with a key, and go back to where the browser came from."""
+    _of_this_site(request)
     back = within(form.get("next", FIRST))
     try:
         cookies = await open_session(request, form.get("key", "").strip())
@@ -47,6 +54,7 @@ async def sign_in(request: Request, form: FormDep) -> Response:
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
     """End the session of this browser."""
+    _of_this_site(request)
     return _with(go_to("/sign-in"), await close_session(request))
 
 
