@@ -26,7 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))  # one worker: one browser and one service for all
 
 
 # Of the package, not of the session: Playwright's event loop stands still between its calls, and while it does no
@@ -73,7 +72,7 @@ def service(installation: Installation, signed_in: StorageState) -> Iterator[Ser
 def finished_run(service: Service) -> str:
     """The id of a run that has ended: two objectives and two measures, three islands, failures among its programs."""
     service.create_problem(FINISHED)
-    run_id = service.submit(FINISHED, evaluations=90, labels={"purpose": "tests"})
+    run_id = service.submit(FINISHED, evaluations=120, labels={"purpose": "tests"})
     assert service.end(run_id)["state"] == "succeeded"
     return run_id
 

@@ -36,14 +36,14 @@ output_kb = 16
 
 [[objectives]]
 name = "value"
-low = -1e6
-high = 1e6
+low = -10
+high = 30
 
 [[objectives]]
 name = "length"
 direction = "minimize"
 low = 0
-high = 1000
+high = 200
 
 [[measures]]
 name = "complexity"
@@ -63,13 +63,13 @@ def score(outputs, program):
     if outputs[0]["error"]:
         return {{"error": outputs[0]["error"]}}
     time.sleep({seconds})
-    value = max(-1e6, min(1e6, float(outputs[0]["value"])))
+    value = max(-10, min(30, float(outputs[0]["value"])))
     if int(abs(value) * 1000) % 5 == 3:
         raise ValueError("a value that cannot be scored")
     text = "".join(program.values())
     digits = sum(character.isdigit() for character in text)
     feedback = "<script>throw new Error('feedback was run')</script><b>Larger</b> & shorter."
-    return {{"value": value, "length": len(text), "digits": min(digits, 12), "feedback": feedback}}
+    return {{"value": value, "length": min(len(text), 200), "digits": min(digits, 12), "feedback": feedback}}
 """
 FINISHED, ENDLESS = "landscape", "endless"
 CONFIG = {"islands": 3, "migration_interval": 6, "migration_rate": 0.3, "reset_after": 12, "seed": 7}
