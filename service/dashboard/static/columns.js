@@ -4,6 +4,7 @@
 /**
  * @typedef {object} Columns
  * @property {number} total
+ * @property {number} begin
  * @property {number} sequence
  * @property {string[]} objectives
  * @property {string[]} outcomes
@@ -64,7 +65,7 @@ export class Store extends EventTarget {
     }
     for (const name of SERIES) append(/** @type {unknown[]} */ (held[name]), fresh[name]);
     held.rewards.forEach((column, at) => append(column, fresh.rewards[at]));
-    held.marks = fresh.marks;
+    held.marks = [...held.marks.filter((one) => one.place < fresh.begin), ...fresh.marks];
     held.total = fresh.total;
     held.sequence = fresh.sequence;
   }
