@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evolve.problem import Measure
-from service.projections.columns import Columns, Places
+from service.projections.columns import Columns, Floats, Places
 from service.projections.measures import measures_of
 
 
@@ -18,6 +19,7 @@ class Cell:
         bins: place on each axis.
         values: of the measures of the candidate that holds it.
         candidates: how many fell into it.
+        place: which evaluation of the run was that of the one that holds it.
     """
 
     bins: Sequence[int]
@@ -25,6 +27,7 @@ class Cell:
     fitness: float
     values: Sequence[float]
     candidates: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +52,42 @@ def fold_grid(columns: Columns, most: int) -> Grid:
     return Grid(axes=measures, ranges=[axis.range for axis in columns.axes], cells=cells, filled=filled)
 
 
+def cover(columns: Columns) -> tuple[NDArray[np.int64], Floats] | None:
+    """How many cells were filled by each evaluation, and their quality-diversity score; None: there are no measures.
+
+    The score is the sum, over filled cells, of the fitness of the one that holds the cell (Pugh, Soros and Stanley
+    2016, "Quality Diversity"). Where the lowest fitness is below 0 all are counted from there, so that a cell that is
+    filled never takes anything away. Cells are those of the axes' ranges now.
+    """
+    if not columns.axes:
+        return None
+    placed, filled, gained = columns.placed(), np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns))
+    if len(placed):
+        fitness = columns.fitness[placed]
+        bins = _bins(columns, placed)
+        order = np.lexsort((placed, *bins.T[::-1]))  # by cell, in it by age
+        first = np.insert((bins[order][1:] != bins[order][:-1]).any(axis=1), 0, True)
+        held = _held(fitness[order], first)
+        before = np.where(first, min(0.0, float(fitness.min())), np.insert(held[:-1], 0, 0.0))
+        filled[placed[order]] = first
+        gained[placed[order]] = held - before
+    return np.cumsum(filled), np.cumsum(gained)
+
+
+def _held(fitness: Floats, first: NDArray[np.bool_]) -> Floats:
+    """The highest so far in each cell; cells stand one after the other, each begins at its `first`."""
+    values, ranks = np.unique(fitness, return_inverse=True)
+    cell = (np.cumsum(first) - 1) * len(values)
+    return np.asarray(values[np.maximum.accumulate(cell + ranks) - cell])
+
+
+def _bins(columns: Columns, placed: Places) -> Places:
+    values = columns.values[placed]
+    return np.stack([axis.bins(column) for axis, column in zip(columns.axes, values.T, strict=True)], axis=1)
+
+
 def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int]:
-    fitness, values = columns.fitness[placed], columns.values[placed]
-    bins = np.stack([axis.bins(column) for axis, column in zip(columns.axes, values.T, strict=True)], axis=1)
+    fitness, values, bins = columns.fitness[placed], columns.values[placed], _bins(columns, placed)
     # By cell, in it by fitness, among equals by age: the last one of each holds it.
     order = np.lexsort((placed, fitness, *bins.T[::-1]))
     ends = np.flatnonzero(np.append((bins[order][1:] != bins[order][:-1]).any(axis=1), True))
@@ -64,6 +100,7 @@ def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int
             fitness=worth,
             values=measured,
             candidates=count,
+            place=place,
         )
         for cell, place, worth, measured, count in zip(
             bins[holders[first]].tolist(),

@@ -13,6 +13,7 @@ from evolve.events import Kind
 from evolve.pareto import dominated
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats, Tally
+from service.projections.grid import cover
 
 EXACT_OBJECTIVES = 2
 SAMPLES = 4096
@@ -27,6 +28,7 @@ class Moment:
     Attributes:
         valid, duplicates: shares, of the evaluations and of all candidates until then.
         hypervolume: of the front until then; None without several bounded objectives.
+        cells, qd_score: of the grid until then, as `cover` gives them; None without measures.
     """
 
     evaluations: int
@@ -36,6 +38,8 @@ class Moment:
     duplicates: float
     rejected: float
     hypervolume: float | None
+    cells: int | None
+    qd_score: float | None
     tokens_input: int
     tokens_output: int
 
@@ -119,7 +123,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
     kinds = (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED, Kind.PROPOSAL_ANSWERED)
     duplicates, rejected, answers = (_until(at[taken - 1], columns.times(kind)) for kind in kinds)
     sent, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
-    volumes = _volumes(columns, taken)
+    volumes, covered = _volumes(columns, taken), cover(columns)
     return [
         Moment(
             evaluations=int(count),
@@ -129,6 +133,8 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
             rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
             hypervolume=None if volumes is None else finite_or_none(volumes[place]),
+            cells=None if covered is None else int(covered[0][count - 1]),
+            qd_score=None if covered is None else finite_or_none(covered[1][count - 1]),
             tokens_input=int(sent[answers[place]]),
             tokens_output=int(written[answers[place]]),
         )

@@ -79,6 +79,7 @@ class GridCell(Reply):
     candidate_id: str
     fitness: float
     candidates: Count = Field(description="How many fell into it")
+    place: Count = Field(description="Of the program's evaluation in the run, from 0")
 
 
 class Grid(Reply):

@@ -22,6 +22,14 @@ class SeriesPoint(Reply):
     hypervolume: float | None = Field(
         description="Of the front so far, in rewards; sampled for more than 2 objectives; null: objectives lack bounds"
     )
+    cells: Count | None = Field(
+        default=None, description="Filled so far, of the grid as it is divided now; null: there are no measures"
+    )
+    qd_score: float | None = Field(
+        default=None,
+        description="Sum of the fitness of the programs that held these cells, counted from the lowest where that is"
+        " below 0; null: there are no measures",
+    )
     tokens_input: Count
     tokens_output: Count
 

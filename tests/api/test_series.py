@@ -132,7 +132,7 @@ class TestGrid:
         assert (complexity["low"], complexity["high"], complexity["running"]) == (12.0, 12.0, True)
         (cell,) = grid["cells"]
         assert (cell["bins"], cell["values"], cell["candidates"]) == ([1, 0], [3.0, 12.0], 4)
-        assert cell["candidate_id"] == trade.id(2)
+        assert (cell["candidate_id"], cell["place"]) == (trade.id(2), 2)
 
     async def test_without_measures_there_is_none(self, client: httpx.AsyncClient, story: Story) -> None:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []
@@ -187,7 +187,7 @@ class TestMetrics:
         assert [point["tokens_input"] for point in points] == [0, 100, 200, 300]
         assert [point["tokens_output"] for point in points] == [0, 40, 80, 120]
         assert [point["duplicate_share"] for point in points] == [0, 0, 0, 0.2]
-        assert all(point["hypervolume"] is None for point in points)
+        assert all(point["hypervolume"] is point["cells"] is point["qd_score"] is None for point in points)
         assert metrics["operators"] == [
             {"name": "mutate", "evaluations": 3, "valid": 2, "improvements": 2, "mean_fitness": 2.5},
             {"name": "seed", "evaluations": 1, "valid": 1, "improvements": 1, "mean_fitness": 1.0},
@@ -201,6 +201,11 @@ class TestMetrics:
         assert volumes[0] == pytest.approx(0.25)
         assert volumes == sorted(volumes)
         assert volumes[-1] == pytest.approx(front["hypervolume"])
+
+    async def test_they_say_what_of_the_grid_was_filled(self, client: httpx.AsyncClient, trade: Story) -> None:
+        points = (await read(client, f"/v1/runs/{TRADE}/metrics"))["points"]
+        assert [point["cells"] for point in points] == [1, 1, 1, 1]
+        assert [point["qd_score"] for point in points] == pytest.approx([0.5, 0.5, 0.55, 0.55])
 
     async def test_points_are_spread_evenly_and_end_now(
         self, told: Told, client: httpx.AsyncClient, story: Story

@@ -121,8 +121,26 @@ def test_the_grid_is_the_archive_of_all(told: list[tuple[int, int, int]], cuts: 
         members = cells[tuple(cell.bins)]
         best = max(members, key=lambda one: (one.fitness, one.sequence))
         assert (cell.candidate_id, cell.candidates) == (best.candidate_id, len(members))
+        assert rows[cell.place].candidate_id == best.candidate_id
     assert [cell.fitness for cell in grid.cells] == sorted((cell.fitness for cell in grid.cells), reverse=True)
     assert fold_grid(columns, 2).cells == grid.cells[:2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(-3, 13)), max_size=30), st.booleans())
+def test_what_is_covered_is_the_sum_over_the_cells_filled_until_then(
+    told: list[tuple[int, int, int]], negative: bool
+) -> None:
+    worths = [float(worth - 3 * negative) for worth, _, _ in told]
+    rows = [row(place, (worths[place],), (float(x), float(y))) for place, (_, x, y) in enumerate(told)]
+    *_, columns = folded(rows, run_of(1, AXES))
+    points = fold_series(columns, 30).moments
+    floor = min([0.0, *worths])
+    cells: dict[tuple[int, ...], float] = {}
+    for place, (worth, one) in enumerate(zip(worths, rows, strict=True)):
+        cell = tuple(axis.bin(one.descriptor[axis.name]) for axis in columns.axes)
+        cells[cell] = max(worth, cells.get(cell, floor))
+        assert points[place].cells == len(cells)
+        assert points[place].qd_score == pytest.approx(sum(worth - floor for worth in cells.values()))
 
 
 @given(st.lists(st.integers(0, 4).map(float), min_size=2, max_size=2).map(tuple) | st.none(), st.data())

@@ -155,6 +155,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
             candidate_id=cell.candidate_id,
             fitness=cell.fitness,
             candidates=cell.candidates,
+            place=cell.place,
         )
         for cell in grid.cells
     ]

@@ -113,6 +113,8 @@ def _point(moment: series.Moment) -> SeriesPoint:
         duplicate_share=moment.duplicates,
         rejected_share=moment.rejected,
         hypervolume=moment.hypervolume,
+        cells=moment.cells,
+        qd_score=moment.qd_score,
         tokens_input=moment.tokens_input,
         tokens_output=moment.tokens_output,
     )
