@@ -18,7 +18,7 @@ from service.api.parts import Parts
 from service.ports import DEFAULT_TENANT, Allowance, Caller, Scope
 from service.schemas.problem_details import Code, Fault
 
-SESSION_COOKIE, CSRF_HEADER = "evolve_session", "X-CSRF-Token"
+SESSION_COOKIE, SHARE_COOKIE, CSRF_HEADER = "evolve_session", "evolve_share", "X-CSRF-Token"
 SHARED = frozenset({Scope.RUNS_READ, Scope.PROGRAMS_READ})
 _UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evolve"'}
@@ -97,12 +97,8 @@ def _refuse_unknown(request: Request) -> None:
 
 
 async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller:
-    """Who makes a request: the bearer of a key or a share, or somebody with a session at a browser."""
-    now = parts.clock.now()
-    if shown is not None:
-        found = await run_in_threadpool(_by_token, parts, shown.credentials, now)
-    else:
-        found = await run_in_threadpool(_by_session, request, parts, now)
+    """Who makes a request: the bearer of a key or a share, or somebody with a session or a share at a browser."""
+    found = await run_in_threadpool(_found, request, parts, shown)
     if found is None:
         await limit_stranger(request, parts)
         detail = "show a valid key: Authorization: Bearer evo_..." if shown is None else "the key is unknown or void"
@@ -112,10 +108,14 @@ async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCrede
 
 async def known_still(request: Request, parts: Parts) -> bool:
     """Whether whoever made a request may still make it; nothing is counted."""
-    shown, now = await bearer(request), parts.clock.now()
-    if shown is None:
-        return await run_in_threadpool(_by_session, request, parts, now) is not None
-    return await run_in_threadpool(_by_token, parts, shown.credentials, now) is not None
+    return await run_in_threadpool(_found, request, parts, await bearer(request)) is not None
+
+
+def _found(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials | None) -> Caller | None:
+    now = parts.clock.now()
+    if shown is not None:
+        return _by_token(parts, shown.credentials, now)
+    return _by_session(request, parts, now) or _by_share(request, parts, now)
 
 
 def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
@@ -151,6 +151,14 @@ def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
         if not hmac.compare_digest(shown.encode(), right.encode()):
             raise ApiFault(403, Code.FORBIDDEN, f"the header {CSRF_HEADER} is missing or another's: reload the page")
     return caller
+
+
+def _by_share(request: Request, parts: Parts, now: datetime) -> Caller | None:
+    """Somebody whose browser opened the address of a share: they look, and a key in that cookie would be no key."""
+    token = request.cookies.get(SHARE_COOKIE, "")
+    if request.method in _UNSAFE or not token.startswith(f"{keys.SHARE}_"):
+        return None
+    return _by_token(parts, token, now)
 
 
 def csrf_token(parts: Parts, session_id: str) -> str:

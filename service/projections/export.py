@@ -1,4 +1,4 @@
-"""A run as lines: every candidate as JSON or as a row of a table, every answered proposal as a training record."""
+"""A run as lines: candidates as JSON or as rows of a table, answered proposals as training records, events."""
 
 import csv
 import io
@@ -43,6 +43,12 @@ def table_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
                     *(candidate.measures.get(name) for name in measures),
                 ]
             )
+
+
+def event_lines(reader: RunReader, run_id: str) -> Iterator[str]:
+    """One JSON line per event, in order: the run is their fold."""
+    for event in reader.events(run_id):
+        yield as_line(event.as_json()) + "\n"
 
 
 def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:

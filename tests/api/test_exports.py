@@ -53,6 +53,13 @@ class TestExport:
         assert [line["candidate_id"] for line in lines(answer)] == [story.id(number) for number in range(4)]
         assert answer.headers["content-disposition"] == f'attachment; filename="{RUN}.jsonl"'
 
+    async def test_the_events_are_all_there_in_order(self, told: Told, client: httpx.AsyncClient, story: Story) -> None:
+        answer = await client.get(EXPORT, params={"format": "events"})
+        assert answer.headers["content-disposition"] == f'attachment; filename="{RUN}-events.jsonl"'
+        stored = [event.as_json() for event in told.parts.readers.of("default").events(RUN)]
+        assert lines(answer) == stored
+        assert [event["sequence"] for event in stored] == list(range(1, len(stored) + 1))
+
     async def test_a_table_has_a_row_for_each_candidate(self, client: httpx.AsyncClient, story: Story) -> None:
         answer = await client.get(EXPORT, params={"format": "csv"})
         rows = list(csv.DictReader(io.StringIO(answer.text)))

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api.access import SESSION_COOKIE, SHARE_COOKIE
 from service.api.app import door_of, routes_of
 from tests.api.told import Told, bearer, open_told, small_run
 from tests.contract.story import RUN
@@ -69,3 +70,48 @@ def test_a_new_route_is_closed_to_shares_until_it_says_otherwise() -> None:
     shared = {str(tag) for route, door in doors if door.shared for tag in route.tags}
     assert shared == SHOWN_TO_SHARES
     assert {method for route, door in doors if door.shared for method in route.methods or ()} <= {"GET", "HEAD"}
+
+
+class TestAtABrowser:
+    """The address of a share leaves its token in a cookie."""
+
+    async def test_the_cookie_reads_the_run_until_the_share_is_revoked(self, told: Told) -> None:
+        async with told.client() as owner:
+            share = (await owner.post(f"/v1/runs/{RUN}/shares", json={})).json()
+            async with browser(told, share["token"]) as guest:
+                assert (await guest.get(f"/v1/runs/{RUN}")).status_code == 200
+                assert (await guest.get(f"/v1/runs/{OTHER}")).status_code == 404
+                await owner.delete(f"/v1/runs/{RUN}/shares/{share['id']}")
+                assert (await guest.get(f"/v1/runs/{RUN}")).status_code == 401
+
+    async def test_it_changes_nothing(self, told: Told) -> None:
+        async with told.client() as owner:
+            token = (await owner.post(f"/v1/runs/{RUN}/shares", json={})).json()["token"]
+        async with browser(told, token) as guest:
+            for method, path, body in (
+                ("POST", f"/v1/runs/{RUN}/cancel", {}),
+                ("POST", f"/v1/runs/{RUN}/notes", {"body": "mine"}),
+                ("PATCH", f"/v1/runs/{RUN}", {"labels": {}}),
+                ("DELETE", f"/v1/runs/{RUN}", None),
+            ):
+                answer = await guest.request(method, path, json=body)
+                assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), path
+
+    async def test_a_key_in_the_cookie_is_no_key(self, told: Told) -> None:
+        async with browser(told, told.key()) as guest:
+            assert (await guest.get(f"/v1/runs/{RUN}")).status_code == 401
+
+    async def test_who_has_a_session_keeps_it(self, told: Told) -> None:
+        async with told.client() as owner:
+            token = (await owner.post(f"/v1/runs/{RUN}/shares", json={})).json()["token"]
+        async with browser(told, token) as person:
+            await person.post("/v1/session", json={"key": told.key()})
+            assert SESSION_COOKIE in person.cookies
+            assert (await person.get(f"/v1/runs/{OTHER}")).status_code == 200
+
+
+def browser(told: Told, token: str) -> httpx.AsyncClient:
+    """A browser that opened the address of a share."""
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(told.app), base_url="http://api", cookies={SHARE_COOKIE: token}
+    )

@@ -16,15 +16,18 @@ from service.api.routes.programs import Texts
 from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
-from service.projections.export import export_lines, table_lines, training_lines
+from service.projections.export import event_lines, export_lines, table_lines, training_lines
 from service.schemas.artifacts import Artifact, ArtifactPage
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
 
-Form = Literal["jsonl", "csv", "training"]
+Form = Literal["jsonl", "csv", "training", "events"]
 Format = Annotated[
     Form,
-    Query(description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards."),
+    Query(
+        description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards;"
+        " `events`: what happened."
+    ),
 ]
 ArtifactName = Annotated[str, Path(max_length=1100, description="Name of an artifact of the run.")]
 BUNDLE, BEST = "problem.tar.gz", "best/"
@@ -58,11 +61,12 @@ def export_run(run_id: RunId, caller: Texts, parts: PartsDep, format: Format = "
     `jsonl` is what `evolve export` writes. `csv` has a row per candidate; a text that a spreadsheet would take for a
     formula begins with an apostrophe there. `training` has a line per answered proposal: the messages of the prompt,
     the completions, and for every answer its candidate, status, outcome, reward vector, fitness, and what it repeats;
-    and in what form answers were asked for, and the files of the parent that they change.
+    and in what form answers were asked for, and the files of the parent that they change. `events` has a line per event,
+    in order.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    ending = "-training.jsonl" if format == "training" else f".{format}"
+    ending = f"-{format}.jsonl" if format in ("training", "events") else f".{format}"
     headers = {"Content-Disposition": f'attachment; filename="{run.id}{ending}"'}
     media_type = _CSV if format == "csv" else _JSONL
     return StreamingResponse(_chunks(_lines(reader, run, format)), 200, headers, media_type)
@@ -124,6 +128,8 @@ def get_artifact(
 def _lines(reader: RunReader, run: RunRecord, form: Form) -> Iterator[str]:
     if form == "csv":
         return table_lines(reader, run)
+    if form == "events":
+        return event_lines(reader, run.id)
     return training_lines(reader, run) if form == "training" else export_lines(reader, run.id)
 
 

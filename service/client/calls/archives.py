@@ -65,7 +65,7 @@ def compare_runs(runs: Sequence[str], *, points: int | None = None) -> Call[RunC
     return Call(method="GET", path="/v1/compare", params=params, answer=RunComparison, wait_seconds=FOLD_SECONDS)
 
 
-def export_run(run_id: str, form: Literal["jsonl", "csv", "training"] = "jsonl") -> Call[bytes]:
+def export_run(run_id: str, form: Literal["jsonl", "csv", "training", "events"] = "jsonl") -> Call[bytes]:
     """Take a run away; `Client.lines` gives it as it comes."""
     return Call(method="GET", path=place(f"{RUN}/export", run_id), params=chosen(format=form), answer=bytes)
 
