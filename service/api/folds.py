@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from service.ports import RunReader, RunRecord
 from service.projections.columns import Columns, Floats
+from service.projections.costs import Spending, fold_costs
 from service.projections.drawn import Drawn, draw
 from service.projections.grid import Grid, fold_grid
 from service.projections.ranking import FrontRanking, rank_front
@@ -39,6 +40,10 @@ class Folds:
     def series(self, reader: RunReader, run: RunRecord, points: int) -> Series:
         """A run in so many points at most, as it is now."""
         return self._fold(reader, run, ("series", points), lambda columns: fold_series(columns, points))
+
+    def costs(self, reader: RunReader, run: RunRecord) -> Spending:
+        """What asking came to in a run as it is now."""
+        return self._fold(reader, run, "costs", lambda columns: fold_costs(columns.costs))
 
     def fitness(self, reader: RunReader, run: RunRecord) -> Floats:
         """The fitness of each evaluation of a run, in order; NaN where it has none."""

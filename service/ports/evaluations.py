@@ -129,6 +129,9 @@ class Workers(Protocol):
     async def depths(self) -> Mapping[str, int]:
         """How many tasks wait for a worker, by pool."""
 
+    async def waits(self) -> Mapping[str, float]:
+        """For how many seconds the oldest task has waited that no worker ever had, by pool; not where none waits."""
+
 
 class EvaluationLeases(Protocol):
     """Evaluations as one worker sees them. Every method raises UnreachableError while the queue is away."""

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from evolve.events import Kind
 from evolve.pareto import dominated, front
 from service.ports import LoggedEvent, RunReader, RunRecord, Scored
 from service.projections.candidates import objectives_of
+from service.projections.costs import ASKING, Costs
 from service.projections.measures import measures_of
 
 BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
@@ -82,6 +83,7 @@ class Columns:
         outcomes, operators, policies: by name.
         marks: what happened between them, the newest of it.
         tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
+        costs: what asking came to.
         sequence: everything up to this event is in them.
     """
 
@@ -95,12 +97,13 @@ class Columns:
         self.outcomes, self.operators, self.policies = Coded(), Coded(), Coded()
         self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self.tallies: dict[tuple[str, str, int], Tally] = {}
+        self.costs = Costs()
         self.sequence = 0
         self._width = max(1, len(self.names))
         self._fitness, self._at, self._rewards, self._values = array("d"), array("d"), array("d"), array("d")
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
-        self._tokens = array("q"), array("q")
+        self._tokens = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
         self._best = -math.inf
         self._last_scored = self._last_beside = 0
@@ -119,7 +122,8 @@ class Columns:
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
-        return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held + self._front.nbytes
+        held += self._front.nbytes + self.costs.size
+        return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
     @property
     def fitness(self) -> Floats:
@@ -151,10 +155,9 @@ class Columns:
         return np.array(self._beside[str(kind)])
 
     @property
-    def tokens(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Read and written for each answered proposal."""
-        sent, written = self._tokens
-        return np.array(sent, dtype=np.int64), np.array(written, dtype=np.int64)
+    def tokens(self) -> Sequence[NDArray[np.int64]]:
+        """Read, of these from a cache, and written, for each answered proposal."""
+        return [np.array(column, dtype=np.int64) for column in self._tokens]
 
     def catch_up(self, reader: RunReader) -> None:
         """Take in what has happened since the last time. What a candidate was worth never changes after the fact."""
@@ -164,9 +167,14 @@ class Columns:
         self.sequence = sequence
         for scored in reader.scored(self.run.id, self._last_scored):
             self._score(scored)
-        for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS)):
+        for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS, *ASKING)):
             self._last_beside = logged.sequence
-            (self._mark if logged.event.kind in MARKS else self._tell)(logged)
+            self.costs.take(logged)
+            if logged.event.kind in MARKS:
+                self._mark(logged)
+            elif logged.event.kind in BESIDE:
+                self._tell(logged)
+        self.costs.settle(reader)
 
     def front(self) -> Places:
         """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""
@@ -250,7 +258,7 @@ class Columns:
         kind = logged.event.kind
         self._beside[str(kind)].append(logged.at.timestamp())
         if kind is Kind.PROPOSAL_ANSWERED:
-            for column, name in zip(self._tokens, ("input", "output"), strict=True):
+            for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
                 column.append(logged.event.payload["tokens"][name])
 
 

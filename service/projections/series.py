@@ -41,6 +41,7 @@ class Moment:
     cells: int | None
     qd_score: float | None
     tokens_input: int
+    tokens_cached: int
     tokens_output: int
 
 
@@ -122,7 +123,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
     kinds = (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED, Kind.PROPOSAL_ANSWERED)
     duplicates, rejected, answers = (_until(at[taken - 1], columns.times(kind)) for kind in kinds)
-    sent, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
+    sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     volumes, covered = _volumes(columns, taken), cover(columns)
     return [
         Moment(
@@ -136,6 +137,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
             cells=None if covered is None else int(covered[0][count - 1]),
             qd_score=None if covered is None else finite_or_none(covered[1][count - 1]),
             tokens_input=int(sent[answers[place]]),
+            tokens_cached=int(cached[answers[place]]),
             tokens_output=int(written[answers[place]]),
         )
         for place, count in enumerate(taken)

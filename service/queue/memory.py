@@ -168,6 +168,13 @@ class MemoryWorkers:
         pools = {*self._broker.waiting, *(beat.pool for beat in self._broker.living())}
         return {pool: len(self._broker.pool(pool)) for pool in sorted(pools)}
 
+    async def waits(self) -> Mapping[str, float]:
+        """For how many seconds the oldest task has waited that no worker ever had, by pool."""
+        now = self._broker.clock.monotonic()
+        return {
+            pool: now - entries[0].submitted_at for pool, entries in sorted(self._broker.waiting.items()) if entries
+        }
+
 
 class MemoryEvaluationLeases:
     """Evaluations of one pool as one worker sees them."""

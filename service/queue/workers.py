@@ -64,9 +64,28 @@ class RedisWorkers:
         async with reaching():
             return {pool: await self._depth(pool) for pool in await self._pools()}
 
+    async def waits(self) -> Mapping[str, float]:
+        """For how many seconds the oldest task has waited that no worker ever had, by pool."""
+        async with reaching():
+            seconds, microseconds = await self._redis.time()
+            now = seconds + microseconds / 1e6
+            since = {pool: await self._oldest(pool) for pool in await self._pools()}
+            return {pool: max(0.0, now - at) for pool, at in since.items() if at is not None}
+
     async def _pools(self) -> list[str]:
         members: Any = await self._redis.smembers(connection.pools())
         return sorted(entry.decode() for entry in members)
+
+    async def _oldest(self, pool: str) -> float | None:
+        """When the first entry came that the group has given to nobody: its id begins with the milliseconds."""
+        stream = connection.tasks(pool)
+        try:
+            groups: Any = await self._redis.xinfo_groups(stream)
+        except ResponseError:  # there is no stream yet
+            return None
+        begin = f"({groups[0]['last-delivered-id'].decode()}" if groups else "-"
+        entries: Any = await self._redis.xrange(stream, begin, "+", count=1)
+        return int(entries[0][0].split(b"-")[0]) / 1000 if entries else None
 
     async def _depth(self, pool: str) -> int:
         """What is in the stream and with no worker; who was taken back under way is pending, and in no stream."""

@@ -31,6 +31,7 @@ class SeriesPoint(Reply):
         " below 0; null: there are no measures",
     )
     tokens_input: Count
+    tokens_cached: Count = Field(default=0, description="Of those that were read, from a cache")
     tokens_output: Count
 
 
@@ -44,6 +45,24 @@ class Success(Foreign):
     mean_fitness: float | None
 
 
+class Cost(Foreign):
+    """What the proposals of one kind came to."""
+
+    name: str
+    proposals: Count
+    answered: Count
+    failed: Count
+    answers: Count
+    dropped: Count = Field(description="Parts of completions that made no answer")
+    duplicates: Count
+    rejected: Count
+    tokens_input: Count
+    tokens_cached: Count
+    tokens_output: Count
+    seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
+    seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
+
+
 class Metrics(Reply):
     """A run over its evaluations."""
 
@@ -52,6 +71,8 @@ class Metrics(Reply):
     operators: list[Success]
     policies: list[Success]
     positions: list[Success] = Field(description="By the place of the answer in its proposal")
+    policy_costs: list[Cost] = Field(default=[], description="By policy; for the seeds nobody was asked")
+    operator_costs: list[Cost] = Field(default=[])
 
 
 class RunMark(Reply):

@@ -25,3 +25,6 @@ class WorkerList(Reply):
 
     items: list[Worker]
     waiting: dict[str, Count]
+    oldest_seconds: dict[str, float] = Field(
+        default={}, description="For how long the oldest task of a pool has waited that no worker ever had"
+    )

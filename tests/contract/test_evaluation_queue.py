@@ -366,6 +366,21 @@ class TestWorkers:
         await worker.complete(lease, GOOD)
         assert await bench.workers().depths() == {POOL: 2, "gpu": 1}
 
+    async def test_the_wait_of_the_oldest_is_told_by_pool(self, bench: Bench, queue: EvaluationQueue) -> None:
+        assert await bench.workers().waits() == {}
+        began = await bench.now()
+        await queue.submit(task(1), BUNDLE)
+        await queue.submit(task(2), BUNDLE)
+        await queue.submit(task(9, pool="gpu"), BUNDLE)
+        waits = await bench.workers().waits()
+        most = (await bench.now() - began).total_seconds() + 0.005
+        assert set(waits) == {POOL, "gpu"}
+        assert most >= waits[POOL] >= waits["gpu"] >= 0
+        worker = bench.worker("a")
+        for _ in range(2):
+            await leased(worker)
+        assert set(await bench.workers().waits()) == {"gpu"}
+
     async def test_a_lease_tells_how_long_its_task_waited(self, bench: Bench, queue: EvaluationQueue) -> None:
         began = await bench.now()
         await queue.submit(task(), BUNDLE)

@@ -1,5 +1,6 @@
 """Runs over time and side by side."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -13,10 +14,10 @@ from service.api.faults import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.ports import RunReader, RunRecord
-from service.projections import series
+from service.projections import costs, series
 from service.projections.comparison import compare
 from service.schemas.problem_details import Code
-from service.schemas.series import Metrics, RunColumns, RunComparison, SeriesPoint, Success
+from service.schemas.series import Cost, Metrics, RunColumns, RunComparison, SeriesPoint, Success
 
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
@@ -52,12 +53,15 @@ def get_run_metrics(
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
     folded = request.app.state.folds.series(reader, run, min(points, MOST_POINTS))
+    spent = request.app.state.folds.costs(reader, run)
     body = Metrics(
         run_id=run.id,
         points=[_point(moment) for moment in folded.moments],
         operators=[_success(one) for one in folded.operators],
         policies=[_success(one) for one in folded.policies],
         positions=[_success(one) for one in folded.positions],
+        policy_costs=_costs(spent.policies),
+        operator_costs=_costs(spent.operators),
     )
     return tagged(request, body, run_tag(run))
 
@@ -116,8 +120,21 @@ def _point(moment: series.Moment) -> SeriesPoint:
         cells=moment.cells,
         qd_score=moment.qd_score,
         tokens_input=moment.tokens_input,
+        tokens_cached=moment.tokens_cached,
         tokens_output=moment.tokens_output,
     )
+
+
+def _costs(found: Mapping[str, costs.Cost]) -> list[Cost]:
+    return [
+        Cost(
+            name=name,
+            **{counted: getattr(cost, counted) for counted in costs.COUNTED},
+            seconds_p50=cost.quantile(0.5),
+            seconds_p95=cost.quantile(0.95),
+        )
+        for name, cost in found.items()
+    ]
 
 
 def _success(success: series.Success) -> Success:

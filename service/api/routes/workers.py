@@ -17,10 +17,11 @@ WorkerId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:-]{1,200}$", description=
 
 @router.get("", response_model=WorkerList, operation_id="list_workers")
 async def list_workers(caller: Operating, parts: PartsDep) -> WorkerList:
-    """List the workers that live, and how many tasks wait for one."""
+    """List the workers that live, and how many tasks wait for one, and for how long."""
     del caller
-    beats, depths = await parts.workers.workers(), await parts.workers.depths()
-    return WorkerList(items=[_shown(beat) for beat in beats], waiting=dict(depths))
+    workers = parts.workers
+    beats, depths, waits = await workers.workers(), await workers.depths(), await workers.waits()
+    return WorkerList(items=[_shown(beat) for beat in beats], waiting=dict(depths), oldest_seconds=dict(waits))
 
 
 @router.post("/{worker_id}/drain", status_code=202, response_class=Response, operation_id="drain_worker")

@@ -1,0 +1,140 @@
+"""What asking policies came to: tokens, time, and what of their answers was lost; caught up with as a run goes on."""
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evolve.events import Kind
+from service.ports import LoggedEvent, RunReader
+
+ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
+_NAMED_AT_ONCE = 500
+_NOBODY = -1
+
+
+@dataclass(slots=True)
+class Cost:
+    """What the proposals of one operator to one policy came to; `seconds`: of each that was answered."""
+
+    proposals: int = 0
+    answered: int = 0
+    failed: int = 0
+    answers: int = 0
+    dropped: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    tokens_input: int = 0
+    tokens_cached: int = 0
+    tokens_output: int = 0
+    seconds: "array[float]" = field(default_factory=lambda: array("f"))
+
+    def add(self, other: "Cost") -> None:
+        """Count what another holds as well."""
+        for name in COUNTED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.seconds.extend(other.seconds)
+
+    def quantile(self, share: float) -> float | None:
+        """So long the answers of this share of proposals took at most; None: there was none."""
+        return float(np.quantile(np.array(self.seconds), share)) if self.seconds else None
+
+
+COUNTED = tuple(name for name in Cost.__slots__ if name != "seconds")
+
+
+class Costs:
+    """What asking came to in one run, by operator and policy."""
+
+    def __init__(self) -> None:
+        self._keys: list[tuple[str, str]] = []
+        self._costs: list[Cost] = []
+        self._of = array("i")  # by the number of the proposal
+        self._repeated: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take, about."""
+        return len(self._of) * self._of.itemsize + sum(len(cost.seconds) * 4 for cost in self._costs)
+
+    def take(self, logged: LoggedEvent) -> None:
+        """Count one event; those that tell nothing of costs count nothing."""
+        told = logged.event.payload
+        match logged.event.kind:
+            case Kind.PROPOSAL_CREATED:
+                self._begin(told)
+            case Kind.PROPOSAL_ANSWERED:
+                self._answer(told)
+            case Kind.PROPOSAL_FAILED:
+                self._count(told["number"], "failed")
+            case Kind.CANDIDATE_REJECTED:
+                self._count(told["number"], "rejected")
+            case Kind.CANDIDATE_DUPLICATE:
+                self._repeated.append(told["candidate_id"])
+
+    def settle(self, reader: RunReader) -> None:
+        """Find out whose the duplicates are that were told: their events name the candidate alone."""
+        while self._repeated:
+            now, self._repeated = self._repeated[:_NAMED_AT_ONCE], self._repeated[_NAMED_AT_ONCE:]
+            for candidate in reader.named(now):
+                self._count(candidate.number, "duplicates")
+
+    def by_operator(self) -> Mapping[str, Cost]:
+        """The sum of each operator, by name."""
+        return self._merged(lambda key: key[0])
+
+    def by_policy(self) -> Mapping[str, Cost]:
+        """The sum of each policy, by name."""
+        return self._merged(lambda key: key[1])
+
+    def _merged(self, name_of: Callable[[tuple[str, str]], str]) -> Mapping[str, Cost]:
+        found: dict[str, Cost] = {}
+        for key, cost in sorted(zip(self._keys, self._costs, strict=True), key=lambda pair: pair[0]):
+            found.setdefault(name_of(key), Cost()).add(cost)
+        return dict(sorted(found.items()))
+
+    def _begin(self, told: Mapping[str, Any]) -> None:
+        key, number = (told["operator"], told["policy"]), told["number"]
+        if key not in self._keys:
+            self._keys.append(key)
+            self._costs.append(Cost())
+        if number >= len(self._of):
+            self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
+        self._of[number] = self._keys.index(key)
+        self._count(number, "proposals")
+
+    def _answer(self, told: Mapping[str, Any]) -> None:
+        number, tokens = told["number"], told["tokens"]
+        self._count(number, "answered")
+        for name in ("answers", "dropped"):
+            self._count(number, name, told[name])
+        for name in ("input", "cached", "output"):
+            self._count(number, f"tokens_{name}", tokens[name])
+        cost = self._cost(number)
+        if cost is not None and told.get("seconds") is not None:
+            cost.seconds.append(told["seconds"])
+
+    def _count(self, number: int, name: str, by: int = 1) -> None:
+        cost = self._cost(number)
+        if cost is not None:
+            setattr(cost, name, getattr(cost, name) + by)
+
+    def _cost(self, number: int) -> Cost | None:
+        """Of a proposal; None: nobody was asked for it, as for the seeds."""
+        code = self._of[number] if 0 <= number < len(self._of) else _NOBODY
+        return None if code == _NOBODY else self._costs[code]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Costs by policy and by operator."""
+
+    policies: Mapping[str, Cost]
+    operators: Mapping[str, Cost]
+
+
+def fold_costs(costs: Costs) -> Spending:
+    """What is told of costs, apart from what goes on being counted."""
+    return Spending(policies=costs.by_policy(), operators=costs.by_operator())

@@ -1,0 +1,77 @@
+"""What asking policies came to, as the metrics of a run tell it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evolve.events import Kind
+from tests.api.told import Told, open_told, small_run
+from tests.contract.story import RUN, Story
+
+METRICS = f"/v1/runs/{RUN}/metrics"
+
+
+@pytest.fixture
+async def told(tmp_path: Path) -> AsyncIterator[Told]:
+    async with open_told(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def story(told: Told) -> Story:
+    """Three proposals that were answered, each with four answers in one and a half seconds."""
+    return small_run(told)
+
+
+@pytest.fixture
+async def client(told: Told) -> AsyncIterator[httpx.AsyncClient]:
+    async with told.client() as opened:
+        yield opened
+
+
+async def costs(client: httpx.AsyncClient) -> dict[str, Any]:
+    metrics = (await client.get(METRICS)).raise_for_status().json()
+    (by_policy,), (by_operator,) = metrics["policy_costs"], metrics["operator_costs"]
+    assert (by_policy.pop("name"), by_operator.pop("name")) == ("syntax", "mutate")
+    assert by_policy == by_operator
+    found: dict[str, Any] = by_policy
+    return found
+
+
+async def test_they_sum_what_was_asked_and_answered(client: httpx.AsyncClient, story: Story) -> None:
+    assert await costs(client) == {
+        "proposals": 3,
+        "answered": 3,
+        "failed": 0,
+        "answers": 12,
+        "dropped": 3,
+        "duplicates": 0,
+        "rejected": 0,
+        "tokens_input": 300,
+        "tokens_cached": 180,
+        "tokens_output": 120,
+        "seconds_p50": 1.5,
+        "seconds_p95": 1.5,
+    }
+
+
+async def test_they_keep_up_with_what_is_lost(told: Told, client: httpx.AsyncClient, story: Story) -> None:
+    before = await costs(client)
+    told.append([
+        story.propose(4, story.id(0)),
+        story.create(4, parents=[(story.id(0), "parent")]),
+        story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1), number=4),
+        story.propose(5, story.id(0)),
+        story.tell(Kind.PROPOSAL_FAILED, number=5, reason="the server went away"),
+    ])  # fmt: skip
+    after = await costs(client)
+    changed = {name: after[name] - before[name] for name in after if after[name] != before[name]}
+    assert changed == {"proposals": 2, "failed": 1, "duplicates": 1}
+
+
+async def test_cached_tokens_are_told_over_the_evaluations(client: httpx.AsyncClient, story: Story) -> None:
+    points = (await client.get(METRICS)).json()["points"]
+    assert [point["tokens_cached"] for point in points] == [0, 60, 120, 180]
