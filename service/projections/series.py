@@ -14,6 +14,7 @@ from evolve.pareto import dominated
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats, Tally
 from service.projections.grid import cover
+from service.projections.variety import Variety, varieties
 
 EXACT_OBJECTIVES = 2
 SAMPLES = 4096
@@ -28,6 +29,7 @@ class Moment:
     Attributes:
         valid, duplicates: shares, of the evaluations and of all candidates until then.
         hypervolume: of the front until then; None without several bounded objectives.
+        variety: how different the evaluations were.
         cells, qd_score: of the grid until then, as `cover` gives them; None without measures.
     """
 
@@ -43,6 +45,7 @@ class Moment:
     tokens_input: int
     tokens_cached: int
     tokens_output: int
+    variety: Variety
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +128,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
     duplicates, rejected, answers = (_until(at[taken - 1], columns.times(kind)) for kind in kinds)
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     volumes, covered = _volumes(columns, taken), cover(columns)
+    varied = varieties(columns, taken)
     return [
         Moment(
             evaluations=int(count),
@@ -139,6 +143,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
             tokens_input=int(sent[answers[place]]),
             tokens_cached=int(cached[answers[place]]),
             tokens_output=int(written[answers[place]]),
+            variety=varied[place],
         )
         for place, count in enumerate(taken)
     ]

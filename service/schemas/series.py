@@ -33,6 +33,18 @@ class SeriesPoint(Reply):
     tokens_input: Count
     tokens_cached: Count = Field(default=0, description="Of those that were read, from a cache")
     tokens_output: Count
+    distinct_share: float | None = Field(
+        default=None,
+        description="Of the valid evaluations so far, those whose reward vector was the first of its kind;"
+        " null: nothing was valid yet",
+    )
+    reward_distance: float | None = Field(
+        default=None,
+        description="Mean Euclidean distance between two reward vectors of the last 100 valid evaluations;"
+        " null: there are fewer than two, or they are too far apart for a number",
+    )
+    island_entropy: float = Field(default=0.0, description="In bits, of the islands of the last 100 evaluations")
+    outcome_entropy: float = Field(default=0.0, description="In bits, of the outcomes of the last 100 evaluations")
 
 
 class Success(Foreign):

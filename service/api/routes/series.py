@@ -122,6 +122,10 @@ def _point(moment: series.Moment) -> SeriesPoint:
         tokens_input=moment.tokens_input,
         tokens_cached=moment.tokens_cached,
         tokens_output=moment.tokens_output,
+        distinct_share=moment.variety.distinct,
+        reward_distance=moment.variety.distance,
+        island_entropy=moment.variety.island_entropy,
+        outcome_entropy=moment.variety.outcome_entropy,
     )
 
 
