@@ -1,0 +1,125 @@
+"""The list of runs, "what is going on?": filters in the address, views that were saved, and what is new beside it."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from service.client import AsyncClient, calls
+from service.client.words import checked
+from service.dashboard.door import Api, FormDep
+from service.dashboard.pages import PageRoute, go_to, render
+from service.dashboard.run_page import run_title
+from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
+from service.errors import NotFoundError, UsageError
+from service.schemas.annotations import View, ViewCreate
+from service.schemas.runs import Run
+
+SHOWN = 50
+MOST_REFRESHED = 8
+MOST_PROBLEMS = 200
+PAGE = "runs"  # whose saved views these are, among those of all pages
+router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)
+Id = Annotated[str, Path(max_length=100)]
+
+
+@router.get("")
+async def show_runs(request: Request, api: Api, cursor: Annotated[str, Query(max_length=2000)] = "") -> Response:
+    """Show runs, newest first."""
+    return await _page(request, api, RunsFilter.read(request.url.query), cursor)
+
+
+@router.get("/rows")
+async def show_rows(
+    request: Request, api: Api, run: Annotated[list[str], Query(min_length=1, max_length=MOST_REFRESHED)]
+) -> Response:
+    """Show the rows of some runs as they are now; those that are gone are left out."""
+    found = await _found(api, run)
+    return render(request, "runs_rows.html", groups=[("", found)], **_words())
+
+
+@router.get("/fresh")
+async def show_fresh(request: Request, api: Api, after: Annotated[str, Query(max_length=100)] = "") -> Response:
+    """Say how many runs came that the list would show above a run."""
+    only = RunsFilter.read(request.url.query)
+    listed = (await api.send(only.call(SHOWN))).items
+    fresh = sum(run.id > after for run in listed)  # ids of runs grow with time
+    return render(request, "runs_fresh.html", fresh=fresh, more=fresh == SHOWN, back=only.address())
+
+
+@router.post("/views")
+async def save_view(request: Request, api: Api, form: FormDep) -> Response:
+    """Save the filters of the list under a name."""
+    only = RunsFilter.read(form.get("query", ""))
+    settings = {"page": PAGE, "query": only.query()}
+    try:
+        view = checked(ViewCreate, name=" ".join(form.get("name", "").split()), settings=settings)
+    except UsageError as error:
+        return await _page(request, api, only, complaint=str(error), name=form.get("name", ""))
+    await api.send(calls.create_view(view))
+    return go_to(only.address())
+
+
+@router.post("/views/{view_id}/delete")
+async def forget_view(view_id: Id, api: Api, form: FormDep) -> Response:
+    """Remove a saved view."""
+    await api.send(calls.delete_view(view_id))
+    return go_to(RunsFilter.read(form.get("query", "")).address())
+
+
+async def _page(
+    request: Request, api: AsyncClient, only: RunsFilter, cursor: str = "", *, complaint: str = "", name: str = ""
+) -> Response:
+    position = (await api.send(calls.list_all_events(limit=1))).position  # before the list: nothing falls between
+    problems = await api.send(calls.list_problems(limit=MOST_PROBLEMS))
+    views = await api.send(calls.list_views(limit=200))
+    wrong = ""
+    runs, following, count = list[Run](), None, None
+    try:
+        call = only.call(SHOWN, count=True)
+    except UsageError as error:
+        wrong = str(error)
+    else:
+        listed = await api.send(call.at(cursor) if cursor else call)
+        runs, following, count = listed.items, listed.next_cursor, listed.count
+    return render(
+        request,
+        "runs.html",
+        422 if wrong or complaint else 200,
+        only=only,
+        cursor=cursor,
+        position=position,
+        groups=grouped(runs, only.group),
+        newest=runs[0].id if runs and not cursor else "",
+        next=only.address(cursor=following) if following else "",
+        count=count,
+        problems=sorted({problem.name for problem in problems.items}),
+        views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views.items)],
+        wrong=wrong,
+        view_complaint=complaint,
+        view_name=name,
+        states=STATES,
+        group_names=GROUPS,
+        **_words(),
+    )
+
+
+def _words() -> dict[str, object]:
+    return {"title_of": run_title, "policy_name": policy_name}
+
+
+def _ours(views: Iterable[View]) -> list[View]:
+    return [view for view in views if view.settings.get("page") == PAGE]
+
+
+async def _found(api: AsyncClient, ids: Iterable[str]) -> list[Run]:
+    async def read(run_id: str) -> Run | None:
+        try:
+            return await api.send(calls.get_run(run_id))
+        except NotFoundError:
+            return None
+
+    found = await asyncio.gather(*map(read, dict.fromkeys(ids)))
+    return [run for run in found if run is not None]

@@ -1,0 +1,123 @@
+"""Which runs a list shows: read from an address, and written into one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, get_args
+from urllib.parse import urlencode
+
+import httpx
+
+from service.client import Call, calls
+from service.dashboard.words import plain
+from service.errors import UsageError
+from service.schemas.runs import Run, RunPage, State
+
+STATES: tuple[str, ...] = get_args(State)
+GROUPS = ("problem", "state", "policy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsFilter:
+    """What the address of a list says.
+
+    Attributes:
+        labels: as they were typed: `key=value, key=value`.
+        group: by what the rows of a page are put together; empty: they are not.
+    """
+
+    states: tuple[str, ...] = ()
+    problem: str = ""
+    labels: str = ""
+    batch_id: str = ""
+    group: str = ""
+
+    @classmethod
+    def read(cls, query: str) -> Self:
+        """What a query says; values that nobody offers are left out."""
+        pairs = httpx.QueryParams(query).multi_items()
+        named = {key: value.strip() for key, value in pairs}
+        states = {part for key, value in pairs if key == "state" for part in value.split(",")}
+        return cls(
+            states=tuple(state for state in STATES if state in states),
+            problem=named.get("problem", ""),
+            labels=named.get("labels", ""),
+            batch_id=named.get("batch_id", ""),
+            group=named["group"] if named.get("group") in GROUPS else "",
+        )
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves runs out."""
+        return self != RunsFilter(group=self.group)
+
+    def query(self, **more: str) -> str:
+        """As the query of an address, always written the same way."""
+        pairs = [("state", state) for state in self.states]
+        pairs += [(name, getattr(self, name)) for name in ("problem", "labels", "batch_id", "group")]
+        return urlencode([(key, value) for key, value in (*pairs, *more.items()) if value])
+
+    def address(self, **more: str) -> str:
+        """Where its list is."""
+        query = self.query(**more)
+        return f"/runs?{query}" if query else "/runs"
+
+    def without(self, name: str) -> str:
+        """Where the list is that one part of it does not narrow."""
+        empty = RunsFilter()
+        return replace(self, **{name: getattr(empty, name)}).address()
+
+    def call(self, limit: int, *, count: bool = False) -> Call[RunPage]:
+        """What the API is asked for.
+
+        Raises:
+            UsageError: the labels are no pairs.
+        """
+        return calls.list_runs(
+            states=self.states,
+            problem=self.problem,
+            batch_id=self.batch_id,
+            labels=read_labels(self.labels),
+            limit=limit,
+            count=count,
+        )
+
+
+def read_labels(text: str) -> Mapping[str, str]:
+    """Labels as people type them, `key=value, key=value`.
+
+    Raises:
+        UsageError: one of them is no pair.
+    """
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not key:
+            raise UsageError(f"labels: {plain(part, 40)} is no label: write key=value, with a comma between two")
+        found[key] = value
+    return found
+
+
+def write_labels(labels: Mapping[str, str]) -> str:
+    """Labels as `read_labels` reads them."""
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
+def policy_name(policy: Mapping[str, Any]) -> str:
+    """What a policy is called by people."""
+    return str(policy.get("name") or policy.get("model") or policy.get("kind") or "")
+
+
+def grouped(runs: Iterable[Run], group: str) -> Sequence[tuple[str, Sequence[Run]]]:
+    """Runs by what they share, in the order in which the groups first appear; without a group one that has no name."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(_shared(run, group), []).append(run)
+    return list(groups.items())
+
+
+def _shared(run: Run, group: str) -> str:
+    if group == "problem":
+        return run.problem
+    if group == "state":
+        return run.state
+    return ", ".join(map(policy_name, run.policies)) if group == "policy" else ""
