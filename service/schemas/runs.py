@@ -38,6 +38,14 @@ class RunCreate(Request):
     labels: Labels = Field(default={})
 
 
+class RunCheck(Reply):
+    """What a run would be that was not submitted."""
+
+    problem: str = Field(description="Name of its problem")
+    config: Object = Field(description="Its whole configuration: what was asked for, what the problem says, and defaults")
+    policies: list[Object]
+
+
 class RunFork(Request):
     """A run that begins with a program of another."""
 

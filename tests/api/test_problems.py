@@ -98,6 +98,16 @@ async def test_a_check_tells_everything_and_keeps_nothing(owner: httpx.AsyncClie
     assert (await owner.get("/v1/problems")).json()["items"] == []
 
 
+async def test_a_check_that_only_reads_runs_no_seed(owner: httpx.AsyncClient) -> None:
+    bad = (await owner.post("/v1/problems/check?seeds=false", json={"files": FILES | {"problem.toml": "= ="}})).json()
+    assert (bad["ok"], len(bad["complaints"])) == (False, 1)
+    good = (await owner.post("/v1/problems/check?seeds=false", json={"files": FILES})).json()
+    assert (good["ok"], good["name"], good["seeds"], good["complaints"]) == (True, "p", [], [])
+    assert [one["name"] for one in good["document"]["objectives"]] == ["gain"]
+    assert "warnings" not in good["document"]
+    assert (await owner.get("/v1/problems")).json()["items"] == []
+
+
 async def test_a_problem_with_runs_stays(owner: httpx.AsyncClient, problem: str) -> None:
     run = (await owner.post("/v1/runs", json={"problem": "p"})).json()
     answer = await owner.delete(f"/v1/problems/{problem}")

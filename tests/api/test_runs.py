@@ -91,6 +91,19 @@ async def test_a_misspelt_key_is_answered_with_the_nearest_known_one(owner: http
     assert "islands" in answer.json()["detail"]
 
 
+async def test_a_check_of_a_run_says_what_it_would_be_and_stores_nothing(
+    owner: httpx.AsyncClient, problem: str
+) -> None:
+    body = {"problem": "p", "policy": "syntax", "config": {"islands": 3, "budget": {"evaluations": 7}}}
+    checked = await owner.post("/v1/runs/check", json=body)
+    assert checked.status_code == 200, checked.text
+    refused = await owner.post("/v1/runs/check", json={"problem": "p", "config": {"iland": 3}})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_configuration")
+    assert (await owner.get("/v1/runs")).json()["items"] == []
+    submitted = (await owner.post("/v1/runs", json=body)).json()
+    assert checked.json() == {key: submitted[key] for key in ("problem", "config", "policies")}
+
+
 async def test_what_has_been_seen_is_not_sent_again(owner: httpx.AsyncClient, problem: str) -> None:
     run = await submit(owner)
     place = run["urls"]["self"]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
@@ -13,7 +14,7 @@ from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.errors import InvalidProblemError
-from service.ports import Caller, ProblemRecord, ProblemReport, Scope, Upload
+from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, Upload
 from service.schemas.problem_details import Code
 from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
 
@@ -42,12 +43,19 @@ def create_problem(body: ProblemCreate, caller: Writing, parts: PartsDep, once: 
 
 
 @router.post("/check", response_model=ProblemCheck, operation_id="check_problem")
-async def check_problem(body: ProblemCreate, caller: Writing, parts: PartsDep) -> ProblemCheck:
+async def check_problem(
+    body: ProblemCreate,
+    caller: Writing,
+    parts: PartsDep,
+    seeds: Annotated[bool, Query(description="false: its files are read, and nothing is run.")] = True,
+) -> ProblemCheck:
     """Check a problem without saving it: every complaint, and how its seeds are scored in the sandbox."""
     del caller
     upload = _upload(body)
     try:
-        return _checked(await parts.submissions.check_problem(upload))
+        if seeds:
+            return _checked(await parts.submissions.check_problem(upload))
+        return _read(await run_in_threadpool(parts.submissions.read_problem, upload))
     except InvalidProblemError as error:
         complaints = list(error.complaints)
         return ProblemCheck(name=body.name or "", ok=False, complaints=complaints, warnings=[], document={}, seeds=[])
@@ -117,6 +125,12 @@ def _upload(body: ProblemCreate) -> Upload:
             422, Code.INVALID_REQUEST, f"{min(twice)!r} stands in files and in binary_files: leave it in one"
         )
     return Upload(name=body.name or "", files=body.contents(), executable=frozenset(body.executable))
+
+
+def _read(problem: NewProblem) -> ProblemCheck:
+    document = dict(problem.document)
+    warnings = list(document.pop("warnings", ()))
+    return ProblemCheck(name=problem.name, ok=True, complaints=[], warnings=warnings, document=document, seeds=[])
 
 
 def _checked(report: ProblemReport) -> ProblemCheck:

@@ -21,7 +21,7 @@ from service.api.watch import watch_of
 from service.errors import StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
-from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch, State
+from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
@@ -72,8 +72,14 @@ def reader_of(parts: Parts, caller: Caller) -> RunReader:
 @router.post("", status_code=201, response_model=Run, responses=_MADE, operation_id="create_run")
 def create_run(body: RunCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run. It is queued, and a runner takes it up; everything that cannot work is refused here."""
-    request = RunRequest(problem=body.problem, config=body.config, policy=body.policy, labels=body.labels)
-    return _submitted(parts, caller, request, once)
+    return _submitted(parts, caller, _asked(body), once)
+
+
+@router.post("/check", response_model=RunCheck, operation_id="check_run")
+def check_run(body: RunCreate, caller: Writing, parts: PartsDep) -> RunCheck:
+    """Say what a run would be, or refuse it as submitting it would; nothing is stored, and nothing is run."""
+    run = parts.submissions.prepare(caller.tenant, [_asked(body)])[0]
+    return RunCheck(problem=run.problem_name, config=run.config, policies=list(run.policies))
 
 
 @router.get("", response_model=RunPage, operation_id="list_runs")
@@ -175,6 +181,10 @@ def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, on
         raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
     request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
     return _submitted(parts, caller, request, once)
+
+
+def _asked(body: RunCreate) -> RunRequest:
+    return RunRequest(problem=body.problem, config=body.config, policy=body.policy, labels=body.labels)
 
 
 def _submitted(parts: Parts, caller: Caller, request: RunRequest, once: Once) -> Response:

@@ -73,6 +73,7 @@ from service.client.calls.programs import (
 )
 from service.client.calls.runs import (
     cancel_run,
+    check_run,
     create_run,
     delete_run,
     extend_run,
@@ -109,6 +110,7 @@ __all__ = [
     "cancel_batch",
     "cancel_run",
     "check_problem",
+    "check_run",
     "compare_runs",
     "create_batch",
     "create_key",

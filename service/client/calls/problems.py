@@ -15,10 +15,10 @@ def create_problem(problem: ProblemCreate) -> Call[Problem]:
     return Call(method="POST", path=PROBLEMS, body=problem, answer=Problem)
 
 
-def check_problem(problem: ProblemCreate) -> Call[ProblemCheck]:
-    """Check a problem without saving it, and run its seeds once."""
-    path = f"{PROBLEMS}/check"
-    return Call(method="POST", path=path, body=problem, answer=ProblemCheck, wait_seconds=CHECK_SECONDS)
+def check_problem(problem: ProblemCreate, *, seeds: bool = True) -> Call[ProblemCheck]:
+    """Check a problem without saving it, and run its seeds once, unless only its files shall be read."""
+    path, params = f"{PROBLEMS}/check", chosen(seeds="" if seeds else "false")
+    return Call(method="POST", path=path, params=params, body=problem, answer=ProblemCheck, wait_seconds=CHECK_SECONDS)
 
 
 def list_problems(*, name: str = "", limit: int | None = None) -> Call[ProblemPage]:

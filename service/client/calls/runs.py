@@ -5,7 +5,7 @@ from types import NoneType
 
 from service.client.call import Call, chosen, place
 from service.schemas.events import EventFeed, EventPage
-from service.schemas.runs import BudgetExtension, Run, RunCreate, RunFork, RunPage, RunPatch
+from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch
 
 RUNS, RUN = "/v1/runs", "/v1/runs/{}"
 
@@ -13,6 +13,11 @@ RUNS, RUN = "/v1/runs", "/v1/runs/{}"
 def create_run(run: RunCreate) -> Call[Run]:
     """Submit a run."""
     return Call(method="POST", path=RUNS, body=run, answer=Run)
+
+
+def check_run(run: RunCreate) -> Call[RunCheck]:
+    """Learn what a run would be, without submitting it."""
+    return Call(method="POST", path=f"{RUNS}/check", body=run, answer=RunCheck)
 
 
 def list_runs(
