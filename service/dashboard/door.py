@@ -10,7 +10,7 @@ from service.client import AsyncClient
 from service.errors import RefusedError
 from service.net.retry import Backoff
 
-SESSION_COOKIE, CSRF_COOKIE = "evolve_session", "evolve_csrf"
+SESSION_COOKIE, CSRF_COOKIE, SHARE_COOKIE = "evolve_session", "evolve_csrf", "evolve_share"
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 _INSIDE = "http://localhost"
 _PASSED_ON = ("traceparent", "x-request-id")

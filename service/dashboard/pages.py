@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from evolve import __version__
 from evolve.errors import ConfigurationError, EvolveError
 from service.dashboard import assets
-from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SESSION_COOKIE, SignedOutError
+from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SESSION_COOKIE, SHARE_COOKIE, SignedOutError
 from service.dashboard.words import FILTERS
 from service.errors import (
     ConflictError,
@@ -82,6 +82,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "path": request.url.path,
         "address": here(request),
         "signed_in": SESSION_COOKIE in request.cookies,
+        "guest": is_guest(request),
         "csrf": request.cookies.get(CSRF_COOKIE, ""),
         "csrf_field": CSRF_FIELD,
         "part": is_part(request),
@@ -89,6 +90,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     text = environment().get_template(template).render(about | values)
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Vary": "HX-Request"}
     return HTMLResponse(text.encode("utf-8", "backslashreplace"), status, headers)
+
+
+def is_guest(request: Request) -> bool:
+    """Whether somebody looks with nothing but a share: nothing is offered to them that changes anything."""
+    return SESSION_COOKIE not in request.cookies and SHARE_COOKIE in request.cookies
 
 
 def is_part(request: Request) -> bool:
@@ -137,21 +143,33 @@ def failure(request: Request, error: Exception) -> Response:
     """The page of an error of ours."""
     status, title = next((status, title) for kind, status, title in STATUSES if isinstance(error, kind))
     if status == 500:
-        log.error("page.failed", path=request.url.path, error=repr(error))
+        log.error("page.failed", page=getattr(request.scope.get("route"), "path", ""), error=repr(error))
     return failed(request, status, title, str(error))
 
 
-def failed(request: Request, status: int, title: str, detail: str) -> Response:
+def failed(request: Request, status: int, title: str, detail: str, **values: Any) -> Response:
     """A page that says what is wrong and offers a way on."""
-    return render(
-        request, "failure.html", status, title=title, detail=detail, trace=getattr(request.state, "request_id", "")
-    )
+    trace = getattr(request.state, "request_id", "")
+    return render(request, "failure.html", status, title=title, detail=detail, trace=trace, **values)
 
 
 def _signed_out(request: Request) -> Response:
+    if is_guest(request):
+        return _share_ended(request)
     back = here(request) if request.method == "GET" else request.headers.get("referer", "/runs")
     if is_part(request):
         return Response(status_code=401, headers={"HX-Redirect": sign_in_address(back)})
     if request.method == "GET":
         return RedirectResponse(sign_in_address(back), status_code=303)
     return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to go on.")
+
+
+def _share_ended(request: Request) -> Response:
+    if is_part(request):
+        return Response(status_code=401, headers={"HX-Refresh": "true"})
+    if request.method != "GET":
+        return failed(request, 403, "Refused", "a share lets its bearer read and nothing else: sign in with a key")
+    detail = "the address that you opened was revoked or has expired: ask for another, or sign in with a key"
+    answer = failed(request, 403, "The share has ended", detail, guest=False)
+    answer.delete_cookie(SHARE_COOKIE, path="/", samesite="lax")
+    return answer

@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import render
+from service.dashboard.pages import is_guest, render
 from service.schemas.runs import Run
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -28,7 +28,11 @@ class Tab:
         return f"/runs/{run_id}{self.path}"
 
 
-TABS = (Tab(name="overview", title="Overview", key="o", path=""),)
+TABS = (
+    Tab(name="overview", title="Overview", key="o", path=""),
+    Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
+    Tab(name="share", title="Share", key="x", path="/share"),
+)
 
 
 def run_title(run: Run) -> str:
@@ -65,7 +69,7 @@ async def render_run(
         run_title=run_title(run),
         tabs=TABS,
         tab=tab,
-        allowed=allowed(run),
+        allowed=frozenset() if is_guest(request) else allowed(run),
         ended=run.state in ENDED,
         **values,
     )

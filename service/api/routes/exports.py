@@ -61,8 +61,8 @@ def export_run(run_id: RunId, caller: Texts, parts: PartsDep, format: Format = "
     `jsonl` is what `evolve export` writes. `csv` has a row per candidate; a text that a spreadsheet would take for a
     formula begins with an apostrophe there. `training` has a line per answered proposal: the messages of the prompt,
     the completions, and for every answer its candidate, status, outcome, reward vector, fitness, and what it repeats;
-    and in what form answers were asked for, and the files of the parent that they change. `events` has a line per event,
-    in order.
+    and in what form answers were asked for, and the files of the parent that they change. `events` has a line per
+    event, in order.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

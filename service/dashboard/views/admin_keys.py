@@ -1,0 +1,99 @@
+"""Keys of a tenant: who may do what."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from service.client import AsyncClient, calls
+from service.dashboard.door import Api, Form, FormDep, SignedOutError
+from service.dashboard.fields import WHOLE, Complaints, filled, last_day
+from service.dashboard.pages import PageRoute, go_to, render
+from service.errors import RefusedError, UsageError
+from service.schemas.keys import KeyCreate, NewApiKey
+
+SCOPES = (
+    ("runs:read", "read runs, their figures and events"),
+    ("programs:read", "read programs, prompts and feedback"),
+    ("runs:write", "submit runs and problems, write notes, make shares and webhooks"),
+    ("runs:control", "pause, resume, cancel, extend and fork runs"),
+    ("evaluations:lease", "evaluate as a remote worker"),
+    ("keys:manage", "make and revoke keys, read the audit"),
+    ("operate", "quotas, workers, keys of other tenants"),
+)
+USUAL = ("runs:read", "programs:read")
+router = APIRouter(prefix="/admin/keys", route_class=PageRoute, include_in_schema=False)
+KeyId = Annotated[str, Path(max_length=100)]
+Cursor = Annotated[str, Query(max_length=4000)]
+
+
+@router.get("")
+async def show_keys(request: Request, api: Api, cursor: Cursor = "") -> Response:
+    """Show the keys of the tenant, never the keys themselves."""
+    return await _page(request, api, Form(), list(USUAL), Complaints(), cursor=cursor)
+
+
+@router.post("")
+async def create_key(request: Request, api: Api, form: FormDep) -> Response:
+    """Make a key; this answer alone shows it."""
+    complaints, scopes = Complaints(), form.several("scopes")
+    key = _asked(form, scopes, complaints)
+    if key is not None:
+        try:
+            made = await api.send(calls.create_key(key))
+        except SignedOutError:
+            raise
+        except (UsageError, RefusedError) as error:
+            complaints[WHOLE] = str(error)
+        else:
+            return await _page(request, api, Form(), list(USUAL), Complaints(), 201, made=made)
+    return await _page(request, api, form, scopes, complaints, 422)
+
+
+@router.post("/{key_id}/revoke")
+async def revoke_key(key_id: KeyId, api: Api) -> Response:
+    """Close a key for good."""
+    await api.send(calls.revoke_key(key_id))
+    return go_to("/admin/keys")
+
+
+def _asked(form: Form, scopes: list[str], complaints: Complaints) -> KeyCreate | None:
+    values: dict[str, Any] = {"name": form.get("name", "").strip(), "scopes": scopes}
+    if not values["name"]:
+        complaints["name"] = "a key without a name is not told from others: say what it is for"
+    if not scopes:
+        complaints["scopes"] = "a key that may do nothing is of no use: choose at least one scope"
+    if ends := last_day(form.get("expires", ""), "expires", datetime.now(UTC), complaints):
+        values["expires_at"] = ends
+    if tenant := form.get("tenant", "").strip():
+        values["tenant"] = tenant
+    return filled(KeyCreate, values, complaints)
+
+
+async def _page(
+    request: Request,
+    api: AsyncClient,
+    form: Form,
+    scopes: list[str],
+    complaints: Complaints,
+    status: int = 200,
+    *,
+    cursor: str = "",
+    made: NewApiKey | None = None,
+) -> Response:
+    call = calls.list_keys(limit=100)
+    page = await api.send(call.at(cursor) if cursor else call)
+    return render(
+        request,
+        "admin_keys.html",
+        status,
+        keys=page.items,
+        next_cursor=page.next_cursor,
+        made=made,
+        form=form,
+        chosen=scopes,
+        scopes=SCOPES,
+        complaints=complaints,
+        now=datetime.now(UTC),
+    )

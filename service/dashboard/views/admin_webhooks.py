@@ -1,0 +1,154 @@
+"""Webhooks of a tenant: which addresses hear what becomes of runs, and what was sent to them."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from service.client import AsyncClient, calls
+from service.dashboard.door import Api, Form, FormDep, SignedOutError
+from service.dashboard.fields import Complaints, filled
+from service.dashboard.pages import PageRoute, go_to, render
+from service.errors import RefusedError, UsageError
+from service.schemas.webhooks import NewWebhook, Webhook, WebhookCreate, WebhookPatch
+
+TYPES = (
+    ("run.succeeded", "a run came to its end"),
+    ("run.failed", "a run cannot go on"),
+    ("run.cancelled", "somebody ended a run"),
+    ("run.improved", "a run has a new best"),
+)
+USUAL = ["run.succeeded", "run.failed"]
+router = APIRouter(prefix="/admin/webhooks", route_class=PageRoute, include_in_schema=False)
+Id = Annotated[str, Path(max_length=100)]
+Cursor = Annotated[str, Query(max_length=4000)]
+
+
+@router.get("")
+async def show_webhooks(request: Request, api: Api, cursor: Cursor = "") -> Response:
+    """Show the webhooks of the tenant, never their secrets."""
+    return await _list(request, api, Form(), USUAL, Complaints(), cursor=cursor)
+
+
+@router.post("")
+async def create_webhook(request: Request, api: Api, form: FormDep) -> Response:
+    """Have an address hear what becomes of runs; this answer alone shows its secret."""
+    complaints, types = Complaints(), form.several("types")
+    webhook = filled(WebhookCreate, _said(form, types, complaints), complaints)
+    if webhook is not None:
+        try:
+            made = await api.send(calls.create_webhook(webhook))
+        except SignedOutError:
+            raise
+        except (UsageError, RefusedError) as error:
+            complaints["url"] = str(error)
+        else:
+            return await _one(request, api, made.id, None, Complaints(), 201, made=made)
+    return await _list(request, api, form, types, complaints, 422)
+
+
+@router.get("/{webhook_id}")
+async def show_webhook(request: Request, webhook_id: Id, api: Api, cursor: Cursor = "") -> Response:
+    """Show a webhook and what was sent to it."""
+    return await _one(request, api, webhook_id, None, Complaints(), cursor=cursor)
+
+
+@router.post("/{webhook_id}")
+async def update_webhook(request: Request, webhook_id: Id, api: Api, form: FormDep) -> Response:
+    """Change where a webhook lies, what it hears, and whether it does."""
+    complaints = Complaints()
+    said = _said(form, form.several("types"), complaints) | {"enabled": form.get("enabled") == "yes"}
+    patch = filled(WebhookPatch, said, complaints)
+    if patch is not None:
+        try:
+            await api.send(calls.update_webhook(webhook_id, patch))
+        except SignedOutError:
+            raise
+        except (UsageError, RefusedError) as error:
+            complaints["url"] = str(error)
+        else:
+            return go_to(f"/admin/webhooks/{webhook_id}")
+    return await _one(request, api, webhook_id, form, complaints, 422)
+
+
+@router.post("/{webhook_id}/ping")
+async def ping_webhook(webhook_id: Id, api: Api) -> Response:
+    """Send a webhook a message that means nothing."""
+    await api.send(calls.ping_webhook(webhook_id))
+    return go_to(f"/admin/webhooks/{webhook_id}#deliveries")
+
+
+@router.post("/{webhook_id}/rotate")
+async def rotate_secret(request: Request, webhook_id: Id, api: Api) -> Response:
+    """Give a webhook a new secret; this answer alone shows it."""
+    made = await api.send(calls.rotate_webhook_secret(webhook_id))
+    return await _one(request, api, webhook_id, None, Complaints(), made=made)
+
+
+@router.post("/{webhook_id}/delete")
+async def delete_webhook(webhook_id: Id, api: Api) -> Response:
+    """Remove a webhook with its deliveries."""
+    await api.send(calls.delete_webhook(webhook_id))
+    return go_to("/admin/webhooks")
+
+
+@router.post("/{webhook_id}/deliveries/{delivery_id}/redeliver")
+async def redeliver(webhook_id: Id, delivery_id: Id, api: Api) -> Response:
+    """Send a message once more."""
+    await api.send(calls.redeliver(webhook_id, delivery_id))
+    return go_to(f"/admin/webhooks/{webhook_id}#deliveries")
+
+
+def _said(form: Form, types: list[str], complaints: Complaints) -> dict[str, Any]:
+    url = form.get("url", "").strip()
+    if not url.startswith(("https://", "http://")):
+        complaints["url"] = "this is no address: write one such as https://example.org/hook"
+    if not types:
+        complaints["types"] = "a webhook that hears nothing is of no use: choose at least one event"
+    return {"url": url, "types": types}
+
+
+async def _list(
+    request: Request,
+    api: AsyncClient,
+    form: Form,
+    types: list[str],
+    complaints: Complaints,
+    status: int = 200,
+    *,
+    cursor: str = "",
+) -> Response:
+    call = calls.list_webhooks(limit=100)
+    page = await api.send(call.at(cursor) if cursor else call)
+    values = {"form": form, "chosen": types, "types": TYPES, "complaints": complaints}
+    return render(request, "admin_webhooks.html", status, webhooks=page.items, next_cursor=page.next_cursor, **values)
+
+
+async def _one(
+    request: Request,
+    api: AsyncClient,
+    webhook_id: str,
+    form: Form | None,
+    complaints: Complaints,
+    status: int = 200,
+    *,
+    cursor: str = "",
+    made: NewWebhook | None = None,
+) -> Response:
+    webhook: Webhook = await api.send(calls.get_webhook(webhook_id))
+    call = calls.list_deliveries(webhook.id, limit=50)
+    page = await api.send(call.at(cursor) if cursor else call)
+    return render(
+        request,
+        "admin_webhook.html",
+        status,
+        webhook=webhook,
+        made=made,
+        deliveries=page.items,
+        next_cursor=page.next_cursor,
+        form={"url": webhook.url} if form is None else form,
+        chosen=webhook.types if form is None else form.several("types"),
+        enabled=webhook.enabled if form is None else form.get("enabled") == "yes",
+        types=TYPES,
+        complaints=complaints,
+    )
