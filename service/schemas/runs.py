@@ -42,7 +42,7 @@ class RunCheck(Reply):
     """What a run would be that was not submitted."""
 
     problem: str = Field(description="Name of its problem")
-    config: Object = Field(description="Its whole configuration: what was asked for, what the problem says, and defaults")
+    config: Object = Field(description="All of its configuration: what was asked for, what the problem says, defaults")
     policies: list[Object]
 
 

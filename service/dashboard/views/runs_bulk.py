@@ -13,7 +13,6 @@ from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
 from service.errors import NotFoundError, ServiceError, UsageError
-from service.schemas.runs import Run
 
 MOST = 200
 FEWEST_COMPARED, MOST_COMPARED = 2, 20
@@ -97,7 +96,7 @@ async def _confirm(
 async def _ask(api: AsyncClient, action: str, run_id: str) -> Result:
     title = run_id
     try:
-        run: Run = await api.send(calls.get_run(run_id))
+        run = await api.send(calls.get_run(run_id))
         title = run_title(run)
         if action == "delete":
             await api.send(calls.delete_run(run_id))
