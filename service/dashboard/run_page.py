@@ -30,7 +30,9 @@ class Tab:
 
 TABS = (
     Tab(name="overview", title="Overview", key="o", path=""),
+    Tab(name="programs", title="Programs", key="p", path="/programs"),
     Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
+    Tab(name="proposals", title="Chains", key="h", path="/proposals"),
     Tab(name="share", title="Share", key="x", path="/share"),
 )
 

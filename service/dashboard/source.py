@@ -1,0 +1,127 @@
+"""Sources as pages show them: coloured by what a word is, every character seen, and never longer than a page bears."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+
+from markupsafe import Markup
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_for_filename
+from pygments.token import Token, _TokenType
+from pygments.util import ClassNotFound
+
+from service.dashboard.words import MOST_LINE, visible
+
+MOST_CHARACTERS = 200_000
+MOST_LINES = 10_000
+MOST_FILES = 50
+# What a word is, as a class of the stylesheet; the first that its token belongs to decides, and the rest is plain.
+CLASSES = (
+    (Token.Comment, "s-comment"),
+    (Token.Literal.String, "s-text"),
+    (Token.Literal.Number, "s-number"),
+    (Token.Keyword, "s-keyword"),
+    (Token.Operator.Word, "s-keyword"),
+    (Token.Name.Function, "s-name"),
+    (Token.Name.Class, "s-name"),
+    (Token.Name.Decorator, "s-name"),
+    (Token.Name.Builtin, "s-builtin"),
+    (Token.Name.Tag, "s-keyword"),
+    (Token.Name.Attribute, "s-builtin"),
+)
+Piece = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFile:
+    """One file of a program as it stands on a page.
+
+    Attributes:
+        lines: as markup, in order; a line that is too long is cut and says so.
+        left_out: characters behind the last line shown.
+    """
+
+    path: str
+    lines: Sequence[Markup]
+    characters: int
+    left_out: int
+
+
+def shown_files(files: Sequence[tuple[str, str]]) -> list[ShownFile]:
+    """Files with as much of their text as a page bears: the first ones first."""
+    room, shown = MOST_CHARACTERS, []
+    for path, text in files[:MOST_FILES]:
+        kept = text[:room]
+        lines = highlighted(path, kept)
+        whole = len(kept) if len(lines) < MOST_LINES else sum(map(len, kept.split("\n")[:MOST_LINES])) + MOST_LINES
+        room -= min(len(kept), whole)
+        left_out = max(0, len(text) - whole)
+        shown.append(ShownFile(path=path, lines=lines, characters=len(text), left_out=left_out))
+    return shown
+
+
+@lru_cache(maxsize=32)
+def highlighted(path: str, text: str) -> tuple[Markup, ...]:
+    """The lines of a text, coloured by the language that its name speaks of; `MOST_LINES` of them at most.
+
+    Everything that is in the text is in the lines, in its place: a reading that loses a character is not used.
+    """
+    whole = text.split("\n")[:MOST_LINES]
+    if len(whole) > 1 and not whole[-1]:
+        whole.pop()
+    cut = [line[:MOST_LINE] for line in whole]
+    rows = _rows("\n".join(cut), _lexer(path))
+    return tuple(
+        Markup("").join([*map(_marked, row), _more(len(full) - len(short))])
+        for row, full, short in zip(rows, whole, cut, strict=True)
+    )
+
+
+def shortened(line: str) -> Markup:
+    """One line of a text without colours, cut where it is too long."""
+    return visible(line[:MOST_LINE]) + _more(len(line) - MOST_LINE)
+
+
+def _more(left_out: int) -> Markup:
+    if left_out <= 0:
+        return Markup("")
+    return Markup('<span class="cut">… {} more characters on this line</span>').format(f"{left_out:,}")
+
+
+def _lexer(path: str) -> Lexer | None:
+    try:
+        return get_lexer_for_filename(path)
+    except ClassNotFound:
+        return None
+
+
+def _rows(text: str, lexer: Lexer | None) -> list[list[Piece]]:
+    """The pieces of every line."""
+    pieces = [("", text)]
+    if lexer is not None:
+        read = [(_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
+        if "".join(value for _, value in read) == text:
+            pieces = read
+    rows: list[list[Piece]] = [[]]
+    for kind, value in _joined(pieces):
+        first, *others = value.split("\n")
+        rows[-1].append((kind, first))
+        rows += [[(kind, other)] for other in others]
+    return rows
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Neighbours of one class as one piece: half the markup."""
+    for kind, group in groupby(pieces, itemgetter(0)):
+        yield kind, "".join(value for _, value in group)
+
+
+def _class(kind: _TokenType) -> str:
+    return next((name for token, name in CLASSES if kind in token), "")
+
+
+def _marked(piece: Piece) -> Markup:
+    kind, text = piece
+    return Markup('<span class="{}">{}</span>').format(kind, visible(text)) if kind and text else visible(text)

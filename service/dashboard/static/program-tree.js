@@ -1,0 +1,108 @@
+// <program-tree data-rows data-here>: the family of a program from left to right, read from the table beside it.
+// Its links are out of the way of the keyboard: the table has them all.
+// @ts-check
+import { islandColour, islandShape, onTheme, mark } from "./palette.js";
+
+const SPACE = "http://www.w3.org/2000/svg";
+const ROOT = "*", STEP = 96, ROW = 24, EDGE = 24, LABEL = 90, SIZE = 6;
+
+/** @typedef {{id: string, first: string, others: string[], island: number, fitness: string}} Row */
+
+class ProgramTree extends HTMLElement {
+  connectedCallback() {
+    this.classList.add("tree");
+    onTheme(() => this.draw());
+    this.draw();
+    const here = this.querySelector("[data-here]");
+    if (here instanceof SVGElement) this.scrollLeft = Number(here.dataset.here) - this.clientWidth / 2;
+  }
+
+  /** @returns {Row[]} */
+  rows() {
+    const body = document.getElementById(this.dataset.rows ?? "");
+    return [...(body?.querySelectorAll("tbody tr") ?? [])].filter((row) => row instanceof HTMLElement).map((row) => ({
+      id: row.dataset.id ?? "", first: row.dataset.first ?? "", others: (row.dataset.others ?? "").split(" ").filter(Boolean),
+      island: Number(row.dataset.island), fitness: row.dataset.fitness ?? "",
+    }));
+  }
+
+  draw() {
+    const rows = this.rows(), kept = this.scrollLeft;
+    // A root of its own holds the lines together that have none in common; it is not drawn.
+    // @ts-expect-error d3 is a script of its own
+    const { stratify, tree } = d3;
+    const root = stratify().id((/** @type {Row} */ row) => row.id).parentId((/** @type {Row} */ row) => row.id === ROOT ? null : row.first || ROOT)([{ id: ROOT, first: "", others: [], island: 0, fitness: "" }, ...rows]);
+    tree().nodeSize([ROW, STEP]).separation(() => 1)(root);
+    const nodes = root.descendants().slice(1);
+    const low = Math.min(...nodes.map((/** @type {any} */ node) => node.x)), high = Math.max(...nodes.map((/** @type {any} */ node) => node.x));
+    const deep = Math.max(...nodes.map((/** @type {any} */ node) => node.depth));
+    /** @type {Map<string, {x: number, y: number, row: Row}>} */
+    const places = new Map(nodes.map((/** @type {any} */ node) => [node.id, { x: EDGE + (node.depth - 1) * STEP, y: EDGE + node.x - low, row: node.data }]));
+    const picture = make("svg", { width: (deep - 1) * STEP + 2 * EDGE + LABEL, height: high - low + 2 * EDGE, "aria-hidden": "true" });
+    for (const place of places.values()) {
+      if (place.row.first) this.edge(picture, places, place, place.row.first, "edge");
+      for (const other of place.row.others) this.edge(picture, places, place, other, "edge other");
+    }
+    for (const place of places.values()) this.node(picture, place);
+    this.replaceChildren(picture);
+    this.scrollLeft = kept;
+    this.dataset.shown = String(places.size);
+  }
+
+  /** @param {Element} picture @param {Map<string, {x: number, y: number, row: Row}>} places @param {{x: number, y: number, row: Row}} to @param {string} from @param {string} kind */
+  edge(picture, places, to, from, kind) {
+    const begin = places.get(from);
+    if (!begin) return;
+    const half = (begin.x + to.x) / 2;
+    const d = `M${begin.x},${begin.y}C${half},${begin.y} ${half},${to.y} ${to.x},${to.y}`;
+    const link = make("a", { href: `/programs/${to.row.id}?against=${from}#diff`, tabindex: "-1" });
+    link.append(titled(`Diff of ${to.row.id.slice(-8)} against ${from.slice(-8)}`), make("path", { class: kind, d }), make("path", { class: "reach", d }));
+    picture.append(link);
+  }
+
+  /** @param {Element} picture @param {{x: number, y: number, row: Row}} place */
+  node(picture, place) {
+    const { x, y, row } = place, fill = islandColour(row.island);
+    const link = make("a", { href: `/programs/${row.id}`, tabindex: "-1" });
+    const path = new Outline();
+    mark(/** @type {any} */ (path), islandShape(row.island), x, y, SIZE);
+    const label = make("text", { x: x + 11, y: y - 4 });
+    label.textContent = row.fitness;
+    link.append(titled(`${row.id.slice(-8)}, island ${row.island}, fitness ${row.fitness}`), make("path", { class: "node", d: path.d, fill: path.open ? "none" : fill, stroke: fill, "stroke-width": 2 }), label);
+    if (row.id === this.dataset.here) link.append(make("circle", { class: "here", cx: x, cy: y, r: SIZE + 5, "data-here": x }));
+    picture.append(link);
+  }
+}
+
+/** What `mark` draws, as the path of an SVG: the marks of canvas and tree are the same. */
+class Outline {
+  d = "";
+  open = false;
+  beginPath() { this.d = ""; }
+  /** @param {number} x @param {number} y */
+  moveTo(x, y) { this.d += `M${x},${y}`; }
+  /** @param {number} x @param {number} y */
+  lineTo(x, y) { this.d += `L${x},${y}`; }
+  /** @param {number} x @param {number} y @param {number} width @param {number} height */
+  rect(x, y, width, height) { this.d += `M${x},${y}h${width}v${height}h${-width}z`; }
+  /** @param {number} x @param {number} y @param {number} radius */
+  arc(x, y, radius) { this.d += `M${x - radius},${y}a${radius},${radius} 0 1 0 ${2 * radius},0a${radius},${radius} 0 1 0 ${-2 * radius},0`; }
+  fill() { this.d += "z"; }
+  stroke() { this.open = true; }
+}
+
+/** @param {string} name @param {Record<string, string | number>} attributes */
+function make(name, attributes) {
+  const element = document.createElementNS(SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+/** @param {string} words */
+function titled(words) {
+  const title = make("title", {});
+  title.textContent = words;
+  return title;
+}
+
+customElements.define("program-tree", ProgramTree);

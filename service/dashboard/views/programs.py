@@ -1,0 +1,168 @@
+"""The programs of a run as a table, filtered and ordered, with columns as asked for; several side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal, get_args
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import Response
+
+from evolve.evaluation import Outcome
+from service.client import calls
+from service.dashboard.difference import pairs
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute
+from service.dashboard.run_page import render_run
+from service.dashboard.scores import names_of, value_of
+from service.dashboard.source import shortened
+from service.dashboard.views.program import Compared, Cursor, Layout, compare, if_any
+from service.errors import UsageError
+from service.schemas.programs import Program, Status
+
+PAGE = 50
+MOST_COLUMNS = 60
+MOST_SELECTED = 8
+DEFAULT_COLUMNS = 6
+router = APIRouter(prefix="/runs/{run_id}/programs", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+Text = Annotated[str, Query(max_length=200)]
+Word = Annotated[str, Query(pattern="^[a-z]{0,20}$")]
+Whole = Annotated[str, Query(pattern=r"^\s*\d{0,9}\s*$")]
+Order = Literal["age", "fitness"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which programs are shown, as it stands in the fields; empty: any."""
+
+    status: str = ""
+    outcome: str = ""
+    island: str = ""
+    operator: str = ""
+    policy: str = ""
+    number: str = ""
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Those that are not empty."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+def filters(
+    status: Word = "",
+    outcome: Word = "",
+    island: Whole = "",
+    operator: Text = "",
+    policy: Text = "",
+    number: Whole = "",
+) -> Filters:
+    """The filters of an address."""
+    return Filters(
+        status=status,
+        outcome=outcome,
+        island=island.strip(),
+        operator=operator.strip(),
+        policy=policy.strip(),
+        number=number.strip(),
+    )
+
+
+@router.get("")
+async def list_programs(
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    only: Annotated[Filters, Depends(filters)],
+    order: Order = "age",
+    columns: Annotated[list[str] | None, Query(max_length=MOST_COLUMNS)] = None,
+    cursor: Cursor = "",
+) -> Response:
+    """Show the programs of a run."""
+    run = await api.send(calls.get_run(run_id))
+    call = calls.list_programs(
+        run.id,
+        order=order,
+        status=only.status,
+        outcome=only.outcome,
+        island=_whole(only.island),
+        operator=only.operator,
+        policy=only.policy,
+        number=_whole(only.number),
+        limit=PAGE,
+        count=True,
+    )
+    page = await api.send(call.at(cursor) if cursor else call)
+    chosen = [name for name in columns or () if name]
+    shown = chosen or [str(one["name"]) for one in run.objectives][:DEFAULT_COLUMNS]
+    place, more = f"/runs/{run.id}/programs", [("columns", name) for name in chosen]
+    behind = [*more, ("cursor", page.next_cursor or "")]
+    return await render_run(
+        request,
+        api,
+        run,
+        "programs.html",
+        "programs",
+        page=page,
+        filters=only,
+        order=order,
+        names=list(dict.fromkeys([*names_of(run, page.items)[:MOST_COLUMNS], *shown])),
+        columns=shown,
+        value_of=value_of,
+        statuses=get_args(Status),
+        outcomes=[str(one) for one in Outcome],
+        by={name: _address(place, only, name, more) for name in get_args(Order)},
+        first=_address(place, only, order, more) if cursor else None,
+        following=_address(place, only, order, behind) if page.next_cursor else None,
+        counted=_address(f"/v1{place}", only, order, [("limit", "1"), ("include", "count")]),
+    )
+
+
+@router.get("/selected")
+async def compare_selected(
+    request: Request, run_id: RunId, api: Api, ids: Annotated[list[str], Query(alias="id")], view: Layout = "unified"
+) -> Response:
+    """Show several programs beside each other, and of two what differs."""
+    run = await api.send(calls.get_run(run_id))
+    chosen = list(dict.fromkeys(one.strip() for one in ids if one.strip()))
+    if not 2 <= len(chosen) <= MOST_SELECTED:
+        raise UsageError(f"select 2 to {MOST_SELECTED} programs to compare them")
+    programs = [await api.send(calls.get_program(one)) for one in chosen]
+    compared: Compared | None = None
+    if len(programs) == 2:
+        source = await if_any(api, calls.get_program_source(programs[1].id))
+        compared = await compare(api, programs[1], source, programs[0].id)
+    return await render_run(
+        request,
+        api,
+        run,
+        "programs_selected.html",
+        "programs",
+        programs=programs,
+        names=names_of(run, programs)[:MOST_COLUMNS],
+        best=_best(run.objectives, programs),
+        value_of=value_of,
+        compared=compared,
+        view=view,
+        pairs=pairs,
+        shortened=shortened,
+    )
+
+
+def _best(objectives: Sequence[Mapping[str, object]], programs: Sequence[Program]) -> dict[str, float]:
+    """The best value among some programs, by the name of its objective."""
+    found = {}
+    for one in objectives:
+        name = str(one["name"])
+        values = [program.scores[name] for program in programs if name in program.scores]
+        if values:
+            found[name] = min(values) if one.get("direction") == "minimize" else max(values)
+    return found
+
+
+def _address(place: str, only: Filters, order: str, more: Sequence[tuple[str, str]] = ()) -> str:
+    return f"{place}?{urlencode([('order', order), *only.chosen.items(), *more])}"
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text else None
