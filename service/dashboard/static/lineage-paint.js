@@ -1,0 +1,230 @@
+// How the map of a run is painted: a ground of lanes, marks stamped pixel by pixel, and lines of descent above them.
+// @ts-check
+import { colour, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
+import { DESCENDANT, firstAt } from "./lineage-model.js";
+
+/** @typedef {import("./lineage-model.js").Model} Model */
+/**
+ * @typedef {object} Layout
+ * @property {number} width in pixels of the page
+ * @property {number} height
+ * @property {number} lanes
+ * @property {number} lane height of one
+ * @property {Float32Array} ys of each program
+ * @property {{from: number, to: number}} view what is shown of the axis
+ */
+
+export const LEFT = 64, RIGHT = 14, TOP = 12, BOTTOM = 30, GUTTER = 16, MOST_LANES = 24;
+const REACH = 9, FEW = 3000, MOST_EDGES = 1500, DIM = 0.16, FULL = 0.85, COLOURS = 8;
+
+const colours = { ink: "", soft: "", line: "", sunk: "", raised: "", accent: "", bad: "" };
+/** @type {Map<string, {offsets: Int16Array, values: Uint32Array}>} */
+const stamps = new Map();
+function readColours() {
+  for (const name of /** @type {(keyof typeof colours)[]} */ (Object.keys(colours))) colours[name] = colour(name);
+  stamps.clear();
+}
+readColours();
+onTheme(readColours);
+
+/** Where programs stand in height. @param {Model} model @param {number} width @param {boolean} stacked @param {{from: number, to: number}} view @returns {Layout} */
+export function layoutOf(model, width, stacked, view) {
+  const lanes = stacked ? Math.min(model.islands, MOST_LANES) : 1;
+  const lane = Math.max(28, Math.min(lanes === 1 ? 400 : 150, 640 / lanes)), ys = new Float32Array(model.count);
+  const room = lane - GUTTER - 6, span = model.high - model.low || 1;
+  for (let at = 0; at < model.count; at += 1) {
+    const top = TOP + (lanes === 1 ? 0 : Math.min(model.island[at], lanes - 1)) * lane, value = model.fitness[at];
+    ys[at] = Number.isNaN(value) ? top + lane - GUTTER / 2 : top + 3 + room * Math.min(1, Math.max(0, (model.high - value) / span));
+  }
+  return { width, height: TOP + lanes * lane + BOTTOM, lanes, lane, ys, view };
+}
+
+/** Where a value of the axis is. @param {Layout} layout @param {number} x */
+export function across(layout, x) {
+  return LEFT + (x - layout.view.from) / (layout.view.to - layout.view.from) * (layout.width - LEFT - RIGHT);
+}
+
+/** Lanes, axes and moves between islands. @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout @param {string} words of the axis */
+export function paintGround(pen, model, layout, words) {
+  const right = layout.width - RIGHT, foot = TOP + layout.lanes * layout.lane;
+  pen.clearRect(0, 0, layout.width, layout.height);
+  pen.font = "12px system-ui";
+  pen.lineWidth = 1;
+  for (let lane = 0; lane < layout.lanes; lane += 1) {
+    const top = TOP + lane * layout.lane;
+    pen.fillStyle = colours.raised;
+    pen.fillRect(LEFT, top + layout.lane - GUTTER, right - LEFT, GUTTER - 2);
+    pen.strokeStyle = colours.line;
+    pen.strokeRect(LEFT - 0.5, top + 0.5, right - LEFT + 1, layout.lane - 2);
+    pen.textAlign = "right";
+    pen.fillStyle = layout.lanes > 1 ? islandColour(lane) : colours.soft;
+    pen.fillText(layout.lanes > 1 ? `island ${lane}` : "score", LEFT - 6, top + layout.lane / 2);
+    pen.fillStyle = colours.soft;
+    if (layout.lane < 60) continue;
+    pen.fillText(label(model.high), LEFT - 6, top + 10);
+    pen.fillText(label(model.low), LEFT - 6, top + layout.lane - GUTTER - 2);
+  }
+  pen.textAlign = "center";
+  pen.strokeStyle = colours.sunk;
+  pen.beginPath();
+  for (const x of ticks(layout.view.from, layout.view.to, Math.max(2, (right - LEFT) / 110))) {
+    const at = Math.round(across(layout, x)) + 0.5;
+    pen.moveTo(at, TOP); pen.lineTo(at, foot - 2);
+    pen.fillText(short(x), Math.min(at, right - 12), foot + 12);
+  }
+  pen.stroke();
+  pen.fillText(words, (LEFT + right) / 2, foot + 26);
+  moves(pen, model, layout);
+}
+
+/** @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout */
+function moves(pen, model, layout) {
+  /** @param {number} island */
+  const middle = (island) => TOP + (Math.min(island, layout.lanes - 1) + 0.5) * layout.lane;
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT, 0, layout.width - LEFT - RIGHT, layout.height);
+  pen.clip();
+  pen.strokeStyle = pen.fillStyle = colours.soft;
+  pen.globalAlpha = 0.45;
+  pen.beginPath();
+  let last = -Infinity;
+  for (const one of model.moves) {
+    const x = across(layout, one.x);
+    if (x < LEFT - 40 || x > layout.width + 40) continue;
+    if (one.kind === "island.reset") { pen.fillText("↺", x, layout.lanes > 1 ? middle(one.to) : TOP + 10); continue; }
+    if (layout.lanes === 1) { pen.moveTo(x, TOP); pen.lineTo(x, TOP + 7); continue; }
+    if (x - last < 1.5) continue;
+    last = x;
+    const from = middle(one.from), to = middle(one.to);
+    pen.moveTo(x, from);
+    pen.quadraticCurveTo(x + Math.min(30, 6 + Math.abs(to - from) / 8), (from + to) / 2, x, to);
+    pen.moveTo(x + 2, to); pen.arc(x, to, 2, 0, 2 * Math.PI);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+/**
+ * Stamps all marks in view; those without a flag are dim where `flags` says who counts. Marks of one colour that
+ * would cover each other are stamped once, so that the work is bounded by the pixels.
+ * @param {CanvasRenderingContext2D} pen @param {ImageData} image @param {Uint8Array} taken @param {Model} model @param {Layout} layout @param {Uint8Array | null} flags @param {number} scale
+ */
+export function paintMarks(pen, image, taken, model, layout, flags, scale) {
+  const pixels = new Uint32Array(image.data.buffer), wide = image.width, { view, ys } = layout;
+  const lo = firstAt(model.sorted, view.from), hi = firstAt(model.sorted, view.to + 1e-9);
+  const size = (hi - lo > FEW ? 1.6 : 2.8) * scale, cells = (wide >> 1) + 1;
+  const factor = (layout.width - LEFT - RIGHT) * scale / (view.to - view.from), shift = LEFT * scale - view.from * factor;
+  pixels.fill(0);
+  for (const lit of flags ? [0, 1] : [1]) {
+    const set = Array.from({ length: COLOURS + 1 }, (_, code) => stampOf(code, size, lit ? FULL : DIM));
+    taken.fill(0);
+    for (let place = lo; place < hi; place += 1) {
+      const at = model.order[place];
+      if (flags && (flags[at] !== 0) !== (lit === 1)) continue;
+      const x = (model.sorted[place] * factor + shift) | 0, y = (ys[at] * scale) | 0;
+      const code = model.fitness[at] !== model.fitness[at] ? COLOURS : model.island[at] % COLOURS, cell = (y >> 1) * cells + (x >> 1);
+      if (taken[cell] === code + 1) continue;
+      taken[cell] = code + 1;
+      const { offsets, values } = set[code];
+      for (let part = 0; part < values.length; part += 1) {
+        pixels[(y + offsets[2 * part + 1]) * wide + x + offsets[2 * part]] = values[part];
+      }
+    }
+  }
+  pen.putImageData(image, 0, 0);
+}
+
+/** The pixels of a mark. @param {number} code of an island, or `COLOURS` for a failure @param {number} size @param {number} strength */
+function stampOf(code, size, strength) {
+  const name = `${code} ${size} ${strength}`, held = stamps.get(name);
+  if (held) return held;
+  const canvas = document.createElement("canvas"), radius = Math.ceil(1.5 * size) + 1, side = 2 * radius + 1;
+  canvas.width = canvas.height = side;
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+  pen.fillStyle = pen.strokeStyle = code === COLOURS ? colours.bad : islandColour(code);
+  pen.globalAlpha = strength;
+  pen.lineWidth = Math.max(1, size / 2);
+  mark(pen, code === COLOURS ? "cross" : islandShape(code), radius + 0.5, radius + 0.5, code === COLOURS ? 0.8 * size : size);
+  const all = new Uint32Array(pen.getImageData(0, 0, side, side).data.buffer), places = [...all.keys()].filter((at) => all[at] >>> 24 > 24);
+  const offsets = Int16Array.from(places.flatMap((at) => [at % side - radius, Math.floor(at / side) - radius]));
+  const made = { offsets, values: Uint32Array.from(places, (at) => all[at]) };
+  stamps.set(name, made);
+  return made;
+}
+
+/**
+ * Lines from parents to children: of a program to its seed, and to what came of it.
+ * @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout @param {Uint8Array | null} flags who is related; null: none is shown but the line @param {number} top whose line is drawn; -1: nobody's @param {number} pointed
+ */
+export function paintLines(pen, model, layout, flags, top, pointed) {
+  pen.clearRect(0, 0, layout.width, layout.height);
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT - 6, 0, layout.width - LEFT - RIGHT + 12, layout.height);
+  pen.clip();
+  pen.strokeStyle = colours.soft;
+  pen.beginPath();
+  const seen = flags ? edges(model, layout.view, flags, top) : [];
+  for (const at of seen) {
+    pen.moveTo(across(layout, model.xs[model.parent[at]]), layout.ys[model.parent[at]]);
+    pen.lineTo(across(layout, model.xs[at]), layout.ys[at]);
+  }
+  pen.globalAlpha = Math.max(0.1, Math.min(0.6, 40 / seen.length));
+  pen.stroke();
+  pen.globalAlpha = 1;
+  pen.strokeStyle = colours.accent;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (let at = top; at >= 0; at = model.parent[at]) {
+    if (at === top) pen.moveTo(across(layout, model.xs[at]), layout.ys[at]); else pen.lineTo(across(layout, model.xs[at]), layout.ys[at]);
+  }
+  pen.stroke();
+  for (const [at, size] of [[top, 6], [pointed, 5]]) {
+    if (at < 0) continue;
+    pen.strokeStyle = at === top ? colours.accent : colours.ink;
+    pen.beginPath();
+    pen.arc(across(layout, model.xs[at]), layout.ys[at], size, 0, 2 * Math.PI);
+    pen.stroke();
+  }
+  pen.restore();
+}
+
+/** Descendants whose line from the parent is in view; none where they are too many to tell apart: the marks tell them then. @param {Model} model @param {{from: number, to: number}} view @param {Uint8Array} flags @param {number} top */
+function edges(model, view, flags, top) {
+  const found = [];
+  for (let at = top + 1; at < model.count; at += 1) {
+    if (flags[at] !== DESCENDANT) continue;
+    const x = model.xs[at], origin = model.xs[model.parent[at]];
+    if (Math.max(x, origin) < view.from || Math.min(x, origin) > view.to) continue;
+    if (found.push(at) > MOST_EDGES) return [];
+  }
+  return found;
+}
+
+/**
+ * The program nearest to a point of the page, within reach; -1: none is. Only those near it across are looked at.
+ * @param {Model} model @param {Layout} layout @param {number} x @param {number} y
+ */
+export function nearestTo(model, layout, x, y) {
+  const wide = (layout.view.to - layout.view.from) / (layout.width - LEFT - RIGHT), middle = layout.view.from + (x - LEFT) * wide;
+  let best = -1, least = REACH;
+  for (let place = firstAt(model.sorted, middle - REACH * wide); place < model.count && model.sorted[place] <= middle + REACH * wide; place += 1) {
+    const at = model.order[place], off = Math.hypot(across(layout, model.xs[at]) - x, layout.ys[at] - y);
+    if (off < least) { least = off; best = at; }
+  }
+  return best;
+}
+
+/** Round values in a range. @param {number} from @param {number} to @param {number} most */
+function ticks(from, to, most) {
+  const rough = (to - from) / most, power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10)), found = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at || 0);
+  return found;
+}
+
+/** @param {number} value */
+function label(value) {
+  return short(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,114 @@
+"""Lineage of a whole run, "where did it come from?": every program at its place, and one line back to a seed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from evolve.identity import candidate_id
+from service.client import AsyncClient, calls
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute
+from service.dashboard.run_page import render_run
+from service.schemas.programs import Program
+from service.schemas.runs import Run
+
+MOST_STEPS = 200
+LONGEST_LINE = 1000
+router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a program.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One program of a line.
+
+    Attributes:
+        depth: how many steps it is from its seed.
+        gain: its fitness less that of its parent; None: one of them has none.
+        others: ids of the parents beside the first one, from a crossover.
+    """
+
+    program: Program
+    depth: int
+    gain: float | None
+    others: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A program and where it comes from, itself first.
+
+    Attributes:
+        at: its place, where somebody chose it; empty: it is the best of the run.
+        left_out: how many steps before these are not told.
+        seed_told: whether the first step of all is known.
+    """
+
+    at: str
+    steps: Sequence[Step]
+    left_out: int
+    seed_told: bool
+
+
+@router.get("")
+async def show_lineage(
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    at: At = "",
+    x: Literal["proposal", "evaluation"] = "proposal",
+    lanes: Literal["stacked", "common"] = "stacked",
+) -> Response:
+    """Show all programs of a run with their descent."""
+    run = await api.send(calls.get_run(run_id))
+    line = await _line(api, run, at)
+    return await render_run(request, api, run, "lineage.html", "lineage", line=line, x=x, lanes=lanes)
+
+
+@router.get("/line")
+async def show_line(request: Request, run_id: RunId, api: Api, at: At = "") -> Response:
+    """Show the line of one program alone."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "lineage_line.html", "lineage", line=await _line(api, run, at))
+
+
+async def _line(api: AsyncClient, run: Run, at: str) -> Line | None:
+    """The line of the program at a place, or of the best; None: nothing is valid yet."""
+    number, _, position = at.partition(".")
+    chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
+    if chosen is None:
+        return None
+    lineage = await api.send(calls.get_lineage(chosen, limit=LONGEST_LINE))
+    return line_of(lineage.items, at=at, truncated=lineage.truncated)
+
+
+def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = False) -> Line:
+    """A line as it is shown.
+
+    Args:
+        programs: a program and its first parents, itself first.
+        at: its place, if somebody chose it.
+        truncated: whether the line goes on before the last of them.
+    """
+    parents: list[Program | None] = [*programs[1:], None]
+    steps = [
+        Step(
+            program=program,
+            depth=len(programs) - 1 - place,
+            gain=_gain(program, parent),
+            others=[one.candidate_id for one in program.parents if one.role == "crossover"],
+        )
+        for place, (program, parent) in enumerate(zip(programs, parents, strict=True))
+    ]
+    shown = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS - 1] + steps[-1:]
+    return Line(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
+
+
+def _gain(program: Program, parent: Program | None) -> float | None:
+    if parent is None or program.fitness is None or parent.fitness is None:
+        return None
+    return program.fitness - parent.fitness
