@@ -16,7 +16,7 @@ def assert_accessible(page: Page, *, within: str | None = None) -> None:
     """Fail with a list of all that is serious or critical under WCAG 2.2 AA and good practice.
 
     Args:
-        page: as it stands, menus and dialogs open or closed.
+        page: as it stands, menus and dialogs open or closed; its scripts have to be on, as axe-core is one.
         within: a CSS selector; None: the whole page.
     """
     found = violations(page, within)
@@ -25,6 +25,8 @@ def assert_accessible(page: Page, *, within: str | None = None) -> None:
 
 def violations(page: Page, within: str | None = None) -> list[str]:
     """A line for each element that breaks a rule: the rule, the element's selector, what would mend it."""
+    # With scripts off its promise would never be kept, and the test would wait without end.
+    assert page.evaluate("() => matchMedia('(scripting: enabled)').matches"), "axe-core needs a page with scripts on"
     # Through the protocol of the developer tools: a strict policy for content lets no page load the file itself.
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(SOURCE)

@@ -96,7 +96,7 @@ class Installation:
 def installed(home: Path) -> Iterator[Installation]:
     """Serve API, pages, runs and evaluations from one process, for as long as the block takes."""
     evolve, log = Evolve(home), home / "serve.log"
-    evolve.environment["EVOLVE_API__REQUESTS_PER_MINUTE"] = "100000"
+    evolve.environment |= {"EVOLVE_API__REQUESTS_PER_MINUTE": "100000", "EVOLVE_DEBUG": "1"}
     command = [EVOLVE, "serve", "--json", "--port", "0", "--slots", "2"]
     with (
         log.open("wb") as said,

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, Route
 
 from tests.browser.axe import assert_accessible, violations
 from tests.browser.complaints import Complaints
+from tests.browser.conftest import OpenPage
 
 POLICY = "default-src 'none'; script-src 'self'; require-trusted-types-for 'script'"
 GOOD = """<!doctype html><html lang="en"><head><title>Good</title></head>
@@ -93,3 +94,8 @@ def test_a_page_that_shuts_people_out_fails_with_its_elements(page: Page) -> Non
 def test_a_page_is_examined_whatever_its_policy_for_content_forbids(page: Page) -> None:
     serve(page, BAD.replace(' style="color: #ddd; background: #fff"', ""), policy=POLICY + "; img-src data:")
     assert [line.split()[1] for line in violations(page)] == ["html-has-lang", "image-alt"]
+
+
+def test_a_page_without_scripts_is_refused_at_once_rather_than_waited_for(open_page: OpenPage) -> None:
+    with pytest.raises(AssertionError, match="needs a page with scripts on"):
+        violations(open_page(javascript=False))
