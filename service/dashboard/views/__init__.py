@@ -5,6 +5,7 @@ from service.dashboard.views import (
     admin_keys,
     admin_webhooks,
     ancestry,
+    fork,
     lineage,
     notes,
     people,
@@ -16,12 +17,15 @@ from service.dashboard.views import (
     runs_bulk,
     share,
     shared,
+    submit,
 )
 
 ROUTERS = (
     people.router,
     runs.router,  # before the pages of one run: /runs/new is none
     runs_bulk.router,
+    submit.router,
+    fork.router,
     run.router,
     programs.router,
     program.router,

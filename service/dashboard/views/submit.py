@@ -1,0 +1,171 @@
+"""The form that starts a run: checked while it is filled in, and nothing that was typed is lost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from evolve.errors import EvolveError
+from service.client import AsyncClient, calls
+from service.client.words import checked
+from service.dashboard.door import Api, Form, FormDep, SignedOutError
+from service.dashboard.pages import PageRoute, go_to, is_part, render
+from service.dashboard.views import submit_fields, submit_problem
+from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
+from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, read_typed
+from service.dashboard.views.submit_lines import lines_of
+from service.dashboard.views.submit_problem import FILES, STORED, files_of, problem_of, regions_said, rows_of
+from service.errors import InvalidProblemError, ServiceError
+from service.schemas.problems import ProblemCheck
+from service.schemas.runs import RunCheck, RunCreate
+
+DRY = "dry"
+router = APIRouter(prefix="/runs/new", route_class=PageRoute, include_in_schema=False)
+
+
+@dataclass(slots=True, kw_only=True)
+class Verdict:
+    """What is said of a form as it stands.
+
+    Attributes:
+        run: what the run would be; None: that is not known yet.
+        problem: what was found out about a new problem; None: nothing was.
+        scored: whether its seeds were run.
+    """
+
+    typed: Typed
+    run: RunCheck | None = None
+    problem: ProblemCheck | None = None
+    scored: bool = False
+    request: dict[str, Any] = field(default_factory=dict)
+
+
+@router.get("")
+async def show_form(
+    request: Request,
+    api: Api,
+    source: Annotated[str, Query(alias="from", max_length=100)] = "",
+    problem: Annotated[str, Query(max_length=220)] = "",
+) -> Response:
+    """Show the form: empty, or as another run would fill it in."""
+    choices = await read_choices(api)
+    form = await cloned(api, choices, source) if source else choices.first(problem)
+    choices = await with_chosen(api, choices, form)
+    return _page(request, choices, form, 200, None, clone_of=source)
+
+
+@router.post("/check")
+async def check_form(request: Request, api: Api, form: FormDep) -> Response:
+    """Say what is wrong with the form as it stands; for a dry run the seed of a new problem is scored, too."""
+    verdict = await judge(api, form, score=form.get("action") == DRY)
+    if is_part(request):
+        return render(request, "submit_verdict.html", **_said(request, form, verdict))
+    return _page(request, await with_chosen(api, await read_choices(api), form), form, 200, verdict)
+
+
+@router.post("")
+async def submit(request: Request, api: Api, form: FormDep) -> Response:
+    """Store the problem where it is new, submit the run, and lead to it."""
+    typed = read_typed(form)
+    verdict = Verdict(typed=typed)
+    if not typed.complaints:
+        try:
+            run = await api.send(calls.create_run(await _asked(api, form, typed)))
+        except SignedOutError:
+            raise
+        except (ServiceError, EvolveError) as error:
+            tell(typed, form, error)
+        else:
+            return go_to(f"/runs/{run.id}")
+    verdict.request = _body(form, typed)
+    return _page(request, await with_chosen(api, await read_choices(api), form), form, 422, verdict)
+
+
+async def _asked(api: AsyncClient, form: Form, typed: Typed) -> RunCreate:
+    run = _run_of(typed, form.get("problem", "") if form.get("source", STORED) == STORED else "new")
+    if form.get("source", STORED) == STORED:
+        return run
+    problem = await api.send(calls.create_problem(problem_of(form)))
+    return run.model_copy(update={"problem": problem.id})
+
+
+def _run_of(typed: Typed, problem: str) -> RunCreate:
+    return checked(RunCreate, problem=problem, config=typed.config, policy=typed.policy, labels=typed.labels)
+
+
+def _body(form: Form, typed: Typed) -> dict[str, Any]:
+    """The request as JSON has it: what was left out is left out."""
+    stored = form.get("problem", "") if form.get("source", STORED) == STORED else ""
+    pairs = (("problem", stored), ("config", typed.config), ("policy", typed.policy), ("labels", typed.labels))
+    return {name: value for name, value in pairs if value}
+
+
+async def judge(api: AsyncClient, form: Form, *, score: bool) -> Verdict:
+    """Check a form as far as it can be checked without submitting it."""
+    typed = read_typed(form)
+    verdict = Verdict(typed=typed, request=_body(form, typed))
+    stored = form.get("source", STORED) == STORED
+    try:
+        if stored:
+            run = _run_of(typed, form.get("problem", ""))
+            verdict.run = None if typed.complaints else await api.send(calls.check_run(run))
+        else:
+            _run_of(typed, "new")
+            verdict.problem = await api.send(calls.check_problem(problem_of(form), seeds=score))
+            verdict.scored = score
+            if verdict.problem.complaints:
+                raise InvalidProblemError(verdict.problem.complaints)
+    except SignedOutError:
+        raise
+    except (ServiceError, EvolveError) as error:
+        tell(typed, form, error)
+    return verdict
+
+
+def tell(typed: Typed, form: Form, error: Exception) -> None:
+    """Put what is wrong beside the fields that it is about."""
+    if isinstance(error, InvalidProblemError):
+        places = [submit_problem.place_of(complaint, form) for complaint in error.complaints]
+    else:
+        places = [submit_fields.place_of(complaint, form) for complaint in str(error).split("; ")]
+    for place, words in places:
+        typed.complain(place, words)
+
+
+def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, object]:
+    stored = form.get("source", STORED) == STORED
+    named = [name for name, _ in files_of(form) if name] if form.get("source") == FILES else submit_problem.NAMES
+    return {
+        "verdict": verdict,
+        "complaints": verdict.typed.complaints,
+        "regions": regions_said(form),
+        "lines": lines_of(f"{request.url.scheme}://{request.url.netloc}", verdict.request, () if stored else named),
+        "labelled": bool(verdict.typed.labels),
+        "described": isinstance(verdict.typed.policy, Mapping),
+        "document": verdict.problem.document if verdict.problem else None,
+    }
+
+
+def _page(
+    request: Request, choices: Choices, form: Form, status: int, verdict: Verdict | None, clone_of: str = ""
+) -> Response:
+    about = _said(request, form, verdict) if verdict else {"verdict": None, "complaints": {}}
+    return render(
+        request,
+        "submit.html",
+        status,
+        form=form,
+        choices=choices,
+        source=form.get("source", STORED),
+        rows=rows_of(form),
+        files=files_of(form) or list(submit_problem.STARTER_FILES),
+        limits=LIMITS,
+        search=SEARCH,
+        described_choice=DESCRIBED,
+        clone_of=clone_of,
+        draft=f"/runs/new?{urlencode({'from': clone_of})}" if clone_of else "/runs/new",
+        **about,
+    )

@@ -1,0 +1,105 @@
+"""What the form that starts a run offers, and what it holds before anybody typed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from evolve.errors import EvolveError
+from service.client import AsyncClient, calls
+from service.client.words import checked
+from service.dashboard.door import Form, SignedOutError
+from service.dashboard.views.runs_filter import policy_name, write_labels
+from service.dashboard.views.submit_fields import DESCRIBED, fields_of
+from service.dashboard.views.submit_problem import FIELDS, STARTER, STORED
+from service.errors import NotFoundError, ServiceError
+from service.schemas.problems import Problem
+from service.schemas.runs import Run, RunCheck, RunCreate
+
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Problems, newest first, and policies that a run may name."""
+
+    problems: Sequence[Problem]
+    policies: Sequence[Mapping[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """What the policies are called."""
+        return [policy_name(policy) for policy in self.policies]
+
+    def first(self, problem: str = "") -> Form:
+        """The form before anything was typed, with a problem by its id or name."""
+        named = [one for one in self.problems if problem in {one.id, one.name, f"{one.name}@{one.version}"}]
+        chosen = (named or list(self.problems))[:1]
+        source = STORED if chosen else FIELDS
+        return form_with({**STARTER, "source": source, "problem": chosen[0].id if chosen else ""})
+
+
+async def read_choices(api: AsyncClient) -> Choices:
+    """Ask the service what there is."""
+    problems = await api.send(calls.list_problems(limit=MOST))
+    policies = await api.send(calls.list_policies(limit=MOST))
+    return Choices(problems=problems.items, policies=policies.items)
+
+
+def form_with(fields: Mapping[str, str]) -> Form:
+    """A form that holds these fields."""
+    return Form.read(urlencode(fields).encode())
+
+
+async def cloned(api: AsyncClient, choices: Choices, run_id: str) -> Form:
+    """The form as it would have to be filled in to start a run once more.
+
+    Raises:
+        NotFoundError: no such run.
+    """
+    run = await api.send(calls.get_run(run_id))
+    base = await _asked_for_nothing(api, run)
+    fields = {**STARTER, "source": STORED, "problem": run.problem_id, **labels_of(run)}
+    fields |= fields_of(run.config, base.config if base else {})
+    if not base or list(base.policies) != list(run.policies):
+        fields |= policy_fields(run, choices)
+    return form_with(fields)
+
+
+async def _asked_for_nothing(api: AsyncClient, run: Run) -> RunCheck | None:
+    """What a run of the same problem would be that asks for nothing; None: its problem is not stored any more."""
+    try:
+        return await api.send(calls.check_run(checked(RunCreate, problem=run.problem_id)))
+    except SignedOutError:
+        raise
+    except (ServiceError, EvolveError):
+        return None
+
+
+def labels_of(run: Run) -> dict[str, str]:
+    """The labels of a run as fields."""
+    others = {key: value for key, value in run.labels.items() if key != "name"}
+    return {"run_name": run.labels.get("name", ""), "labels": write_labels(others)}
+
+
+def policy_fields(run: Run, choices: Choices) -> dict[str, str]:
+    """The policy of a run as fields: by its name where the service has one called so, else as it is described."""
+    if not run.policies:
+        return {}
+    policy = run.policies[0]
+    if policy_name(policy) in choices.names:
+        return {"policy": policy_name(policy)}
+    return {"policy": DESCRIBED, "policy_text": json.dumps(policy, indent=2, ensure_ascii=False)}
+
+
+async def with_chosen(api: AsyncClient, choices: Choices, form: Form) -> Choices:
+    """The choices, with the problem that a form names where it is not among the newest."""
+    wanted = form.get("problem", "")
+    if not wanted or any(one.id == wanted for one in choices.problems):
+        return choices
+    try:
+        problem = await api.send(calls.get_problem(wanted))
+    except NotFoundError:
+        return choices
+    return replace(choices, problems=[*choices.problems, problem])

@@ -1,0 +1,221 @@
+"""The configuration of a run as fields of a form: what was typed becomes a configuration, and the other way round."""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evolve.configuration import SELECTIONS, STRATEGIES
+from service.dashboard.door import Form
+from service.dashboard.views.runs_filter import read_labels
+from service.dashboard.words import plain
+from service.errors import UsageError
+
+NO_LIMIT = "none"
+DESCRIBED = "=described"  # a choice among names of policies that is none
+FURTHER, LABELS, POLICY = "further", "labels", "policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key of the configuration that has a field of its own.
+
+    Attributes:
+        key: dotted; the field is called the same.
+        choices: the values that there are; none: a number is typed.
+        whole: of a number: whether it has no part behind the point.
+    """
+
+    key: str
+    label: str
+    note: str = ""
+    choices: tuple[str, ...] = ()
+    whole: bool = True
+
+
+LIMITS = (
+    Key(key="budget.evaluations", label="Evaluations", note="candidates scored, the seed included"),
+    Key(key="budget.target", label="Target", note="fitness at which the run ends", whole=False),
+    Key(key="budget.wall_seconds", label="Seconds", note="of work", whole=False),
+    Key(key="budget.patience", label="Patience", note="evaluations without a better best"),
+    Key(key="budget.answers", label="Answers", note="taken from the policy"),
+    Key(key="budget.tokens", label="Tokens", note="in and out"),
+)
+SEARCH = (
+    Key(key="strategy", label="Strategy", choices=STRATEGIES),
+    Key(key="islands", label="Islands"),
+    Key(key="selection", label="Selection", note="of parents", choices=SELECTIONS),
+    Key(key="seed", label="Seed", note="of every random draw"),
+    Key(key="answers", label="Answers in a chain"),
+    Key(key="samples", label="Chains in a proposal"),
+)
+KEYS = (*LIMITS, *SEARCH)
+
+
+@dataclass(slots=True, kw_only=True)
+class Typed:
+    """What a form says of a run, and what is wrong with it by field."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    policy: str | dict[str, Any] | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    complaints: dict[str, str] = field(default_factory=dict)
+
+    def complain(self, place: str, words: str) -> None:
+        """Say what is wrong with a field, beside what is said of it already."""
+        held = self.complaints.get(place)
+        if held != words:
+            self.complaints[place] = f"{held}; {words}" if held else words
+
+
+def read_typed(form: Form) -> Typed:
+    """Read the configuration, the policy and the labels of a form."""
+    typed = Typed()
+    for key in KEYS:
+        text = form.get(key.key, "").strip()
+        if text:
+            _set(typed, key, text)
+    further = _table(typed, FURTHER, form.get(FURTHER, ""))
+    for name in _merge(typed.config, further):
+        typed.complain(FURTHER, f"{plain(name, 60)} is said above too: leave it in one place")
+    chosen = form.get(POLICY, "")
+    if chosen == DESCRIBED:
+        typed.policy = _table(typed, "policy_text", form.get("policy_text", ""))
+        if not typed.policy:
+            typed.complain("policy_text", "describe the policy: kind, base_url and model, for example")
+    else:
+        typed.policy = chosen or None
+    _label(typed, form)
+    return typed
+
+
+def _set(typed: Typed, key: Key, text: str) -> None:
+    try:
+        value = _value(key, text)
+    except UsageError as error:
+        typed.complain(key.key, str(error))
+        return
+    _merge(typed.config, nested(key.key, value))
+
+
+def _value(key: Key, text: str) -> Any:
+    if key.choices:
+        if text not in key.choices:
+            raise UsageError(f"choose one of {', '.join(key.choices)}")
+        return {text: 1.0} if key.key == "selection" else text
+    if text.lower() == NO_LIMIT and key in LIMITS:
+        return NO_LIMIT
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or abs(number) > 2**53:
+        raise UsageError(f"{plain(text, 40)} is no number: write one such as 500")
+    if key.whole and not number.is_integer():
+        raise UsageError(f"{plain(text, 40)} is no whole number")
+    return int(number) if number.is_integer() else number
+
+
+def _table(typed: Typed, place: str, text: str) -> dict[str, Any]:
+    """A table that was typed as JSON or TOML; empty where it cannot be read, which is complained of."""
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        typed.complain(place, f"this is neither TOML nor JSON with finite numbers: {plain(error, 160)}")
+        return {}
+    return dict(value)
+
+
+def _label(typed: Typed, form: Form) -> None:
+    try:
+        typed.labels |= read_labels(form.get(LABELS, ""))
+    except UsageError as error:
+        typed.complain(LABELS, str(error).removeprefix("labels: "))
+    if name := form.get("run_name", "").strip():
+        typed.labels["name"] = name
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """A dotted key as tables in tables."""
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested configuration by dotted keys; shares of selections stay one value."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and key != "selection":
+            found |= flat(value, f"{key}.")
+        else:
+            found[key] = value
+    return found
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Add tables to tables; the dotted keys that were there already stay and are returned."""
+    clashes = []
+    for name, value in more.items():
+        held = into.get(name)
+        if isinstance(held, dict) and isinstance(value, Mapping):
+            clashes += _merge(held, value, f"{prefix}{name}.")
+        elif name in into:
+            clashes.append(f"{prefix}{name}")
+        else:
+            into[name] = value
+    return clashes
+
+
+def fields_of(config: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that say what of a configuration is other than what holds anyway."""
+    known, found = flat(base), dict[str, str]()
+    further: dict[str, Any] = {}
+    fields = {key.key: key for key in KEYS}
+    for name, value in flat(config).items():
+        if name in known and known[name] == value:
+            continue
+        text = _text(fields[name], value) if name in fields else None
+        if text is None:
+            _merge(further, nested(name, NO_LIMIT if value is None else value))
+        else:
+            found[name] = text
+    if further:
+        found[FURTHER] = json.dumps(further, indent=2, ensure_ascii=False)
+    return found
+
+
+def _text(key: Key, value: Any) -> str | None:
+    """A value as it is typed; None where its field cannot say it."""
+    if key.key == "selection":
+        return next(iter(value)) if isinstance(value, Mapping) and list(value.values()) in ([1], [1.0]) else None
+    return NO_LIMIT if value is None else str(value)
+
+
+def place_of(complaint: str, form: Form) -> tuple[str, str]:
+    """The field that a complaint about a run is about, and the words without what only programs need.
+
+    The service names the key at the beginning of a sentence.
+    """
+    words = complaint.removeprefix("the request: ").strip()
+    for key in sorted((key.key for key in KEYS), key=len, reverse=True):
+        if words.startswith(key):
+            typed_here = form.get(key, "").strip()
+            return (key if typed_here else FURTHER), words
+    beginnings = {
+        "policy": POLICY,
+        "no policy": POLICY,
+        "labels": LABELS,
+        "the label": LABELS,
+        "problem": "problem",
+        "candidate": "candidate",
+        "no candidate": "candidate",
+    }
+    for beginning, place in beginnings.items():
+        if words.startswith(beginning):
+            return place, words
+    return ("problem" if words.startswith("no problem") else FURTHER if complaint != words else ""), words
