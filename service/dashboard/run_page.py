@@ -32,7 +32,9 @@ TABS = (
     Tab(name="overview", title="Overview", key="o", path=""),
     Tab(name="programs", title="Programs", key="p", path="/programs"),
     Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
+    Tab(name="policy", title="Policy", key="y", path="/policy"),
     Tab(name="proposals", title="Chains", key="h", path="/proposals"),
+    Tab(name="events", title="Events", key="e", path="/events"),
     Tab(name="share", title="Share", key="x", path="/share"),
 )
 

@@ -5,10 +5,13 @@ from service.dashboard.views import (
     admin_keys,
     admin_webhooks,
     ancestry,
+    compare,
+    events,
     fork,
     lineage,
     notes,
     people,
+    policy,
     program,
     programs,
     proposals,
@@ -18,6 +21,7 @@ from service.dashboard.views import (
     share,
     shared,
     submit,
+    workers,
 )
 
 ROUTERS = (
@@ -38,4 +42,8 @@ ROUTERS = (
     admin.router,
     admin_keys.router,
     admin_webhooks.router,
+    policy.router,
+    events.router,
+    compare.router,
+    workers.router,
 )

@@ -1,0 +1,217 @@
+"""The events of a run, "what happened, and in what order?": its log in pages, narrowed by kind, island or program."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from evolve.events import Kind
+from service.client import AsyncClient, calls
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute, render
+from service.dashboard.run_page import render_run
+from service.dashboard.words import number, plain, short
+from service.errors import UsageError
+from service.schemas.runs import Run
+
+SHOWN = 100
+CHUNK, MOST_READ = 200, 2000
+MOST_NAMED = 8
+_ABOUT_ALL = frozenset({"schema", "run_id", "sequence", "kind", "at", "proposal_id"})
+_CANDIDATE = re.compile(r"cnd_[0-9a-f]{32}")
+_ISLANDS = ("island", "from", "to")
+router = APIRouter(prefix="/runs/{run_id}/events", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """Which events: empty texts and no kinds are all of them."""
+
+    kinds: Sequence[str] = ()
+    island: str = ""
+    program: str = ""
+    after: int = 0
+
+    @property
+    def narrow(self) -> bool:
+        """Whether something beside kinds is asked for, which the log itself cannot be asked."""
+        return bool(self.island or self.program)
+
+    def query(self, **changes: Any) -> str:
+        """As it stands in an address."""
+        one = replace(self, **changes)
+        pairs = [("kind", kind) for kind in one.kinds]
+        pairs += [(name, str(value)) for name, value in (("island", one.island), ("program", one.program)) if value]
+        return urlencode([*pairs, *([("after", one.after)] if one.after else [])])
+
+    def holds(self, event: Event) -> bool:
+        """Whether an event names the island and the program that are asked for."""
+        if self.island and not any(str(event.get(name)) == self.island for name in _islands_of(event)):
+            return False
+        return not self.program or any(name.endswith(self.program) for name in candidates_in(event))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word about an event, and where it leads."""
+
+    name: str
+    text: str
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """An event as it is shown."""
+
+    sequence: int
+    kind: str
+    at: str
+    words: Sequence[Word]
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of the log.
+
+    Attributes:
+        after: everything up to this event was looked at.
+        more: whether there is more behind it.
+    """
+
+    lines: Sequence[Line]
+    after: int
+    more: bool
+
+
+def candidates_in(value: object) -> Iterator[str]:
+    """Ids of candidates in an event, wherever they stand."""
+    if isinstance(value, str):
+        if _CANDIDATE.fullmatch(value):
+            yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from candidates_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from candidates_in(inner)
+
+
+def line_of(run_id: str, event: Event) -> Line:
+    """An event in words, with links to what it names."""
+    words = [word for name, value in event.items() if name not in _ABOUT_ALL for word in _words(run_id, name, value)]
+    raw = json.dumps(dict(event), indent=1, ensure_ascii=False, default=str)
+    return Line(sequence=int(event["sequence"]), kind=str(event["kind"]), at=str(event["at"]), words=words, raw=raw)
+
+
+def _islands_of(event: Event) -> Sequence[str]:
+    # `from` and `to` of an extended budget are no islands.
+    return _ISLANDS if event.get("kind") == Kind.ISLAND_MIGRATED else _ISLANDS[:1]
+
+
+def _words(run_id: str, name: str, value: Any) -> list[Word]:
+    named = list(candidates_in(value))
+    if named:
+        found = [Word(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MOST_NAMED]]
+        rest = len(named) - len(found)
+        return [*found, Word(name="", text=f"and {rest} more")] if rest else found
+    if value is None or value in ("", [], {}):
+        return []
+    if name == "number" and isinstance(value, int) and value > 0:
+        return [Word(name="proposal", text=str(value), href=f"/runs/{run_id}/proposals/{value}")]
+    return [Word(name=name, text=_text(value))]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(value)
+    if isinstance(value, Mapping):
+        return plain(", ".join(f"{name} {_text(inner)}" for name, inner in list(value.items())[:MOST_NAMED]))
+    if isinstance(value, list | tuple):
+        return plain(", ".join(_text(inner) for inner in value[:MOST_NAMED]))
+    text = str(value)
+    return short(text) if text.startswith(("pgm_", "prp_", "evl_")) else text[:200]
+
+
+def only_of(kind: Sequence[str], island: str, program: str, after: int) -> Only:
+    """What an address asks for.
+
+    Raises:
+        UsageError: there are no events of the kind, or it is no island.
+    """
+    unknown = [one for one in kind if one not in tuple(Kind)]
+    if unknown:
+        raise UsageError(f"there are no events of kind {plain(unknown[0], 40)!r}: choose among those of the form")
+    if island and not (island.isascii() and island.isdecimal()):
+        raise UsageError(f"{plain(island, 40)!r} is no island: write its number")
+    return Only(kinds=tuple(dict.fromkeys(kind)), island=island, program=program.strip(), after=after)
+
+
+Kinds = Annotated[list[str], Query(max_length=40)]
+Short = Annotated[str, Query(max_length=100)]
+After = Annotated[int, Query(ge=0, le=2**53)]
+
+
+@router.get("")
+async def show_events(
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    kind: Kinds = [],  # noqa: B006 -- FastAPI copies it
+    island: Short = "",
+    program: Short = "",
+    after: After = 0,
+) -> Response:
+    """Show a page of the log."""
+    run, only = await api.send(calls.get_run(run_id)), only_of(kind, island, program, after)
+    piece = await _read(api, run, only)
+    reach = MOST_READ if only.narrow or only.kinds else SHOWN
+    values = {
+        "only": only,
+        "piece": piece,
+        "kinds": list(Kind),
+        "newest": max(0, run.sequence - reach),
+        "before": max(0, only.after - SHOWN) if only.after and reach == SHOWN else None,
+    }
+    return await render_run(request, api, run, "events.html", "events", **values)
+
+
+@router.get("/rows")
+async def show_rows(
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    kind: Kinds = [],  # noqa: B006 -- FastAPI copies it
+    island: Short = "",
+    program: Short = "",
+    after: After = 0,
+) -> Response:
+    """Show the rows behind an event alone."""
+    run, only = await api.send(calls.get_run(run_id)), only_of(kind, island, program, after)
+    return render(request, "events_rows.html", run=run, piece=await _read(api, run, only))
+
+
+async def _read(api: AsyncClient, run: Run, only: Only) -> Piece:
+    """Events that are asked for; of the log no more is looked through at once than a page can wait for."""
+    lines: list[Line] = []
+    place, looked = only.after, 0
+    while looked < MOST_READ and len(lines) < SHOWN:
+        limit = CHUNK if only.narrow else SHOWN + 1
+        page = await api.send(calls.list_events(run.id, after=place, kinds=only.kinds, limit=limit))
+        for event in page.items:
+            if len(lines) == SHOWN:
+                return Piece(lines=lines, after=place, more=True)
+            place, looked = event["sequence"], looked + 1
+            if only.holds(event):
+                lines.append(line_of(run.id, event))
+        if page.next_cursor is None:
+            return Piece(lines=lines, after=max(place, only.after), more=False)
+    return Piece(lines=lines, after=place, more=True)

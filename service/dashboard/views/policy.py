@@ -1,0 +1,139 @@
+"""Policy and cost, "who writes what is worth something, and what does it cost?": operators, policies, positions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from service.client import AsyncClient, calls
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute
+from service.dashboard.run_page import render_run
+from service.schemas.series import Cost, Metrics, Success
+
+POINTS = 200
+SHOWN = 12
+router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yield:
+    """How the programs of one kind did. `improving`: share of the evaluations that became the best of the run."""
+
+    success: Success
+    valid: float | None
+    improving: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What the proposals of one kind cost.
+
+    Attributes:
+        cached: share of the tokens that were read.
+        per_improvement: tokens read and written for each program that became the best.
+        dropped, duplicates, rejected: shares of what was written that came to nothing.
+    """
+
+    cost: Cost
+    cached: float | None
+    per_improvement: float | None
+    dropped: float | None
+    duplicates: float | None
+    rejected: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What asking came to in all."""
+
+    tokens_input: int
+    tokens_cached: int
+    tokens_output: int
+    per_improvement: float | None
+    per_evaluation: float | None
+
+
+def share_of(part: int, whole: int) -> float | None:
+    """A part of a whole; None: there is nothing."""
+    return part / whole if whole else None
+
+
+def yields(successes: Sequence[Success]) -> list[Yield]:
+    """Kinds of programs with their shares, in the order in which they are told."""
+    return [
+        Yield(
+            success=one,
+            valid=share_of(one.valid, one.evaluations),
+            improving=share_of(one.improvements, one.evaluations),
+        )
+        for one in successes
+    ]
+
+
+def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[Price]:
+    """Kinds of proposals with what they cost for what they brought."""
+    improvements = {one.name: one.improvements for one in successes}
+    return [
+        Price(
+            cost=one,
+            cached=share_of(one.tokens_cached, one.tokens_input),
+            per_improvement=share_of(one.tokens_input + one.tokens_output, improvements.get(one.name, 0)),
+            dropped=share_of(one.dropped, one.answers + one.dropped),
+            duplicates=share_of(one.duplicates, one.answers),
+            rejected=share_of(one.rejected, one.answers),
+        )
+        for one in costs
+    ]
+
+
+def totals(metrics: Metrics) -> Totals:
+    """Sums over all policies; the seeds were written by none of them, and improve nothing here."""
+    read, cached, written = (
+        sum(getattr(one, name) for one in metrics.policy_costs)
+        for name in ("tokens_input", "tokens_cached", "tokens_output")
+    )
+    evaluations = sum(one.evaluations for one in metrics.policies)
+    improvements = sum(one.improvements for one in metrics.policies)
+    return Totals(
+        tokens_input=read,
+        tokens_cached=cached,
+        tokens_output=written,
+        per_improvement=share_of(read + written, improvements),
+        per_evaluation=share_of(read + written, evaluations),
+    )
+
+
+@router.get("/policy")
+async def show_policy(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show what policies and operators brought and cost."""
+    return await _show(request, api, run_id, "policy.html")
+
+
+@router.get("/policy/figures")
+async def show_figures(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the tables alone, as they are now."""
+    return await _show(request, api, run_id, "policy_figures.html")
+
+
+async def _show(request: Request, api: AsyncClient, run_id: str, template: str) -> Response:
+    run = await api.send(calls.get_run(run_id))
+    metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
+    points = metrics.points
+    values = {
+        "totals": totals(metrics),
+        "points": points[:: max(1, len(points) // SHOWN)][:-1] + points[-1:],
+        "yields": [
+            ("operator", "By operator", yields(metrics.operators)),
+            ("policy", "By policy", yields(metrics.policies)),
+            ("", "By position in the chain", yields(metrics.positions)),
+        ],
+        "prices": [
+            ("policy", "By policy", prices(metrics.policy_costs, metrics.policies)),
+            ("operator", "By operator", prices(metrics.operator_costs, metrics.operators)),
+        ],
+    }
+    return await render_run(request, api, run, template, "policy", **values)
