@@ -1,0 +1,86 @@
+// <island-curves data-src>: best and mean of each island over the evaluations, small charts on one scale.
+// @ts-check
+import { storeOf } from "./columns.js";
+import { colour, islandColour, onTheme } from "./palette.js";
+import { SmallPlot } from "./small-plot.js";
+
+const MOST = 24, WINDOW = 20, ROOM = 0.05;
+
+class IslandCurves extends HTMLElement {
+  connectedCallback() {
+    this.store = storeOf(this.dataset.src ?? "");
+    this.multiples = document.createElement("div");
+    this.multiples.className = "multiples";
+    this.note = document.createElement("p");
+    this.note.className = "note";
+    this.append(this.multiples, this.note);
+    /** @type {Map<number, SmallPlot>} */
+    this.plots = new Map();
+    this.frame = 0;
+    this.store.addEventListener("change", () => this.later());
+    this.resize = new ResizeObserver(() => { for (const plot of this.plots?.values() ?? []) plot.fit(); });
+    this.resize.observe(this);
+    onTheme(() => { for (const plot of this.plots?.values() ?? []) plot.forget(); this.later(); });
+    if (this.store.columns) this.later();
+  }
+
+  disconnectedCallback() {
+    this.resize?.disconnect();
+    for (const plot of this.plots?.values() ?? []) plot.forget();
+  }
+
+  later() {
+    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+  }
+
+  draw() {
+    const columns = this.store?.columns, { plots, multiples, note } = this;
+    if (!columns || !plots || !multiples || !note || !this.isConnected) return;
+    const islands = [...new Set(columns.island)].sort((a, b) => a - b), range = span(columns.fitness);
+    for (const island of islands.slice(0, MOST)) {
+      const held = plots.get(island) ?? new SmallPlot(multiples, `Island ${island}`, "islands");
+      plots.set(island, held);
+      const { xs, best, mean } = curvesOf(columns, island);
+      held.show(xs, [
+        { name: "best", stroke: islandColour(island), width: 2, stepped: true, values: best },
+        { name: "mean", stroke: colour("soft"), dash: [5, 3], values: mean },
+      ], columns.total, range);
+    }
+    note.textContent = islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn; the table has all.` : "";
+    this.dataset.shown = String(columns.total);
+  }
+}
+
+/** What the programs born on an island came to. @param {import("./columns.js").Columns} columns @param {number} island */
+export function curvesOf(columns, island) {
+  /** @type {number[]} */ const xs = [];
+  /** @type {(number | null)[]} */ const best = [];
+  /** @type {(number | null)[]} */ const mean = [];
+  /** @type {number[]} */ const last = [];
+  let top = -Infinity, sum = 0;
+  for (let at = 0; at < columns.place.length; at += 1) {
+    if (columns.island[at] !== island) continue;
+    const value = columns.fitness[at];
+    if (value !== null) {
+      top = Math.max(top, value);
+      sum += value;
+      last.push(value);
+      if (last.length > WINDOW) sum -= last[last.length - WINDOW - 1];
+    }
+    xs.push(columns.place[at] + 1);
+    best.push(top === -Infinity ? null : top);
+    mean.push(last.length ? sum / Math.min(WINDOW, last.length) : null);
+  }
+  return { xs, best, mean };
+}
+
+/** Room for most values of all islands. @param {(number | null)[]} fitness @returns {[number, number]} */
+function span(fitness) {
+  const values = Float64Array.from(/** @type {number[]} */ (fitness.filter((value) => value !== null))).sort();
+  if (!values.length) return [0, 1];
+  const low = values[Math.floor(0.02 * (values.length - 1))], high = values[values.length - 1];
+  const room = ROOM * (high - low || Math.abs(high) || 1);
+  return [low - room, high + room];
+}
+
+customElements.define("island-curves", IslandCurves);

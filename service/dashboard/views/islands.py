@@ -1,0 +1,215 @@
+"""The islands of a run, "are they different?": how each does, who moved between them, and which began anew."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from evolve.events import Kind
+from service.client import AsyncClient, Call, calls
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute
+from service.dashboard.run_page import render_run
+from service.schemas.archives import Island, Migration
+from service.schemas.runs import Run
+from service.schemas.series import RunMark
+
+MOST_PAGES, PAGE = 10, 200
+MOST_IN_MATRIX = MOST_LANES = 24
+MOST_ARCS = 500
+TINTS = 5
+STRIP_WIDTH, STRIP_LEFT, STRIP_RIGHT, LANE = 1000, 80, 14, 26
+MOVED = frozenset({str(Kind.ISLAND_MIGRATED), str(Kind.ISLAND_RESET)})
+router = APIRouter(prefix="/runs/{run_id}/islands", route_class=PageRoute, include_in_schema=False)
+RunId = Annotated[str, Path(max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """An island with what is told of it.
+
+    Attributes:
+        coverage: share of the cells of its grid that hold a program; None: its archive is no grid.
+        arrived: the last migration that reached it.
+    """
+
+    island: Island
+    coverage: float | None
+    arrived: Migration | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """How many programs went from one island to another, and how strongly that is tinted, from 0 to `TINTS`."""
+
+    programs: int
+    tint: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Migrations from each island (rows) to each (columns), of those islands that took part.
+
+    Attributes:
+        left_out: how many islands that took part are not shown.
+    """
+
+    islands: Sequence[int]
+    rows: Sequence[Sequence[Flow]]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """An island that began anew from a survivor, at an event."""
+
+    island: int
+    survivor: str
+    at: datetime
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Migrations and resets along the evaluations, as SVG has them.
+
+    Attributes:
+        lanes: island and height of each line.
+        arcs, ends, resets: paths.
+        left_out: older migrations between these lanes that are not drawn.
+    """
+
+    width: int
+    height: int
+    left: int
+    right: int
+    lanes: Sequence[tuple[int, int]]
+    arcs: str
+    ends: str
+    resets: Sequence[tuple[float, int]]
+    total: int
+    left_out: int
+
+
+@router.get("")
+async def show_islands(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the islands of a run."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "islands.html", "islands", **await _standing(api, run))
+
+
+@router.get("/standing")
+async def show_standing(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the tables of the islands alone, as they are now."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "islands_standing.html", "islands", **await _standing(api, run))
+
+
+async def _standing(api: AsyncClient, run: Run) -> dict[str, Any]:
+    islands, more_islands = await _all(api, calls.list_islands(run.id, limit=PAGE))
+    moves, more_moves = await _all(api, calls.list_migrations(run.id, limit=PAGE))
+    resets, more_resets = await _resets(api, run)
+    drawn = await api.send(calls.get_run_columns(run.id, points=100))
+    arrived = {move.to_island: move for move in moves}
+    cells = cells_of(run)
+    return {
+        "islands": [
+            Row(island=island, coverage=island.members / cells if cells else None, arrived=arrived.get(island.number))
+            for island in islands
+        ],
+        "more_islands": more_islands,
+        "moves": len(moves),
+        "more_moves": more_moves,
+        "matrix": matrix_of(moves),
+        "resets": resets,
+        "more_resets": more_resets,
+        "strip": strip_of(drawn.marks, drawn.total),
+        "cells": cells,
+    }
+
+
+async def _all(api: AsyncClient, call: Call[Any]) -> tuple[list[Any], bool]:
+    """The items of the first pages of a list, and whether there are more."""
+    found: list[Any] = []
+    read = 0
+    async for page in api.pages(call):
+        found += page.items
+        read += 1
+        if read == MOST_PAGES:
+            return found, bool(page.next_cursor)
+    return found, False
+
+
+async def _resets(api: AsyncClient, run: Run) -> tuple[list[Reset], bool]:
+    """The islands that began anew, the newest first."""
+    events, more = await _all(api, calls.list_events(run.id, kinds=[str(Kind.ISLAND_RESET)], limit=PAGE))
+    found = [
+        Reset(
+            island=told["island"],
+            survivor=told["survivor"],
+            at=datetime.fromisoformat(told["at"]),
+            sequence=told["sequence"],
+        )
+        for told in events
+    ]
+    return found[::-1], more
+
+
+def cells_of(run: Run) -> int:
+    """How many cells the grid of each island has; 0: their archives are no grids."""
+    kind = (run.config.get("archive") or {}).get("kind", "auto")
+    if kind not in {"auto", "grid"} or not run.measures:
+        return 0
+    return math.prod(int(measure.get("bins", 1)) for measure in run.measures)
+
+
+def matrix_of(moves: Sequence[Migration]) -> Matrix:
+    """How many programs went from where to where."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for move in moves:
+        counts[move.from_island, move.to_island] += len(move.candidate_ids)
+    part = sorted({island for pair in counts for island in pair})
+    shown, most = part[:MOST_IN_MATRIX], max(counts.values(), default=0)
+    rows = [
+        [Flow(programs=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / most)) for other in shown]
+        for one in shown
+    ]
+    return Matrix(islands=shown, rows=rows, left_out=len(part) - len(shown))
+
+
+def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
+    """Who moved when, drawn; None: nobody did, and no island began anew."""
+    ends_of = [
+        (mark.place, [end for end in (mark.from_island, mark.to_island) if end is not None])
+        for mark in marks
+        if mark.kind in MOVED
+    ]
+    part = sorted({end for _, ends in ends_of for end in ends})[:MOST_LANES]
+    if not part:
+        return None
+    height = {island: LANE * place + LANE // 2 for place, island in enumerate(part)}
+    scale = (STRIP_WIDTH - STRIP_LEFT - STRIP_RIGHT) / max(1, total)
+    shown = [
+        (STRIP_LEFT + place * scale, [height[end] for end in ends]) for place, ends in ends_of if {*ends} <= {*part}
+    ]
+    moves = [(x, ends[0], ends[1]) for x, ends in shown if len(ends) == 2]
+    drawn = moves[-MOST_ARCS:]
+    return Strip(
+        width=STRIP_WIDTH,
+        height=LANE * len(part) + 20,
+        left=STRIP_LEFT,
+        right=STRIP_WIDTH - STRIP_RIGHT,
+        lanes=list(height.items()),
+        arcs="".join(
+            f"M{x:.1f} {leave}Q{x + 12:.1f} {(leave + reach) // 2} {x:.1f} {reach}" for x, leave, reach in drawn
+        ),
+        ends="".join(f"M{x - 2.5:.1f} {reach}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0" for x, _, reach in drawn),
+        resets=[(round(x, 1), ends[0]) for x, ends in shown if len(ends) == 1][-MOST_ARCS:],
+        total=total,
+        left_out=max(0, len(moves) - MOST_ARCS),
+    )
