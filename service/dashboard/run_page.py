@@ -32,6 +32,8 @@ TABS = (
     Tab(name="overview", title="Overview", key="o", path=""),
     Tab(name="programs", title="Programs", key="p", path="/programs"),
     Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
+    Tab(name="objectives", title="Objectives", key="b", path="/objectives"),
+    Tab(name="grid", title="Grid", key="g", path="/grid"),
     Tab(name="policy", title="Policy", key="y", path="/policy"),
     Tab(name="proposals", title="Chains", key="h", path="/proposals"),
     Tab(name="events", title="Events", key="e", path="/events"),

@@ -11,11 +11,14 @@ from service.projections.best import none_yet
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats
 
+EQUAL = 1e-6  # means no further apart are equal: less is noise of their sums, and of rewards told to 7 digits
+
 
 def weighted_best(columns: Columns, weights: Mapping[str, float]) -> tuple[str, float]:
-    """The candidate with the highest weighted mean of normalised scores, and that mean; ties go to the oldest.
+    """The candidate with the highest weighted mean of normalised scores, and that mean; of equals the oldest.
 
-    Scores are normalised by the objective's declared bounds, else by their range in the run.
+    Means no further than `EQUAL` from the highest are equal to it. Scores are normalised by the objective's declared
+    bounds, else by their range in the run.
 
     Raises:
         UsageError: a name is no objective (without objectives: no score) of the run.
@@ -34,8 +37,9 @@ def weighted_best(columns: Columns, weights: Mapping[str, float]) -> tuple[str, 
     value = np.zeros(len(there))
     for name, weight in weights.items():
         value += weight / total * _normalised(gains[name][there], name in bounded)
-    oldest = np.lexsort((np.array(columns.positions)[there], np.array(columns.numbers)[there], -value))
-    winner = oldest[0]
+    highest = np.flatnonzero(value >= value.max() - EQUAL)
+    age = np.lexsort((np.array(columns.positions)[there[highest]], np.array(columns.numbers)[there[highest]]))
+    winner = highest[age[0]]
     return columns.ids[there[winner]], float(value[winner])
 
 

@@ -166,8 +166,8 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
 def get_best(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights = "") -> Best:
     """Read the best program of a run: the fittest, or the best under weights of the objectives.
 
-    Scores are normalised by the declared bounds of the objective, else by their range in the run; of equals the oldest
-    is told.
+    Scores are normalised by the declared bounds of the objective, else by their range in the run. Of programs whose
+    means are within a millionth of the highest the oldest is told.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

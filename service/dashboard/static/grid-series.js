@@ -1,0 +1,65 @@
+// <grid-series data-src>: filled cells and the quality-diversity score over the evaluations, on a scale each.
+// @ts-check
+import { colour, islandColour, onTheme, short } from "./palette.js";
+import { entry } from "./score-curve.js";
+
+const HEIGHT = 220;
+const WAIT_MILLISECONDS = 2000;
+
+class GridSeries extends HTMLElement {
+  connectedCallback() {
+    this.plot = document.createElement("div");
+    this.plot.className = "plot";
+    this.legend = document.createElement("ul");
+    this.legend.className = "legend";
+    this.append(this.plot, this.legend);
+    this.asked = 0;
+    this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
+    this.resize.observe(this);
+    onTheme(() => { this.chart?.destroy(); this.chart = undefined; this.draw(); });
+    document.addEventListener("evolve:news", () => { this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS); });
+    void this.read();
+  }
+
+  disconnectedCallback() {
+    this.resize?.disconnect();
+    this.chart?.destroy();
+  }
+
+  async read() {
+    this.asked = 0;
+    const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    this.points = (await answer.json()).points;
+    this.draw();
+  }
+
+  draw() {
+    const points = this.points;
+    if (!points?.length || !this.isConnected) return;
+    const data = ["evaluations", "cells", "qd_score"].map((name) => points.map((/** @type {any} */ point) => point[name]));
+    if (this.chart) this.chart.setData(data);
+    else this.chart = this.make(data);
+    const last = points[points.length - 1];
+    this.legend?.replaceChildren(entry("circle", islandColour(0), `filled cells (left): ${short(last.cells)}`), entry("square", islandColour(1), `QD score (right, dashed): ${short(last.qd_score)}`));
+    this.dataset.shown = String(points.length);
+  }
+
+  /** @param {any[]} data */
+  make(data) {
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui" };
+    const above = (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ high) => [0, high > 0 ? 1.05 * high : 1];
+    // @ts-expect-error uPlot is a script of its own
+    return new uPlot({
+      width: this.clientWidth || 600,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false } },
+      scales: { x: { time: false }, y: { range: above }, score: { range: above } },
+      axes: [{ ...axis, label: "Evaluations", labelSize: 18 }, { ...axis, size: 56 }, { ...axis, side: 1, scale: "score", size: 56, grid: { show: false } }],
+      series: [{}, { stroke: islandColour(0), width: 2, points: { show: false } }, { scale: "score", stroke: islandColour(1), width: 2, dash: [6, 4], points: { show: false } }],
+    }, data, this.plot);
+  }
+}
+
+customElements.define("grid-series", GridSeries);

@@ -1,0 +1,173 @@
+// What the charts of objectives share: scores out of rewards, fronts over time, and the page's choices in its address.
+// @ts-check
+import { colour } from "./palette.js";
+
+/** @typedef {{name: string, direction: string, low: number | null, high: number | null, reference: number | null}} Objective */
+/** @typedef {import("./columns.js").Columns} Columns */
+
+/** The objectives of the page's run, in the order of its rewards. @returns {Objective[]} */
+export function objectivesOfPage() {
+  const found = document.querySelector("[data-objectives]");
+  return found instanceof HTMLElement ? JSON.parse(found.dataset.objectives ?? "[]") : [];
+}
+
+/** A reward as the score that people know. @param {Objective} objective @param {number} reward */
+export function scoreOf(objective, reward) {
+  const minimised = objective.direction === "minimize";
+  if (objective.low === null || objective.high === null) return minimised ? -reward : reward;
+  return objective.low + (minimised ? 1 - reward : reward) * (objective.high - objective.low);
+}
+
+/** A score as a reward: larger is better. @param {Objective} objective @param {number} score */
+export function rewardOf(objective, score) {
+  const minimised = objective.direction === "minimize";
+  if (objective.low === null || objective.high === null) return minimised ? -score : score;
+  const share = (score - objective.low) / (objective.high - objective.low);
+  return minimised ? 1 - share : share;
+}
+
+/** The worst score that counts, as a reward; null: none is known. @param {Objective} objective */
+export function floorOf(objective) {
+  if (objective.reference !== null) return rewardOf(objective, objective.reference);
+  return objective.low === null ? null : 0;
+}
+
+/** Whether an evaluation has a place in the charts. @param {Columns} columns @param {number} at */
+export function valid(columns, at) {
+  return columns.fitness[at] !== null && columns.rewards.every((column) => column[at] !== null);
+}
+
+/** The front of all objectives at every time: each member from when it came until one came that beats it. */
+export class Fronts {
+  constructor() {
+    /** @type {{at: number, until: number}[]} */
+    this.spans = [];
+    this.read = 0;
+  }
+
+  /** Takes in what is new. @param {Columns} columns */
+  take(columns) {
+    for (; this.read < columns.place.length; this.read += 1) if (valid(columns, this.read)) this.add(columns.rewards, this.read);
+  }
+
+  /** @param {(number | null)[][]} rewards @param {number} at */
+  add(rewards, at) {
+    const alive = this.spans.filter((span) => span.until === Infinity);
+    if (alive.some((span) => beats(rewards, span.at, at))) return;
+    for (const span of alive) if (beats(rewards, at, span.at)) span.until = at;
+    this.spans.push({ at, until: Infinity });
+  }
+
+  /** The front of the first so many evaluations. @param {number} count */
+  of(count) {
+    return this.spans.filter((span) => span.at < count && span.until >= count).map((span) => span.at);
+  }
+}
+
+/** Whether one is at least as good in everything, and better in something. @param {(number | null)[][]} rewards @param {number} one @param {number} other */
+function beats(rewards, one, other) {
+  let better = false;
+  for (const column of rewards) {
+    const mine = /** @type {number} */ (column[one]), theirs = /** @type {number} */ (column[other]);
+    if (mine < theirs) return false;
+    if (mine > theirs) better = true;
+  }
+  return better;
+}
+
+/** Evaluations by one objective, the best first, of equals by another. @param {Columns} columns @param {number} x @param {number} y */
+export function ordered(columns, x, y) {
+  const across = /** @type {number[]} */ (columns.rewards[x]), up = /** @type {number[]} */ (columns.rewards[y]);
+  const found = [];
+  for (let at = 0; at < columns.place.length; at += 1) if (valid(columns, at)) found.push(at);
+  return found.sort((one, other) => across[other] - across[one] || up[other] - up[one] || one - other);
+}
+
+/** The front of two objectives alone, from right to left. @param {number[]} order @param {(number | null)[]} up @param {number} count */
+export function stairs(order, up, count) {
+  const steps = [];
+  let best = -Infinity;
+  for (const at of order) {
+    const value = /** @type {number} */ (up[at]);
+    if (at < count && value > best) { best = value; steps.push(at); }
+  }
+  return steps;
+}
+
+/** Round numbers over a range. @param {number} low @param {number} high @param {number} [wanted] */
+export function ticks(low, high, wanted = 5) {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const rough = span / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * span; value += step) found.push(Math.abs(value) < 1e-9 * span ? 0 : value);
+  return found;
+}
+
+/** Keeps choices in the address of the page and of its links; an empty value is none. @param {Record<string, string>} choices */
+export function keep(choices) {
+  const address = new URL(location.href);
+  change(address, choices);
+  history.replaceState(history.state, "", address);
+  for (const link of document.querySelectorAll("a[data-keep], a[rel=next]")) {
+    if (!(link instanceof HTMLAnchorElement)) continue;
+    const target = new URL(link.href);
+    change(target, choices);
+    link.href = target.href;
+  }
+}
+
+/** @param {URL} address @param {Record<string, string>} choices */
+function change(address, choices) {
+  for (const [name, value] of Object.entries(choices)) {
+    if (value === "") address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
+  }
+}
+
+/** What the address says of a choice. @param {string} name */
+export function chosen(name) {
+  return new URL(location.href).searchParams.get(name) ?? "";
+}
+
+/** A canvas as large as its place, for sharp lines; its pen draws in CSS pixels. @param {HTMLCanvasElement} canvas @param {number} height */
+export function fitted(canvas, height) {
+  const width = Math.max(280, canvas.parentElement?.clientWidth ?? 600), ratio = devicePixelRatio || 1;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = "12px system-ui, sans-serif";
+  return { pen, width };
+}
+
+/** Where a program is. @param {string} run @param {Columns} columns @param {number} at */
+export function addressOf(run, columns, at) {
+  return `/runs/${run}/at/${columns.number[at]}/${columns.position[at]}`;
+}
+
+/** What a program is called on this page. @param {Columns} columns @param {number} at */
+export function nameOf(columns, at) {
+  return `Proposal ${columns.number[at]}, answer ${columns.position[at]}`;
+}
+
+/** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */
+export function fit(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  let cut = text.slice(0, 200);
+  while (cut.length > 1 && pen.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
+  return `${cut}…`;
+}
+
+/** An axis as words: its name, and which way is better. @param {Objective} objective */
+export function titled(objective) {
+  return `${objective.name} (${objective.direction === "minimize" ? "smaller" : "larger"} is better)`;
+}
+
+/** Colours of the theme that charts need. @param {string[]} names @returns {Record<string, string>} */
+export function colours(...names) {
+  return Object.fromEntries(names.map((name) => [name, colour(name)]));
+}

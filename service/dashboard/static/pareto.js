@@ -1,0 +1,184 @@
+// <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
+// @ts-check
+import { storeOf } from "./columns.js";
+import { addressOf, chosen, fitted, Fronts, keep, nameOf, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
+import { islandColour, islandShape, onTheme, short } from "./palette.js";
+import { HEIGHT, Picture } from "./pareto-picture.js";
+import { entry } from "./score-curve.js";
+
+const NEAR = 14;
+const VOLUMES_MILLISECONDS = 2000;
+
+class ParetoScatter extends HTMLElement {
+  connectedCallback() {
+    this.objectives = objectivesOfPage();
+    this.store = storeOf(this.dataset.src ?? "");
+    this.fronts = new Fronts();
+    /** @type {{evaluations: number, hypervolume: number | null}[]} */
+    this.points = [];
+    /** @type {number[] | null} */
+    this.order = null;
+    /** @type {number[]} */
+    this.weights = [];
+    this.winner = this.near = -1;
+    this.frame = this.asked = 0;
+    this.build();
+    this.which = this.selects().map((select) => select.selectedIndex);
+    document.addEventListener("evolve:weights", (event) => this.weigh(/** @type {CustomEvent} */ (event)));
+    for (const select of this.selects()) select.addEventListener("change", () => this.turn());
+    this.store.addEventListener("change", () => this.take());
+    this.resize = new ResizeObserver(() => this.later());
+    this.resize.observe(this);
+    onTheme(() => this.later());
+    if (this.store.columns) this.take();
+  }
+
+  disconnectedCallback() {
+    this.resize?.disconnect();
+  }
+
+  build() {
+    const plot = document.createElement("div"), until = document.createElement("div"), label = document.createElement("label");
+    plot.className = "plot";
+    this.canvas = document.createElement("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.tip = document.createElement("div");
+    this.tip.className = "tip";
+    this.tip.hidden = true;
+    plot.append(this.canvas, this.tip);
+    this.canvas.addEventListener("mousemove", (event) => this.point(event));
+    this.canvas.addEventListener("mouseleave", () => { this.near = -1; if (this.tip) this.tip.hidden = true; });
+    this.canvas.addEventListener("click", () => this.open());
+    until.className = "until";
+    this.slider = document.createElement("input");
+    this.slider.type = "range";
+    this.slider.id = label.htmlFor = "until";
+    this.slider.min = "1";
+    label.textContent = "Up to evaluation";
+    this.told = document.createElement("output");
+    this.told.htmlFor.add("until");
+    until.append(label, this.slider, this.told);
+    this.slider.addEventListener("input", () => this.later());
+    this.slider.addEventListener("change", () => keep({ until: this.atEnd() ? "" : String(this.slider?.value) }));
+    this.legend = document.createElement("ul");
+    this.legend.className = "legend";
+    this.append(plot, this.legend, until);
+  }
+
+  selects() {
+    return [...document.querySelectorAll("[data-axes] select")].filter((found) => found instanceof HTMLSelectElement);
+  }
+
+  /** Takes other axes; an objective against itself shows nothing, so the other axis gives way. */
+  turn() {
+    const selects = this.selects(), held = this.which ?? [0, 1];
+    if (selects[0].selectedIndex === selects[1].selectedIndex) {
+      const turned = selects[0].selectedIndex === held[0] ? 1 : 0;
+      selects[1 - turned].selectedIndex = held[turned];
+    }
+    this.which = selects.map((select) => select.selectedIndex);
+    this.order = null;
+    keep({ x: selects[0].value, y: selects[1].value });
+    this.later();
+  }
+
+  atEnd() {
+    return this.slider?.value === this.slider?.max;
+  }
+
+  take() {
+    const columns = this.store?.columns, slider = this.slider;
+    if (!columns || !slider) return;
+    const first = !this.dataset.total, follow = first || this.atEnd();
+    this.fronts?.take(columns);
+    this.order = null;
+    slider.max = String(Math.max(1, columns.total));
+    if (follow) slider.value = (first && chosen("until")) || slider.max;
+    this.dataset.total = String(columns.total);
+    const changed = document.querySelector("[data-changed]");
+    if (changed instanceof HTMLElement) changed.hidden = this.fronts?.of(columns.total).length === Number(changed.dataset.size);
+    this.asked ||= window.setTimeout(() => void this.fetchVolumes(), first ? 0 : VOLUMES_MILLISECONDS);
+    this.later();
+  }
+
+  async fetchVolumes() {
+    this.asked = 0;
+    const answer = await fetch(this.dataset.metrics ?? "", { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    this.points = (await answer.json()).points;
+    this.later();
+  }
+
+  /** @param {CustomEvent} event */
+  weigh(event) {
+    this.weights = event.detail.weights;
+    this.winner = event.detail.at;
+    this.later();
+  }
+
+  later() {
+    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+  }
+
+  draw() {
+    const columns = this.store?.columns, which = this.which;
+    if (!columns || !this.canvas || !this.isConnected || !which || which.length < 2) return;
+    const order = this.order ??= ordered(columns, which[0], which[1]), count = this.count = Number(this.slider?.value);
+    const front = new Set(this.fronts?.of(count)), steps = stairs(order, columns.rewards[which[1]], count);
+    if (!order.length) return;
+    const { pen, width } = fitted(this.canvas, HEIGHT);
+    this.picture = new Picture(pen, width, columns, which.map((one) => (this.objectives ?? [])[one]), which, order);
+    this.picture.draw({ count, front, steps, weights: which.map((one) => this.weights?.[one] ?? 0), winner: this.winner ?? -1 });
+    this.front = front;
+    this.tell(count, front.size, steps.length);
+    this.list(columns, this.picture);
+  }
+
+  /** @param {number} count @param {number} size @param {number} steps */
+  tell(count, size, steps) {
+    const passed = (this.points ?? []).filter((point) => point.evaluations <= count), volume = passed.length ? passed[passed.length - 1].hypervolume : null;
+    const words = `After ${short(count)} evaluations: ${short(size)} on the front, ${short(steps)} steps in this picture${volume === null ? "" : `, hypervolume ${(this.objectives ?? []).length > 2 ? "about " : ""}${short(volume)}`}.`;
+    if (this.told) this.told.textContent = words;
+    this.canvas?.setAttribute("aria-label", `${(this.which ?? []).map((one) => titled((this.objectives ?? [])[one])).join(" against ")}. ${words} The front is in the table below.`);
+    this.dataset.front = String(size);
+    this.dataset.volume = volume === null ? "" : String(volume);
+  }
+
+  /** @param {import("./columns.js").Columns} columns @param {Picture} picture */
+  list(columns, picture) {
+    const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12).map((island) => entry(islandShape(island), islandColour(island), `island ${island}`));
+    const known = picture.floors.every((floor) => floor !== null);
+    const others = ["◯ on the front of all objectives", "⌐ front of these two", "╌ weights, and the best under them in a large ring"];
+    if (known) others.push(picture.referenced ? "✕ reference point" : `reference point outside, at ${picture.floors.map((floor, side) => short(scoreOf(picture.axes[side], /** @type {number} */ (floor)))).join(" and ")}`);
+    this.legend?.replaceChildren(...islands, ...others.map((words) => { const item = document.createElement("li"); item.textContent = words; return item; }));
+  }
+
+  /** @param {MouseEvent} event */
+  point(event) {
+    const columns = this.store?.columns, picture = this.picture, tip = this.tip;
+    if (!columns || !picture || !tip || !this.canvas) return;
+    let near = -1, least = NEAR * NEAR;
+    for (const at of this.order ?? []) {
+      if (at >= (this.count ?? 0)) continue;
+      const [x, y] = picture.place(at), away = (x - event.offsetX) ** 2 + (y - event.offsetY) ** 2 - (this.front?.has(at) ? 1 : 0);
+      if (away < least) { least = away; near = at; }
+    }
+    this.near = near;
+    this.canvas.style.cursor = near < 0 ? "default" : "pointer";
+    tip.hidden = near < 0;
+    if (near < 0) return;
+    const scores = (this.objectives ?? []).map((objective, one) => `${objective.name} ${short(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`);
+    tip.textContent = `${nameOf(columns, near)}, evaluation ${columns.place[near] + 1}, island ${columns.island[near]}${this.front?.has(near) ? ", on the front" : ""}: ${scores.join(", ")}; fitness ${short(columns.fitness[near])}. Click to open.`;
+    const right = event.offsetX > picture.width / 2;
+    tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
+    tip.style.right = right ? `${picture.width - event.offsetX + 14}px` : "auto";
+    tip.style.top = `${Math.max(0, event.offsetY - 20)}px`;
+  }
+
+  open() {
+    const columns = this.store?.columns, near = this.near ?? -1;
+    if (columns && near >= 0 && valid(columns, near)) location.assign(addressOf(this.dataset.run ?? "", columns, near));
+  }
+}
+
+customElements.define("pareto-scatter", ParetoScatter);
