@@ -53,35 +53,48 @@ def shown_files(files: Sequence[tuple[str, str]]) -> list[ShownFile]:
     """Files with as much of their text as a page bears: the first ones first."""
     room, shown = MOST_CHARACTERS, []
     for path, text in files[:MOST_FILES]:
-        kept = text[:room]
-        lines = highlighted(path, kept)
-        whole = len(kept) if len(lines) < MOST_LINES else sum(map(len, kept.split("\n")[:MOST_LINES])) + MOST_LINES
-        room -= min(len(kept), whole)
-        left_out = max(0, len(text) - whole)
+        lines = highlighted(path, text, room)
+        whole = text.split("\n", len(lines))[: len(lines)]
+        room -= sum(min(len(line), MOST_LINE) + 1 for line in whole)
+        left_out = max(0, len(text) - sum(len(line) + 1 for line in whole))
         shown.append(ShownFile(path=path, lines=lines, characters=len(text), left_out=left_out))
     return shown
 
 
 @lru_cache(maxsize=32)
-def highlighted(path: str, text: str) -> tuple[Markup, ...]:
-    """The lines of a text, coloured by the language that its name speaks of; `MOST_LINES` of them at most.
+def highlighted(path: str, text: str, room: int = MOST_CHARACTERS) -> tuple[Markup, ...]:
+    """The first lines of a text, coloured by the language that its name speaks of.
 
-    Everything that is in the text is in the lines, in its place: a reading that loses a character is not used.
+    Everything that is in these lines is shown, in its place: a reading that loses a character is not used.
+
+    Args:
+        path: of the file.
+        text: all of it.
+        room: characters that may be shown; a long line takes only what is left when it is cut.
     """
-    whole = text.split("\n")[:MOST_LINES]
-    if len(whole) > 1 and not whole[-1]:
-        whole.pop()
+    whole = list(_fitting(text, room))
     cut = [line[:MOST_LINE] for line in whole]
-    rows = _rows("\n".join(cut), _lexer(path))
+    rows = _rows("\n".join(cut), _lexer(path)) if cut else []
     return tuple(
         Markup("").join([*map(_marked, row), _more(len(full) - len(short))])
         for row, full, short in zip(rows, whole, cut, strict=True)
     )
 
 
-def shortened(line: str) -> Markup:
+def _fitting(text: str, room: int) -> Iterator[str]:
+    lines = text.split("\n", MOST_LINES + 1)
+    if not lines[-1]:
+        lines.pop()
+    for line in lines[:MOST_LINES]:
+        room -= min(len(line), MOST_LINE) + 1
+        if room < 0:
+            return
+        yield line
+
+
+def shortened(line: str, most: int = MOST_LINE) -> Markup:
     """One line of a text without colours, cut where it is too long."""
-    return visible(line[:MOST_LINE]) + _more(len(line) - MOST_LINE)
+    return visible(line[:most]) + _more(len(line) - most)
 
 
 def _more(left_out: int) -> Markup:

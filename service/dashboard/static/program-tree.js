@@ -11,10 +11,15 @@ const ROOT = "*", STEP = 96, ROW = 24, EDGE = 24, LABEL = 90, SIZE = 6;
 class ProgramTree extends HTMLElement {
   connectedCallback() {
     this.classList.add("tree");
+    this.tabIndex = 0;
+    this.setAttribute("role", "region");
+    this.setAttribute("aria-label", "Family tree");
     onTheme(() => this.draw());
     this.draw();
     const here = this.querySelector("[data-here]");
-    if (here instanceof SVGElement) this.scrollLeft = Number(here.dataset.here) - this.clientWidth / 2;
+    if (!(here instanceof SVGElement)) return;
+    this.scrollLeft = Number(here.getAttribute("cx")) - this.clientWidth / 2;
+    this.scrollTop = Number(here.getAttribute("cy")) - this.clientHeight / 2;
   }
 
   /** @returns {Row[]} */
@@ -27,7 +32,7 @@ class ProgramTree extends HTMLElement {
   }
 
   draw() {
-    const rows = this.rows(), kept = this.scrollLeft;
+    const rows = this.rows(), kept = [this.scrollLeft, this.scrollTop];
     // A root of its own holds the lines together that have none in common; it is not drawn.
     // @ts-expect-error d3 is a script of its own
     const { stratify, tree } = d3;
@@ -45,8 +50,23 @@ class ProgramTree extends HTMLElement {
     }
     for (const place of places.values()) this.node(picture, place);
     this.replaceChildren(picture);
-    this.scrollLeft = kept;
+    [this.scrollLeft, this.scrollTop] = kept;
+    this.list([...new Set(rows.map((row) => row.island))].sort((a, b) => a - b));
     this.dataset.shown = String(places.size);
+  }
+
+  /** Says which mark is which island. @param {number[]} islands */
+  list(islands) {
+    this.legend?.remove();
+    this.legend = document.createElement("ul");
+    this.legend.className = "legend";
+    this.legend.append(...islands.map((island) => {
+      const item = document.createElement("li"), picture = make("svg", { width: 16, height: 14, "aria-hidden": "true" });
+      picture.append(shape(island, 8, 7));
+      item.append(picture, ` island ${island}`);
+      return item;
+    }));
+    this.after(this.legend);
   }
 
   /** @param {Element} picture @param {Map<string, {x: number, y: number, row: Row}>} places @param {{x: number, y: number, row: Row}} to @param {string} from @param {string} kind */
@@ -62,14 +82,12 @@ class ProgramTree extends HTMLElement {
 
   /** @param {Element} picture @param {{x: number, y: number, row: Row}} place */
   node(picture, place) {
-    const { x, y, row } = place, fill = islandColour(row.island);
+    const { x, y, row } = place;
     const link = make("a", { href: `/programs/${row.id}`, tabindex: "-1" });
-    const path = new Outline();
-    mark(/** @type {any} */ (path), islandShape(row.island), x, y, SIZE);
     const label = make("text", { x: x + 11, y: y - 4 });
     label.textContent = row.fitness;
-    link.append(titled(`${row.id.slice(-8)}, island ${row.island}, fitness ${row.fitness}`), make("path", { class: "node", d: path.d, fill: path.open ? "none" : fill, stroke: fill, "stroke-width": 2 }), label);
-    if (row.id === this.dataset.here) link.append(make("circle", { class: "here", cx: x, cy: y, r: SIZE + 5, "data-here": x }));
+    link.append(titled(`${row.id.slice(-8)}, island ${row.island}, fitness ${row.fitness}`), shape(row.island, x, y), label);
+    if (row.id === this.dataset.here) link.append(make("circle", { class: "here", cx: x, cy: y, r: SIZE + 5, "data-here": "" }));
     picture.append(link);
   }
 }
@@ -89,6 +107,13 @@ class Outline {
   arc(x, y, radius) { this.d += `M${x - radius},${y}a${radius},${radius} 0 1 0 ${2 * radius},0a${radius},${radius} 0 1 0 ${-2 * radius},0`; }
   fill() { this.d += "z"; }
   stroke() { this.open = true; }
+}
+
+/** The mark of an island. @param {number} island @param {number} x @param {number} y */
+function shape(island, x, y) {
+  const path = new Outline(), fill = islandColour(island);
+  mark(/** @type {any} */ (path), islandShape(island), x, y, SIZE);
+  return make("path", { class: "node", d: path.d, fill: path.open ? "none" : fill, stroke: fill, "stroke-width": 2 });
 }
 
 /** @param {string} name @param {Record<string, string | number>} attributes */

@@ -20,7 +20,7 @@ OTHER_LINES = 12
 # Steps of the story, the last ones, whose differences stand on the page.
 STORY_DIFFS = 15
 router = APIRouter(prefix="/programs/{candidate_id}/ancestry", route_class=PageRoute, include_in_schema=False)
-Show = Annotated[str, Query(pattern="^(family|ancestors|descendants)$")]
+Show = Annotated[str, Query(pattern="^(|family|ancestors|descendants)$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,10 @@ class Step:
 
 
 @router.get("")
-async def show_ancestry(request: Request, candidate_id: CandidateId, api: Api, show: Show = "family") -> Response:
+async def show_ancestry(request: Request, candidate_id: CandidateId, api: Api, show: Show = "") -> Response:
     """Show the family of a program."""
     program = await api.send(calls.get_program(candidate_id))
+    show = show or ("ancestors" if program.parents else "descendants")
     run, line, below = await asyncio.gather(
         api.send(calls.get_run(program.run_id)),
         api.send(calls.get_lineage(program.id)),
@@ -104,8 +105,11 @@ async def _other_lines(api: AsyncClient, line: Sequence[Program], known: dict[st
     found: dict[str, Program] = {}
     others = [edge.candidate_id for one in line for edge in one.parents if edge.role == "crossover"]
     for id_ in [one for one in dict.fromkeys(others) if one not in known][:OTHER_LINES]:
-        lineage = None if id_ in found else await if_any(api, calls.get_lineage(id_))
-        found |= {one.id: one for one in lineage.items if one.id not in known} if lineage else {}
+        if id_ in found:
+            continue
+        lineage = await if_any(api, calls.get_lineage(id_))
+        if lineage is not None:
+            found |= {one.id: one for one in lineage.items if one.id not in known}
     return found
 
 

@@ -14,7 +14,7 @@ from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import ENDED, TABS, run_title
 from service.dashboard.scores import plain_scores, scores_of
-from service.dashboard.source import shortened, shown_files
+from service.dashboard.source import MOST_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
 from service.schemas.programs import Program, Source
@@ -120,6 +120,7 @@ async def render_program(
         before=before,
         after=after,
         files=shown_files([(file.path, file.text) for file in source.files]) if source else None,
+        files_left_out=max(0, len(source.files) - MOST_FILES) if source else 0,
         compared=await compare(api, program, source, against) if source else None,
         rivals=_rivals(run, program, pinned),
         view=view,
@@ -207,7 +208,9 @@ async def _of(api: AsyncClient, run_id: str, number: int) -> list[Program]:
 
 async def _first_parent(api: AsyncClient, program: Program) -> Program | None:
     first = next((edge.candidate_id for edge in program.parents if edge.role == "parent"), None)
-    return await if_any(api, calls.get_program(first)) if first else None
+    if first is None:
+        return None
+    return await if_any(api, calls.get_program(first))
 
 
 async def _proposal(api: AsyncClient, program: Program) -> Any:
