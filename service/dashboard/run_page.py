@@ -34,6 +34,8 @@ TABS = (
     Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
     Tab(name="objectives", title="Objectives", key="b", path="/objectives"),
     Tab(name="grid", title="Grid", key="g", path="/grid"),
+    Tab(name="islands", title="Islands", key="i", path="/islands"),
+    Tab(name="diversity", title="Diversity", key="v", path="/diversity"),
     Tab(name="policy", title="Policy", key="y", path="/policy"),
     Tab(name="proposals", title="Chains", key="h", path="/proposals"),
     Tab(name="events", title="Events", key="e", path="/events"),
