@@ -60,7 +60,7 @@ function tell(draft) {
   const again = document.createElement("button");
   again.type = "button";
   again.textContent = "Begin anew";
-  again.addEventListener("click", () => { sessionStorage.removeItem(place); location.reload(); });
+  again.addEventListener("click", () => { sessionStorage.removeItem(place); location.assign(form.dataset.draft ?? ""); });
   said.replaceChildren(`This is what you typed at ${new Date(draft.at).toLocaleTimeString()}. `, again);
   said.hidden = false;
 }

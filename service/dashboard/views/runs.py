@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -106,7 +106,7 @@ async def _page(
     )
 
 
-def _words() -> dict[str, object]:
+def _words() -> dict[str, Any]:
     return {"title_of": run_title, "policy_name": policy_name}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -12,7 +11,7 @@ from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
 from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.pages import PageRoute, go_to, is_part, render
+from service.dashboard.pages import PageRoute, go_to, here, is_part, render
 from service.dashboard.views import submit_fields, submit_problem
 from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
 from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, read_typed
@@ -111,7 +110,8 @@ async def judge(api: AsyncClient, form: Form, *, score: bool) -> Verdict:
     try:
         if stored:
             run = _run_of(typed, form.get("problem", ""))
-            verdict.run = None if typed.complaints else await api.send(calls.check_run(run))
+            if not typed.complaints:
+                verdict.run = await api.send(calls.check_run(run))
         else:
             _run_of(typed, "new")
             verdict.problem = await api.send(calls.check_problem(problem_of(form), seeds=score))
@@ -135,7 +135,7 @@ def tell(typed: Typed, form: Form, error: Exception) -> None:
         typed.complain(place, words)
 
 
-def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, object]:
+def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
     stored = form.get("source", STORED) == STORED
     named = [name for name, _ in files_of(form) if name] if form.get("source") == FILES else submit_problem.NAMES
     return {
@@ -166,6 +166,6 @@ def _page(
         search=SEARCH,
         described_choice=DESCRIBED,
         clone_of=clone_of,
-        draft=f"/runs/new?{urlencode({'from': clone_of})}" if clone_of else "/runs/new",
+        draft=here(request) if request.method == "GET" else "/runs/new",
         **about,
     )

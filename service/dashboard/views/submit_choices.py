@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from evolve.errors import EvolveError
+from evolve.configuration import RunConfig
 from service.client import AsyncClient, calls
-from service.client.words import checked
-from service.dashboard.door import Form, SignedOutError
+from service.dashboard.door import Form
 from service.dashboard.views.runs_filter import policy_name, write_labels
-from service.dashboard.views.submit_fields import DESCRIBED, fields_of
+from service.dashboard.views.submit_fields import DESCRIBED, NO_LIMIT, fields_of, flat
 from service.dashboard.views.submit_problem import FIELDS, STARTER, STORED
-from service.errors import NotFoundError, ServiceError
+from service.errors import NotFoundError
 from service.schemas.problems import Problem
-from service.schemas.runs import Run, RunCheck, RunCreate
+from service.schemas.runs import Run
 
 MOST = 200
+SHORT = "evaluations"  # for a key of the budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +59,21 @@ async def cloned(api: AsyncClient, choices: Choices, run_id: str) -> Form:
         NotFoundError: no such run.
     """
     run = await api.send(calls.get_run(run_id))
-    base = await _asked_for_nothing(api, run)
-    fields = {**STARTER, "source": STORED, "problem": run.problem_id, **labels_of(run)}
-    fields |= fields_of(run.config, base.config if base else {})
-    if not base or list(base.policies) != list(run.policies):
-        fields |= policy_fields(run, choices)
-    return form_with(fields)
-
-
-async def _asked_for_nothing(api: AsyncClient, run: Run) -> RunCheck | None:
-    """What a run of the same problem would be that asks for nothing; None: its problem is not stored any more."""
     try:
-        return await api.send(calls.check_run(checked(RunCreate, problem=run.problem_id)))
-    except SignedOutError:
-        raise
-    except (ServiceError, EvolveError):
-        return None
+        base = asked_for_nothing(await api.send(calls.get_problem(run.problem_id)))
+    except NotFoundError:
+        base = {}  # its problem is not stored any more: everything is said
+    fields = {**STARTER, "source": STORED, "problem": run.problem_id, **labels_of(run)}
+    return form_with(fields | fields_of(run.config, base) | policy_fields(run, choices))
+
+
+def asked_for_nothing(problem: Problem) -> dict[str, Any]:
+    """The configuration of a run of a problem that asks for nothing, by dotted keys."""
+    said = flat(problem.document.get("search") or {})
+    if SHORT in said:
+        said[f"budget.{SHORT}"] = said.pop(SHORT)
+    lifted = {key: None for key, value in said.items() if value == NO_LIMIT}
+    return flat(asdict(RunConfig())) | said | lifted
 
 
 def labels_of(run: Run) -> dict[str, str]:

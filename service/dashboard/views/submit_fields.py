@@ -172,12 +172,12 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any], prefix: str = "") -> l
 
 
 def fields_of(config: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, str]:
-    """The fields that say what of a configuration is other than what holds anyway."""
-    known, found = flat(base), dict[str, str]()
+    """The fields that say what of a configuration is other than what holds anyway, which `base` has by dotted keys."""
+    found = dict[str, str]()
     further: dict[str, Any] = {}
     fields = {key.key: key for key in KEYS}
     for name, value in flat(config).items():
-        if name in known and known[name] == value:
+        if name in base and base[name] == value:
             continue
         text = _text(fields[name], value) if name in fields else None
         if text is None:

@@ -127,6 +127,10 @@ def _written(form: Form) -> dict[str, str]:
         if not text.strip()
     ]
     complaints += [f"objectives: {words}" for row in rows if (words := _complaint(row))]
+    try:
+        regions(_lines(form.get("program_text", "")))
+    except AnswerError as error:
+        complaints.append(f"program_text: {error}")
     if complaints:
         raise InvalidProblemError(complaints)
     return {
@@ -196,8 +200,8 @@ def regions_said(form: Form) -> str:
         return ""
     try:
         found = regions(text)
-    except AnswerError as error:
-        return f"The markers do not pair up: {error}."
+    except AnswerError:
+        return ""  # it is complained of
     if not found:
         return "There are no EVOLVE-BLOCK markers: every line of the program may change."
     lines = sum(region.end - region.start for region in found)
