@@ -84,8 +84,18 @@ def open_client(settings: "Settings", where: Where, server: str) -> "Client":
     Raises:
         UsageError: no key is named, or key or address cannot be used.
     """
-    from service.bootstrap.key_file import key_in
     from service.client import Client
+
+    return Client(server, server_key(settings, where))
+
+
+def server_key(settings: "Settings", where: Where) -> str:
+    """The key of a service that is named.
+
+    Raises:
+        UsageError: none is, or its file holds none.
+    """
+    from service.bootstrap.key_file import key_in
 
     named = os.environ.get(KEY_VARIABLE)
     path = where.key_file or (Path(named) if named else settings.server.key_file)
@@ -94,7 +104,7 @@ def open_client(settings: "Settings", where: Where, server: str) -> "Client":
             f"name the file that holds a key of the service: --api-key-file FILE, {KEY_VARIABLE}, or the setting"
             " server.key_file"
         )
-    return Client(server, key_in(path))
+    return key_in(path)
 
 
 @contextmanager

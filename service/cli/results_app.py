@@ -159,6 +159,25 @@ def export(
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, training=training)
 
 
+@results_app.command(epilog="Example: evolve report last -o report.html", rich_help_panel="Results")
+def report(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    output: Output = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Write a run as one file with its pictures, tables and best programs, for any browser."""
+    from service.cli.report import report_run
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        report_run(terminal_of(ctx, json, db, where), site, where, run_id, output, force=force)
+
+
 @results_app.command(epilog="Example: evolve compare run_01a2b3c4 run_01d5e6f7", rich_help_panel="Results")
 def compare(
     ctx: typer.Context,

@@ -242,3 +242,15 @@ def test_commands_of_a_service_do_without_a_database(service: Service, remote: R
         [sys.executable, "-c", script], capture_output=True, text=True, env=remote.environment, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_report_of_a_service_is_that_of_its_database(
+    service: Service, remote: Remote, ended: str, tmp_path: Path
+) -> None:
+    remote.call("report", ended, "-o", str(tmp_path / "there.html"))
+    service.evolve.call("report", ended, "-o", str(tmp_path / "here.html"))
+    there, here = (
+        [line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "As it was" not in line]
+        for name in ("there.html", "here.html")
+    )
+    assert there == here

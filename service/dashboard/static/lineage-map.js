@@ -158,7 +158,7 @@ class LineageMap extends HTMLElement {
       this.dataset.at = at < 0 ? "" : `${columns.number[at]}.${columns.position[at]}`;
       this.tell();
       // @ts-expect-error htmx is a script of its own
-      window.clearTimeout(this.wait), this.wait = window.setTimeout(() => void htmx.ajax("GET", `/runs/${this.dataset.run}/lineage/line?at=${this.dataset.at}`, { source: "#line", target: "#line", swap: "outerHTML" }), 150);
+      window.clearTimeout(this.wait), this.wait = window.setTimeout(() => void globalThis.htmx?.ajax("GET", `/runs/${this.dataset.run}/lineage/line?at=${this.dataset.at}`, { source: "#line", target: "#line", swap: "outerHTML" }), 150);
     }
     this.say(shown);
     this.later();

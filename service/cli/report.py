@@ -1,0 +1,49 @@
+"""A run as one file that opens in a browser without a service."""
+
+import asyncio
+from pathlib import Path
+
+from service.bootstrap.site import Site, Where
+from service.cli import figures
+from service.cli.export import STDOUT, writing
+from service.cli.records import find_run
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import ConflictError
+from service.ports import RunRecord
+
+
+def report_run(terminal: Terminal, site: Site, where: Where, run_id: str, output: Path | None, *, force: bool) -> None:
+    """Write the report of a run to a file, which is not there yet, or to stdout.
+
+    Raises:
+        ConflictError: the file is there, and nobody said that it may be replaced.
+    """
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    run = find_run(site.reader, run_id)
+    path = output or Path(f"{figures.short(run.id)}.html")
+    if path == STDOUT:
+        terminal.write(asyncio.run(_made(where, run)))
+        return
+    if path.is_file() and not force:
+        raise ConflictError(f"{path} is there already: replace it with --force, or name another file with -o")
+    text = asyncio.run(_made(where, run))
+    with writing(path) as stream:
+        stream.write(text)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "path": str(path), "bytes": path.stat().st_size})
+    else:
+        terminal.note(f"report of {run.id} written to {path}: open it in a browser")
+
+
+async def _made(where: Where, run: RunRecord) -> str:
+    from service.bootstrap.clock import SystemClock
+    from service.bootstrap.reporting import open_reading
+    from service.dashboard.report import write_report
+
+    async with open_reading(load_settings(), where) as api:
+        text = await write_report(api, run.id, SystemClock().now())
+    # Texts of others may hold halves of characters, which no file can.
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,123 @@
+"""A run in one file: the pictures and tables of its pages with all that they show, to be opened from a disk.
+
+It is part of the dashboard, whose templates and modules it is made of, and asks the API as pages do.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from service.client import AsyncClient, calls
+from service.dashboard.inlined import embedded, inlined, picture
+from service.dashboard.pages import environment
+from service.dashboard.run_page import run_title
+from service.errors import NotFoundError
+from service.schemas.programs import Program
+from service.schemas.runs import Run
+
+MOST_POINTS = 20_000
+BEST, FRONT, STEPS = 12, 30, 40
+MOST_TEXT, MOST_TEXTS = 60_000, 3_000_000
+STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "report.css")
+SCRIPTS = ("theme.js", "report.js", "vendor/uplot.min.js")
+MODULES = ("score-curve.js", "lineage-map.js")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFile:
+    """A file of a program. `left_out`: characters behind the text that is shown."""
+
+    path: str
+    text: str
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSource:
+    """A program with its files."""
+
+    program: Program
+    files: list[ShownFile]
+
+
+async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
+    """A run as a page that needs nothing beside itself.
+
+    Args:
+        run_id: of the run, whole.
+        now: stands on the page as the time of what it shows.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    run = await api.send(calls.get_run(run_id))
+    best = (await api.send(calls.list_programs(run.id, order="fitness", limit=BEST))).items
+    front = await api.send(calls.list_front(run.id, limit=FRONT)) if len(run.objectives) > 1 else None
+    line = await _line(api, run)
+    sources = await _sources(api, [*best, *(front.items if front else ()), *line])
+    columns = await api.send(calls.get_run_columns(run.id, points=MOST_POINTS))
+    answers = {_columns_at(run): columns.model_dump(mode="json")}
+    values = {
+        "run": run,
+        "title": run_title(run),
+        "made_at": now,
+        "best": best,
+        "front": front,
+        "line": line,
+        "sources": sources,
+        "shown": {source.program.id for source in sources},
+        "columns": columns,
+        "columns_at": _columns_at(run),
+        "metrics": await api.send(calls.get_run_metrics(run.id)),
+        "islands": (await api.send(calls.list_islands(run.id, limit=200))).items,
+        "config": json.dumps(run.config, indent=2, ensure_ascii=False),
+    }
+    return _page(values, answers)
+
+
+def _page(values: Mapping[str, Any], answers: Mapping[str, Any]) -> str:
+    assets = inlined(STYLES, SCRIPTS, MODULES)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            **values,
+            inlined=assets,
+            icon=picture("icon.svg"),
+            answers={address: embedded(answer) for address, answer in answers.items()},
+        )
+    )
+
+
+def _columns_at(run: Run) -> str:
+    return f"/v1/runs/{run.id}/columns"
+
+
+async def _line(api: AsyncClient, run: Run) -> list[Program]:
+    """The line of first parents of the best, its seed first; of a long one the newest steps."""
+    if run.best_candidate_id is None:
+        return []
+    found = await api.send(calls.get_lineage(run.best_candidate_id, limit=STEPS))
+    return found.items[::-1]
+
+
+async def _sources(api: AsyncClient, programs: Iterable[Program]) -> list[ShownSource]:
+    """Programs with their files, as long as there is room."""
+    room, shown = MOST_TEXTS, []
+    for program in {program.id: program for program in programs}.values():
+        try:
+            files = (await api.send(calls.get_program_source(program.id))).files
+        except NotFoundError:  # deleted meanwhile
+            continue
+        cut = [_shown_file(file.path, file.text) for file in files]
+        room -= sum(len(file.text) for file in cut)
+        if room < 0:
+            break
+        shown.append(ShownSource(program=program, files=cut))
+    return shown
+
+
+def _shown_file(path: str, text: str) -> ShownFile:
+    return ShownFile(path=path, text=text[:MOST_TEXT], left_out=max(0, len(text) - MOST_TEXT))
