@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import structlog
 from fastapi import Request
@@ -156,12 +156,21 @@ def failed(request: Request, status: int, title: str, detail: str, **values: Any
 def _signed_out(request: Request) -> Response:
     if is_guest(request):
         return _share_ended(request)
-    back = here(request) if request.method == "GET" else request.headers.get("referer", "/runs")
+    back = here(request) if request.method == "GET" and not is_part(request) else _came_from(request)
     if is_part(request):
         return Response(status_code=401, headers={"HX-Redirect": sign_in_address(back)})
     if request.method == "GET":
         return RedirectResponse(sign_in_address(back), status_code=303)
     return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to go on.")
+
+
+def _came_from(request: Request) -> str:
+    """The page that a form or a part was sent from, without host: to go back to."""
+    try:
+        page = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return "/runs"
+    return (page.path or "/runs") + (f"?{page.query}" if page.query else "")
 
 
 def _share_ended(request: Request) -> Response:
