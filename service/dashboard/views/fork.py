@@ -14,7 +14,7 @@ from service.dashboard.run_page import run_title
 from service.dashboard.views.runs_filter import policy_name
 from service.dashboard.views.submit import tell
 from service.dashboard.views.submit_choices import form_with, labels_of, read_choices
-from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, flat, read_typed
+from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, flat, held_words, read_typed
 from service.errors import ServiceError
 from service.schemas.runs import Run, RunFork
 
@@ -62,7 +62,7 @@ async def _page(request: Request, api: AsyncClient, run: Run, form: Form, typed:
         run=run,
         run_title=run_title(run),
         policies=[policy_name(policy) for policy in run.policies],
-        held=flat(run.config),
+        unsaid={key: f"as there: {held_words(key, value)}" for key, value in flat(run.config).items()},
         form=form,
         complaints=typed.complaints,
         choices=await read_choices(api),

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from service.client import AsyncClient, calls
 from service.client.words import checked
 from service.dashboard.door import Api, FormDep
-from service.dashboard.pages import PageRoute, go_to, render
+from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
 from service.errors import NotFoundError, UsageError
@@ -19,7 +19,7 @@ from service.schemas.runs import Run
 
 SHOWN = 50
 MOST_REFRESHED = 8
-MOST_PROBLEMS = 200
+MOST_PROBLEMS = MOST_VIEWS = 200
 PAGE = "runs"  # whose saved views these are, among those of all pages
 router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)
 Id = Annotated[str, Path(max_length=100)]
@@ -73,8 +73,10 @@ async def _page(
     request: Request, api: AsyncClient, only: RunsFilter, cursor: str = "", *, complaint: str = "", name: str = ""
 ) -> Response:
     position = (await api.send(calls.list_all_events(limit=1))).position  # before the list: nothing falls between
-    problems = await api.send(calls.list_problems(limit=MOST_PROBLEMS))
-    views = await api.send(calls.list_views(limit=200))
+    problems, views = [], list[View]()
+    if not is_guest(request):  # to whom one run is shown, and nothing else
+        problems = (await api.send(calls.list_problems(limit=MOST_PROBLEMS))).items
+        views = (await api.send(calls.list_views(limit=MOST_VIEWS))).items
     wrong = ""
     runs, following, count = list[Run](), None, None
     try:
@@ -95,8 +97,8 @@ async def _page(
         newest=runs[0].id if runs and not cursor else "",
         next=only.address(cursor=following) if following else "",
         count=count,
-        problems=sorted({problem.name for problem in problems.items}),
-        views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views.items)],
+        problems=sorted({problem.name for problem in problems}),
+        views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views)],
         wrong=wrong,
         view_complaint=complaint,
         view_name=name,

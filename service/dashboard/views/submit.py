@@ -14,7 +14,7 @@ from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.pages import PageRoute, go_to, here, is_part, render
 from service.dashboard.views import submit_fields, submit_problem
 from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
-from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, read_typed
+from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, LIMITS, SEARCH, Typed, held_words, read_typed
 from service.dashboard.views.submit_lines import lines_of
 from service.dashboard.views.submit_problem import FILES, STORED, files_of, problem_of, regions_said, rows_of
 from service.errors import InvalidProblemError, ServiceError
@@ -54,6 +54,12 @@ async def show_form(
     form = await cloned(api, choices, source) if source else choices.first(problem)
     choices = await with_chosen(api, choices, form)
     return _page(request, choices, form, 200, None, clone_of=source)
+
+
+@router.get("/check")
+async def go_back() -> Response:
+    """Lead to the form: the address of a check is kept by browsers that come back to it."""
+    return go_to("/runs/new")
 
 
 @router.post("/check")
@@ -159,6 +165,7 @@ def _page(
         status,
         form=form,
         choices=choices,
+        unsaid={key: f"as the problem says, else {held_words(key, value)}" for key, value in DEFAULTS.items()},
         source=form.get("source", STORED),
         rows=rows_of(form),
         files=files_of(form) or list(submit_problem.STARTER_FILES),

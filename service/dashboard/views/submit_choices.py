@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from evolve.configuration import RunConfig
 from service.client import AsyncClient, calls
 from service.dashboard.door import Form
 from service.dashboard.views.runs_filter import policy_name, write_labels
-from service.dashboard.views.submit_fields import DESCRIBED, NO_LIMIT, fields_of, flat
+from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, NO_LIMIT, fields_of, flat
 from service.dashboard.views.submit_problem import FIELDS, STARTER, STORED
 from service.errors import NotFoundError
 from service.schemas.problems import Problem
@@ -73,7 +72,7 @@ def asked_for_nothing(problem: Problem) -> dict[str, Any]:
     if SHORT in said:
         said[f"budget.{SHORT}"] = said.pop(SHORT)
     lifted = {key: None for key, value in said.items() if value == NO_LIMIT}
-    return flat(asdict(RunConfig())) | said | lifted
+    return DEFAULTS | said | lifted
 
 
 def labels_of(run: Run) -> dict[str, str]:

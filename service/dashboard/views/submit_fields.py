@@ -4,10 +4,10 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from evolve.configuration import SELECTIONS, STRATEGIES
+from evolve.configuration import SELECTIONS, STRATEGIES, RunConfig
 from service.dashboard.door import Form
 from service.dashboard.views.runs_filter import read_labels
 from service.dashboard.words import plain
@@ -36,10 +36,10 @@ class Key:
 
 
 LIMITS = (
-    Key(key="budget.evaluations", label="Evaluations", note="candidates scored, the seed included"),
+    Key(key="budget.evaluations", label="Evaluations", note="programs that are scored"),
     Key(key="budget.target", label="Target", note="fitness at which the run ends", whole=False),
     Key(key="budget.wall_seconds", label="Seconds", note="of work", whole=False),
-    Key(key="budget.patience", label="Patience", note="evaluations without a better best"),
+    Key(key="budget.patience", label="Patience", note="without a better best"),
     Key(key="budget.answers", label="Answers", note="taken from the policy"),
     Key(key="budget.tokens", label="Tokens", note="in and out"),
 )
@@ -68,6 +68,15 @@ class Typed:
         held = self.complaints.get(place)
         if held != words:
             self.complaints[place] = f"{held}; {words}" if held else words
+
+
+def held_words(key: str, value: Any) -> str:
+    """What a value of the configuration means that nobody typed."""
+    if key == "selection":
+        return " and ".join(value) if value else "by the number of objectives"
+    if key in {"answers", "samples"} and value == 0:
+        return "as the policy says"
+    return "no limit" if value is None else plain(value, 40)
 
 
 def read_typed(form: Form) -> Typed:
@@ -155,6 +164,9 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[key] = value
     return found
+
+
+DEFAULTS = flat(asdict(RunConfig()))
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any], prefix: str = "") -> list[str]:
