@@ -13,16 +13,17 @@ from service.client import AsyncClient, calls
 from service.dashboard.inlined import embedded, inlined, picture
 from service.dashboard.pages import environment
 from service.dashboard.run_page import run_title
-from service.errors import NotFoundError
+from service.dashboard.views.objectives import drawn, picked, weigh
+from service.errors import NotFoundError, UsageError
 from service.schemas.programs import Program
 from service.schemas.runs import Run
 
-MOST_POINTS = 20_000
+MOST_POINTS, SERIES = 20_000, 1000
 BEST, FRONT, STEPS = 12, 30, 40
 MOST_TEXT, MOST_TEXTS = 60_000, 3_000_000
-STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "report.css")
+STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "objectives.css", "report.css")
 SCRIPTS = ("theme.js", "report.js", "vendor/uplot.min.js")
-MODULES = ("score-curve.js", "lineage-map.js")
+MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "parallel.js")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +59,24 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
     line = await _line(api, run)
     sources = await _sources(api, [*best, *(front.items if front else ()), *line])
     columns = await api.send(calls.get_run_columns(run.id, points=MOST_POINTS))
-    answers = {_columns_at(run): columns.model_dump(mode="json")}
+    metrics = await api.send(calls.get_run_metrics(run.id, points=SERIES))
+    answers = {
+        _columns_at(run): columns.model_dump(mode="json"),
+        f"/v1/runs/{run.id}/metrics?points={SERIES}": metrics.model_dump(mode="json"),
+    }
     values = {
         "run": run,
         "title": run_title(run),
         "made_at": now,
         "best": best,
         "front": front,
+        **(await _tradeoff(api, run) if front else {"fittest": None}),
         "line": line,
         "sources": sources,
         "shown": {source.program.id for source in sources},
         "columns": columns,
         "columns_at": _columns_at(run),
-        "metrics": await api.send(calls.get_run_metrics(run.id)),
+        "metrics": metrics,
         "islands": (await api.send(calls.list_islands(run.id, limit=200))).items,
         "config": json.dumps(run.config, indent=2, ensure_ascii=False),
     }
@@ -93,6 +99,23 @@ def _page(values: Mapping[str, Any], answers: Mapping[str, Any]) -> str:
 
 def _columns_at(run: Run) -> str:
     return f"/v1/runs/{run.id}/columns"
+
+
+async def _tradeoff(api: AsyncClient, run: Run) -> Mapping[str, Any]:
+    """What the charts of several objectives begin with: the first two of them, and weights as declared."""
+    if run.best_candidate_id is None:
+        return {"fittest": None}
+    weighing = weigh(run.objectives, {})
+    weights = ",".join(f"{field.name}={field.value!r}" for field in weighing)
+    fittest = best = await api.send(calls.get_best(run.id))
+    refusal = ""
+    try:
+        best = await api.send(calls.get_best(run.id, weights))
+    except UsageError as error:  # names of objectives may hold what weights cannot
+        refusal = str(error)
+    across, up = picked(run.objectives, "", "")
+    told = {"weighing": weighing, "best_weighted": None if refusal else best, "fittest": fittest, "refusal": refusal}
+    return told | {"across": across, "up": up, "drawn": drawn(run.objectives)}
 
 
 async def _line(api: AsyncClient, run: Run) -> list[Program]:
