@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -46,49 +47,66 @@ FILTERS: Sequence[Mapping[str, str]] = (
 )
 
 
-def timed(client: httpx.Client, address: str, times: int, **params: Any) -> dict[str, float]:
-    """Milliseconds until an answer is there, its body included."""
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        client.get(address, params=params or None).raise_for_status()
-        spent.append(1000 * (time.perf_counter() - began))
-    return {"median_ms": round(median(spent), 1), "p95_ms": round(sorted(spent)[int(0.95 * (len(spent) - 1))], 1)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Asks one server, over one connection, so many times for each address."""
+
+    client: httpx.Client
+    pid: int
+    times: int
+
+    def ask(self, address: str, times: int = 0, **params: Any) -> dict[str, float]:
+        """Milliseconds until an answer is there, its body included, and of the processor that it took the server."""
+        spent, times, before = [], times or self.times, self._worked()
+        for _ in range(times):
+            began = time.perf_counter()
+            self.client.get(address, params=params or None).raise_for_status()
+            spent.append(1000 * (time.perf_counter() - began))
+        worked = 1000 * (self._worked() - before) / times
+        p95 = sorted(spent)[int(0.95 * (times - 1))]
+        return {"median_ms": round(median(spent), 1), "p95_ms": round(p95, 1), "cpu_ms": round(worked, 1)}
+
+    def json(self, address: str, **params: Any) -> Any:
+        return self.client.get(address, params=params or None).raise_for_status().json()
+
+    def _worked(self) -> float:
+        """Seconds that the server has used its processors."""
+        told = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def columns(client: httpx.Client, run: str, times: int) -> dict[str, Any]:
+def columns(asker: Asker, run: str) -> dict[str, Any]:
     """The evaluations for charts: read for the first time and again, all of them, fewer, and those since the last."""
     address = f"/v1/runs/{run}/columns"
-    cold = timed(client, address, 1)["median_ms"]
-    plain = client.get(address, headers={"Accept-Encoding": "identity"})
-    total = plain.json()["total"]
+    cold = asker.ask(address, times=1)
+    total = asker.json(address)["total"]
     asked = {"all": {}, f"points={ENOUGH_POINTS}": {"points": ENOUGH_POINTS}, "after=total": {"after": total}}
-    found: dict[str, Any] = {"cold_ms": cold, "evaluations": total}
+    found: dict[str, Any] = {"evaluations": total, "cold_ms": cold["median_ms"], "cold_cpu_ms": cold["cpu_ms"]}
     for name, params in asked.items():
-        body = client.get(address, params=params, headers={"Accept-Encoding": "identity"}).content
+        body = asker.client.get(address, params=params, headers={"Accept-Encoding": "identity"}).content
         size = {"raw_kb": round(len(body) / 1024, 1), "gzip_kb": round(len(gzip.compress(body, 4)) / 1024, 1)}
-        found[name] = timed(client, address, times, **params) | size
+        found[name] = asker.ask(address, **params) | size
     return found
 
 
-def requests(client: httpx.Client, visitor: Visitor, run: str, times: int) -> dict[str, Any]:
+def requests(asker: Asker, visitor: Visitor, run: str) -> dict[str, Any]:
     """Every sort and filter of the programs, of the API and of the page."""
     address = f"/v1/runs/{run}/programs"
     asked = [f"{address}?{httpx.QueryParams(dict(params))}" for params in (*SORTS, *FILTERS)]
-    found = {"api": {one.removeprefix(address): timed(client, one, times) for one in asked}}
+    found = {"api": {one.removeprefix(address): asker.ask(one) for one in asked}}
     page = next((tab.of(run) for tab in TABS if tab.name == TABLE), None)
     if page is not None:
         offered = choices(visitor, page)
         whole = {one if one.startswith("/") else page + one for kind in ("sort", "filter") for one in offered[kind]}
-        found["page"] = {one.removeprefix(page): timed(client, one, times) for one in sorted({page, *whole})}
+        found["page"] = {one.removeprefix(page): asker.ask(one) for one in sorted({page, *whole})}
     return found
 
 
-def pages_of(client: httpx.Client, run: str) -> dict[str, str]:
+def pages_of(asker: Asker, run: str) -> dict[str, str]:
     """Addresses of the pages about a run, by name, and of one of its programs."""
-    best = client.get(f"/v1/runs/{run}/programs", params={"order": "fitness", "limit": 1}).json()["items"][0]["id"]
+    best = asker.json(f"/v1/runs/{run}/programs", order="fitness", limit=1)["items"][0]["id"]
     wanted = {tab.name: tab.of(run) for tab in TABS} | {"program": f"/programs/{best}", "runs": "/runs"}
-    return {name: path for name, path in wanted.items() if client.get(path).is_success}
+    return {name: path for name, path in wanted.items() if asker.client.get(path).is_success}
 
 
 def measure(programs: int, options: Any) -> dict[str, Any]:
@@ -99,9 +117,9 @@ def measure(programs: int, options: Any) -> dict[str, Any]:
         taken = round(time.monotonic() - began, 1)
         with installed(Path(folder)) as service, visitor(service.url, service.login, Path(home)) as browser:
             with client_of(browser) as client:
-                fetched = columns(client, run, options.requests)
-                asked = requests(client, browser, run, options.requests)
-                pages = pages_of(client, run)
+                asker = Asker(client=client, pid=service.pid, times=options.requests)
+                fetched, asked = columns(asker, run), requests(asker, browser, run)
+                pages = pages_of(asker, run)
             seen = {name: visit(browser, path, options.visits) for name, path in pages.items()}
             dragged = pan(browser, pages[MAP], "lineage-map", options.trace) if MAP in pages else None
     return {

@@ -84,12 +84,14 @@ class Installation:
         login: the address that opens a session once.
         evolve: the command on the same database.
         log: what the service writes on its standard error.
+        pid: of its process.
     """
 
     url: str
     login: str
     evolve: Evolve
     log: Path
+    pid: int
 
 
 @contextmanager
@@ -107,7 +109,8 @@ def installed(home: Path) -> Iterator[Installation]:
             line = process.stdout.readline()
             assert line, log.read_text(encoding="utf-8")
             started = json.loads(line)
-            yield Installation(url=started["url"], login=started["login"], evolve=evolve, log=log)
+            told = {"url": started["url"], "login": started["login"]}
+            yield Installation(**told, evolve=evolve, log=log, pid=process.pid)
         finally:
             _end(process)
 
