@@ -14,7 +14,7 @@ class DiversityCurves extends HTMLElement {
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
     const multiples = document.createElement("div");
-    multiples.className = "multiples";
+    multiples.className = "multiples wide";
     this.append(multiples);
     this.plots = ["Distinct reward vectors", "Distance between reward vectors", "Duplicates and rejected", "Entropy in bits"].map((title) => new SmallPlot(multiples, title, "diversity"));
     /** @type {Point[]} */

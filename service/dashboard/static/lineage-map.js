@@ -11,14 +11,18 @@ const AXES = { proposal: "Proposals", evaluation: "Evaluations" };
 const BUTTONS = /** @type {const} */ ([["◂", "Move left", "ArrowLeft"], ["▸", "Move right", "ArrowRight"], ["+", "Zoom in", "+"], ["−", "Zoom out", "-"], ["Whole run", "", "0"], ["Parent", "Choose the parent", "ArrowUp"], ["Best child", "Choose the best child", "ArrowDown"], ["Choose none", "", "Escape"]]);
 
 class LineageMap extends HTMLElement {
+  view = { from: 0, to: 1 };
+  whole = true;
+  chosen = -1;
+  pointed = -1;
+  frame = 0;
+  wait = 0;
+  told = 0;
+  /** Milliseconds of script that the last frame took. */
+  took = 0;
+
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
-    this.whole = true;
-    this.chosen = this.pointed = -1;
-    this.frame = this.wait = 0;
-    /** Milliseconds of script that the last frame took. */
-    this.took = 0;
-    this.view = { from: 0, to: 1 };
     this.build();
     this.store.addEventListener("change", () => this.renew());
     this.resize = new ResizeObserver(() => this.arrange());
@@ -121,7 +125,7 @@ class LineageMap extends HTMLElement {
     layout.view = this.view;
     paintGround(ground, model, layout, AXES[/** @type {keyof AXES} */ (this.dataset.x ?? "proposal")]);
     paintMarks(marks, image, taken, model, layout, this.chosen < 0 ? null : kin.flags, this.scale ?? 1);
-    paintLines(lines, model, layout, this.chosen < 0 ? null : kin.flags, this.chosen < 0 ? model.best : this.chosen, this.pointed ?? -1);
+    paintLines(lines, model, layout, this.chosen < 0 ? null : kin.flags, this.chosen < 0 ? model.best : this.chosen, this.pointed);
     this.took = performance.now() - begin;
     this.dataset.shown = String(model.count);
     this.hint();
@@ -130,8 +134,8 @@ class LineageMap extends HTMLElement {
   hint() {
     const { model, layout, tip, pointed } = this, columns = this.store?.columns;
     if (!tip || !model || !layout || !columns) return;
-    tip.hidden = pointed === undefined || pointed < 0 || Boolean(this.held);
-    if (tip.hidden || pointed === undefined) return;
+    tip.hidden = pointed < 0 || Boolean(this.held);
+    if (tip.hidden) return;
     const x = across(layout, model.xs[pointed]), near = x > layout.width / 2;
     tip.textContent = `Program ${columns.number[pointed]}.${columns.position[pointed]}: ${this.worth(pointed)}, island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}, ${model.depth[pointed]} steps from its seed.`;
     tip.style.left = near ? "auto" : `${x + 14}px`;
@@ -172,15 +176,13 @@ class LineageMap extends HTMLElement {
     const place = `${columns.number[at]}.${columns.position[at]}`, link = /** @type {HTMLAnchorElement} */ (made("a", "", `program ${place}`));
     link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
     const words = `: ${this.worth(at)}, island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}, ${short(kin.ancestors)} ancestors, ${short(kin.descendants)} descendants.`;
-    side.replaceChildren((this.chosen ?? -1) < 0 ? "Best: " : "Chosen: ", link, words);
+    side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
   }
 
   /** The address says what is seen. */
   tell() {
-    const here = new URL(location.href);
-    for (const [name, value] of [["x", this.dataset.x], ["lanes", this.dataset.lanes], ["at", this.dataset.at], ["from", this.whole ? "" : this.view.from.toFixed(2)], ["to", this.whole ? "" : this.view.to.toFixed(2)]]) {
-      if (value) here.searchParams.set(name ?? "", value); else here.searchParams.delete(name ?? "");
-    }
+    const here = new URL(location.href), { x = "", lanes = "", at = "" } = this.dataset, [from, to] = this.whole ? ["", ""] : [this.view.from.toFixed(2), this.view.to.toFixed(2)];
+    for (const [name, value] of Object.entries({ x, lanes, at, from, to })) if (value) here.searchParams.set(name, value); else here.searchParams.delete(name);
     history.replaceState(history.state, "", here);
   }
 
@@ -204,8 +206,8 @@ class LineageMap extends HTMLElement {
   /** @param {string} key @returns {boolean} whether it means something here */
   press(key) {
     const { model, view } = this, columns = this.store?.columns;
-    if (!model || !view || !columns) return false;
-    const wide = view.to - view.from, at = this.chosen === undefined || this.chosen < 0 ? model.best : this.chosen;
+    if (!model || !columns) return false;
+    const wide = view.to - view.from, at = this.chosen < 0 ? model.best : this.chosen;
     switch (key) {
       case "ArrowLeft": this.look(view.from - STEP * wide, view.to - STEP * wide); break;
       case "ArrowRight": this.look(view.from + STEP * wide, view.to + STEP * wide); break;
@@ -223,7 +225,7 @@ class LineageMap extends HTMLElement {
 
   /** @param {number} factor @param {number} around */
   zoom(factor, around) {
-    const { from, to } = /** @type {{from: number, to: number}} */ (this.view), half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
+    const { from, to } = this.view, half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
     this.look(around - (around - from) * half, around + (to - around) * half);
   }
 
@@ -241,7 +243,7 @@ class LineageMap extends HTMLElement {
 
   /** Who looks at the map with the keyboard on it, or holds Ctrl, zooms; others scroll the page. @param {WheelEvent} event */
   wheel(event) {
-    if (!this.layout || !this.view || !(event.ctrlKey || event.metaKey || document.activeElement === this.map)) return;
+    if (!this.layout || !(event.ctrlKey || event.metaKey || document.activeElement === this.map)) return;
     event.preventDefault();
     const wide = this.view.to - this.view.from, share = (event.offsetX - LEFT) / (this.layout.width - LEFT - RIGHT);
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.look(this.view.from + wide * event.deltaX / 1000, this.view.to + wide * event.deltaX / 1000);
@@ -250,7 +252,7 @@ class LineageMap extends HTMLElement {
 
   /** @param {PointerEvent} event */
   grab(event) {
-    if (event.button || !this.view) return;
+    if (event.button) return;
     this.held = { x: event.clientX, y: event.clientY, view: this.view, moved: false };
     this.map?.setPointerCapture(event.pointerId);
   }
@@ -274,7 +276,7 @@ class LineageMap extends HTMLElement {
     this.map?.classList.remove("dragging");
     if (!held || held.moved) return;
     const at = this.nearest(event);
-    if (at >= 0 || (this.chosen ?? -1) >= 0) this.choose(at);
+    if (at >= 0 || this.chosen >= 0) this.choose(at);
   }
 
   /** The program at the pointer. @param {PointerEvent} event */

@@ -80,7 +80,7 @@ export class SmallPlot {
     const xs = this.chart?.data[0], pointed = this.chart?.cursor.left >= 0 ? this.chart.cursor.idx : null;
     if (!xs?.length) { this.read.textContent = "nothing yet"; return; }
     const at = pointed ?? xs.length - 1;
-    this.read.textContent = `${pointed === null ? "" : `at ${short(xs[at])}: `}${this.lines.slice(0, 4).map((line) => `${line.name} ${short(lastOf(line.values, at))}`).join(", ")}`;
+    this.read.textContent = `${pointed === null ? "" : `at ${short(xs[at])}: `}${this.lines.map((line) => `${line.name} ${short(lastOf(line.values, at))}`).join(", ")}`;
   }
 }
 
