@@ -53,7 +53,6 @@ class LineageMap extends HTMLElement {
     this.tip.hidden = true;
     map.append(this.tip);
     this.side = made("p", "chosen note");
-    this.side.setAttribute("aria-live", "polite");
     const bar = made("div", "row");
     for (const [words, title, key] of BUTTONS) {
       const button = made("button", "", words);
@@ -156,6 +155,7 @@ class LineageMap extends HTMLElement {
     const { model } = this, columns = this.store?.columns;
     if (!model || !columns || !this.side) return;
     this.chosen = at;
+    this.side.setAttribute("aria-live", told ? "polite" : "off"); // what a run at work adds is not read out
     const shown = at < 0 ? model.best : at;
     this.kin = relativesOf(model, shown);
     if (told) {
