@@ -1,4 +1,5 @@
 // The evaluations of a run as columns: fetched once, then only what came since; charts of a page share them.
+// An address with `points` gives so many of a long run, about; what comes later is added whole.
 // @ts-check
 
 /**
@@ -6,6 +7,7 @@
  * @property {number} total
  * @property {number} begin
  * @property {number} sequence
+ * @property {boolean} sampled
  * @property {string[]} objectives
  * @property {string[]} outcomes
  * @property {string[]} operators
@@ -43,7 +45,9 @@ export class Store extends EventTarget {
     if (this.busy) { this.again = true; return; }
     this.busy = true;
     try {
-      const answer = await fetch(`${this.address}?after=${this.columns?.total ?? 0}`, { headers: { Accept: "application/json" } });
+      const asked = new URL(this.address, location.href);
+      asked.searchParams.set("after", String(this.columns?.total ?? 0));
+      const answer = await fetch(asked, { headers: { Accept: "application/json" } });
       if (!answer.ok) throw new Error(`${answer.status}`);
       this.take(await answer.json());
       this.dispatchEvent(new Event("change"));

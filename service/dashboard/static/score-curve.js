@@ -5,6 +5,7 @@ import { colour, islandColour, islandShape, mark, onTheme, short } from "./palet
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
+const FLAT = 0.02;
 const MARKS = { "island.migrated": "⇄", "island.reset": "↺", "run.paused": "‖", "run.resumed": "▸", "budget.extended": "+" };
 
 class ScoreCurve extends HTMLElement {
@@ -71,9 +72,16 @@ class ScoreCurve extends HTMLElement {
   range(low, high) {
     const values = (this.store?.columns?.fitness ?? []).filter((value) => value !== null).sort((a, b) => a - b);
     if (!values.length) return [low ?? 0, high ?? 1];
-    const floor = values[Math.floor(0.02 * (values.length - 1))], top = values[values.length - 1];
+    const floor = values[Math.floor(this.flat() * (values.length - 1))], top = values[values.length - 1];
     const span = top - floor || Math.abs(top) || 1;
     return [floor - (GUTTER + 0.06) * span, top + 0.06 * span];
+  }
+
+  /** The share of the dots below the floor. Of a long run those are told that are the best or the worst of a stretch. */
+  flat() {
+    const columns = this.store?.columns;
+    if (!columns?.sampled) return FLAT;
+    return 0.5 * (1 - (1 - FLAT) ** (2 * columns.total / columns.place.length));
   }
 
   /** @param {any} chart */
@@ -132,7 +140,8 @@ class ScoreCurve extends HTMLElement {
     const legend = /** @type {HTMLElement} */ (this.legend);
     const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12);
     legend.replaceChildren(...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
-      ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) => { const item = document.createElement("li"); item.textContent = `${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`; return item; }));
+      ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) => item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`)),
+      ...columns.sampled ? [item(`${columns.place.length.toLocaleString("en")} of ${columns.total.toLocaleString("en")} programs, the best among them`)] : []);
   }
 }
 
@@ -150,14 +159,21 @@ function stepped() {
   return uPlot.paths.stepped({ align: 1 });
 }
 
+/** @param {string} words */
+function item(words) {
+  const made = document.createElement("li");
+  made.textContent = words;
+  return made;
+}
+
 /** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
 export function entry(shape, fill, words) {
-  const item = document.createElement("li"), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  const made = item(""), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
   canvas.width = canvas.height = 12;
   canvas.setAttribute("aria-hidden", "true");
   if (pen) { pen.fillStyle = pen.strokeStyle = fill; pen.lineWidth = 1.5; mark(pen, shape, 6, 6, 4); }
-  item.append(canvas, ` ${words}`);
-  return item;
+  made.append(canvas, ` ${words}`);
+  return made;
 }
 
 customElements.define("score-curve", ScoreCurve);
