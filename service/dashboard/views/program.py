@@ -53,7 +53,7 @@ async def show_program(
     against: Against = "",
     view: Layout = "unified",
     children: Cursor = "",
-    wanted: bool = False,
+    wanted: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
     """Show a program."""
     program = await api.send(calls.get_program(candidate_id))
@@ -81,8 +81,10 @@ async def unpin(candidate_id: CandidateId, api: Api) -> Response:
 @router.post("/evaluate")
 async def evaluate_again(candidate_id: CandidateId, api: Api) -> Response:
     """Have a program evaluated once more."""
+    attempts = await api.send(calls.list_evaluations(candidate_id, limit=ATTEMPTS))
     taken = await api.send(calls.reassess_program(candidate_id))
-    return go_to(f"/programs/{taken.candidate_id}?wanted=true#attempts")
+    # With how many there were: the page knows by that when there is one more.
+    return go_to(f"/programs/{taken.candidate_id}?wanted={len(attempts.items)}#attempts")
 
 
 async def render_program(
@@ -94,6 +96,7 @@ async def render_program(
     against: str = "",
     view: str = "unified",
     children: str = "",
+    wanted: int | None = None,
     **values: Any,
 ) -> HTMLResponse:
     """The page of a program."""
@@ -136,7 +139,8 @@ async def render_program(
         notes=notes,
         proposal=proposal,
         again=run.state in {*ENDED, "paused"} and program.program_id is not None and program.status == "evaluated",
-        **{"wanted": False, "complaint": "", "typed": "", "edited": "", **values},
+        waits=wanted is not None and len(attempts.items) <= wanted,
+        **{"complaint": "", "typed": "", "edited": "", **values},
     )
 
 
