@@ -15,6 +15,7 @@ from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import render_run
 from service.dashboard.views.run import RunId
+from service.errors import UsageError
 from service.schemas.archives import Best
 from service.schemas.runs import Run
 
@@ -80,7 +81,8 @@ async def show_objectives(
     wrong = [field for field in weighing if field.complaint]
     call = calls.list_front(run.id, limit=FRONT_SHOWN)
     front = await api.send(call.at(cursor) if cursor else call)
-    best, fittest = await _winners(api, run, [] if wrong else weighing)
+    best, refusal = (None, "") if wrong or run.best_candidate_id is None else await _best(api, run, weighing)
+    fittest = await api.send(calls.get_best(run.id)) if run.best_candidate_id else None
     across, up = picked(run.objectives, x, y)
     values = {
         "front": front,
@@ -91,11 +93,11 @@ async def show_objectives(
         "up": up,
         "weighing": weighing,
         "best": best,
+        "refusal": refusal,
         "fittest": fittest,
     }
-    status = 422 if wrong else 200
     page = await render_run(request, api, run, "objectives.html", "objectives", **values)
-    page.status_code = status
+    page.status_code = 422 if wrong else 200
     return page
 
 
@@ -113,13 +115,13 @@ async def show_spread(request: Request, run_id: RunId, api: Api) -> Response:
     return await render_run(request, api, run, "objective_spread.html", "objectives", **await _single(api, run))
 
 
-async def _winners(api: AsyncClient, run: Run, weighing: Sequence[Weighing]) -> tuple[Best | None, Best | None]:
-    """The best under weights (None: none were given) and the fittest; None both: nothing is valid yet."""
-    if run.best_candidate_id is None:
-        return None, None
+async def _best(api: AsyncClient, run: Run, weighing: Sequence[Weighing]) -> tuple[Best | None, str]:
+    """The best under weights; where the API cannot be asked, as names may hold anything, why not."""
     text = ",".join(f"{field.name}={field.value!r}" for field in weighing)
-    best = await api.send(calls.get_best(run.id, text)) if text else None
-    return best, await api.send(calls.get_best(run.id))
+    try:
+        return await api.send(calls.get_best(run.id, text)), ""
+    except UsageError as error:
+        return None, str(error)
 
 
 async def _single(api: AsyncClient, run: Run) -> dict[str, object]:
