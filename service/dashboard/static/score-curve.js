@@ -5,7 +5,6 @@ import { colour, islandColour, islandShape, mark, onTheme, short } from "./palet
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
-const FLAT = 0.02;
 const MARKS = { "island.migrated": "⇄", "island.reset": "↺", "run.paused": "‖", "run.resumed": "▸", "budget.extended": "+" };
 
 class ScoreCurve extends HTMLElement {
@@ -72,16 +71,9 @@ class ScoreCurve extends HTMLElement {
   range(low, high) {
     const values = (this.store?.columns?.fitness ?? []).filter((value) => value !== null).sort((a, b) => a - b);
     if (!values.length) return [low ?? 0, high ?? 1];
-    const floor = values[Math.floor(this.flat() * (values.length - 1))], top = values[values.length - 1];
+    const floor = values[Math.floor(0.02 * (values.length - 1))], top = values[values.length - 1];
     const span = top - floor || Math.abs(top) || 1;
     return [floor - (GUTTER + 0.06) * span, top + 0.06 * span];
-  }
-
-  /** The share of the dots below the floor. Of a long run those are told that are the best or the worst of a stretch. */
-  flat() {
-    const columns = this.store?.columns;
-    if (!columns?.sampled) return FLAT;
-    return 0.5 * (1 - (1 - FLAT) ** (2 * columns.total / columns.place.length));
   }
 
   /** @param {any} chart */
