@@ -9,6 +9,7 @@ answers that could not be read. Two runs of equal length and seed are equal in a
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from heapq import nlargest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ low = 0
 high = 12
 """
 EVALUATOR = "def score(outputs, program):\n    return {}\n"
-ISLANDS, ANSWERS, ELITE = 6, 4, 60
+ISLANDS, ANSWERS, DRAWN = 6, 4, 6
+FARTHEST = 1.2  # from where all three objectives are worst
 MIGRATION_INTERVAL, MIGRANTS, RESET_INTERVAL = 200, 3, 4_000
 BATCH = 5_000
 STEP_SECONDS = 0.05
@@ -108,9 +110,8 @@ class Member:
 
 @dataclass
 class Isle:
-    """An island: its best, the fittest first, and the grid they stand in."""
+    """An island: the grid of the fittest of each kind."""
 
-    elite: list[Member] = field(default_factory=list)
     cells: dict[tuple[int, int], Member] = field(default_factory=dict)
     evaluated: int = 0
 
@@ -212,10 +213,14 @@ class Telling:
         self._complete(proposal, parent, texts)
 
     def _drawn(self, island: int, count: int) -> list[Member]:
-        """Members of an island, the fit ones more often."""
-        elite = self.isles[island].elite
-        ranks = (len(elite) * self.rng.random(count) ** 2).astype(int)
-        return [elite[rank] for rank in ranks]
+        """Members of an island, each the best of a few under weights of its own."""
+        there = list(self.isles[island].cells.values())
+        weights = self.rng.dirichlet(np.ones(3), count)
+        few = self.rng.integers(len(there), size=(count, DRAWN))
+        return [
+            there[max(row, key=lambda one: float(there[one].place @ under))]
+            for row, under in zip(few, weights, strict=True)
+        ]
 
     def _answer(self, proposal: Proposal, parent: Member, position: int) -> str:
         """Tell what became of one answer, and return its text."""
@@ -259,9 +264,10 @@ class Telling:
     def _evaluate(self, candidate: Candidate, parent: Member, lines: tuple[str, ...]) -> None:
         outcome = self.rng.choice(list(OUTCOMES), p=[share for share, _ in OUTCOMES.values()])
         # What one objective gains another loses, and the nearer to the best, the smaller the steps.
-        room = 1.0 - parent.place.mean()
-        place = parent.place + self.rng.normal(-0.004, 0.05, 3) * room + self.rng.dirichlet(np.ones(3)) * 0.03 * room
-        place = np.clip(place - 0.01 * (place.mean() - parent.place.mean()), 0.0, 1.0)
+        way = np.abs(parent.place + self.rng.normal(0.0, 0.05, 3))
+        reached = float(np.linalg.norm(parent.place))
+        reached += (FARTHEST - reached) * float(self.rng.normal(-0.04, 0.05))
+        place = np.clip(way * reached / np.linalg.norm(way), 0.0, 1.0)
         member = self._evaluated(candidate, lines, place, Outcome(outcome))
         isle = self.isles[candidate.island]
         isle.evaluated += 1
@@ -308,16 +314,14 @@ class Telling:
             isle.cells[cell] = member
         told = {"candidate_id": member.id, "island": island, "status": status, "displaced": displaced}
         self.teller.tell(Kind.INDIVIDUAL_INSERTED, told)
-        isle.elite.append(member)
-        isle.elite.sort(key=attrgetter("fitness"), reverse=True)
-        del isle.elite[ELITE:]
 
     def _migrate(self, island: int) -> None:
         isle, target = self.isles[island], (island + 1) % ISLANDS
         if isle.evaluated % MIGRATION_INTERVAL:
             return
-        there = {member.id for member in self.isles[target].elite}
-        leaving = [member for member in isle.elite[:MIGRANTS] if member.id not in there]
+        there = {member.id for member in self.isles[target].cells.values()}
+        fittest = nlargest(MIGRANTS, isle.cells.values(), key=attrgetter("fitness"))
+        leaving = [member for member in fittest if member.id not in there]
         if leaving:
             told = {"from": island, "to": target, "candidate_ids": [member.id for member in leaving]}
             self.teller.tell(Kind.ISLAND_MIGRATED, told)
@@ -331,7 +335,7 @@ class Telling:
         displaced = [member.id for member in isle.cells.values()]
         told = {"island": island, "survivor": self.best.id, "displaced": displaced}
         self.teller.tell(Kind.ISLAND_RESET, told)
-        isle.elite, isle.cells = [], {}
+        isle.cells = {}
         self._insert(self.best, island)
 
     def _complete(self, proposal: Proposal, parent: Member, texts: Sequence[str]) -> None:
