@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def test_variety_is_that_of_the_last_ones_of_a_long_run() -> None:
     check(told, 13)
 
 
-def check(told: list[tuple[tuple[float, ...] | None, int]], points: int) -> None:
+def check(told: Sequence[tuple[tuple[float, ...] | None, int]], points: int) -> None:
     rows = [row(place, rewards)._replace(island=island) for place, (rewards, island) in enumerate(told)]
     *_, columns = folded(rows, run_of(3))
     moments = fold_series(columns, points).moments
