@@ -42,7 +42,7 @@ class Wire:
         Raises:
             ServiceError, EvolveError: what the service answers, or that it does not.
         """
-        once = {IDEMPOTENCY_KEY: secrets.token_urlsafe(24)} if call.method == "POST" else {}
+        once = {IDEMPOTENCY_KEY: secrets.token_urlsafe(24), **call.headers} if call.method == "POST" else {}
         for attempt in range(1, self.backoff.attempts + 1):
             outcome = yield self.request(call, once)
             if isinstance(outcome, httpx.Response) and outcome.is_success:

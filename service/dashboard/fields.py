@@ -1,13 +1,21 @@
 """Fields of forms: what was typed becomes a request of the API, or complaints that stand beside the fields."""
 
+import re
+import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from service.client import Call
+from service.client.exchange import IDEMPOTENCY_KEY
+
 Request = TypeVar("Request", bound=BaseModel)
-WHOLE = "form"
+Answer = TypeVar("Answer")
+WHOLE, ONCE = "form", "once"
+_KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 class Complaints(dict[str, str]):
@@ -24,6 +32,17 @@ def filled(model: type[Request], values: Mapping[str, Any], complaints: Complain
             complaints.setdefault(name, f"{one['msg'][0].lower()}{one['msg'][1:]}")
         return None
     return None if complaints else request
+
+
+def new_once() -> str:
+    """What a form carries so that it has its effect once, however often it is sent."""
+    return secrets.token_urlsafe(18)
+
+
+def only_once(call: Call[Answer], form: Mapping[str, str]) -> Call[Answer]:
+    """A call that a page loaded again does not make again; what was secret in its answer is not told twice."""
+    key = form.get(ONCE, "")
+    return replace(call, headers={**call.headers, IDEMPOTENCY_KEY: key}) if _KEY.fullmatch(key) else call
 
 
 def last_day(text: str, name: str, now: datetime, complaints: Complaints) -> datetime | None:

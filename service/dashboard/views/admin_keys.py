@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import WHOLE, Complaints, filled, last_day
+from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, render
 from service.errors import RefusedError, UsageError
 from service.schemas.keys import KeyCreate, NewApiKey
@@ -41,7 +41,7 @@ async def create_key(request: Request, api: Api, form: FormDep) -> Response:
     key = _asked(form, scopes, complaints)
     if key is not None:
         try:
-            made = await api.send(calls.create_key(key))
+            made = await api.send(only_once(calls.create_key(key), form))
         except SignedOutError:
             raise
         except (UsageError, RefusedError) as error:
@@ -96,4 +96,5 @@ async def _page(
         scopes=SCOPES,
         complaints=complaints,
         now=datetime.now(UTC),
+        once=new_once(),
     )

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import Complaints, filled
+from service.dashboard.fields import Complaints, filled, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, render
 from service.errors import RefusedError, UsageError
 from service.schemas.webhooks import NewWebhook, Webhook, WebhookCreate, WebhookPatch
@@ -37,7 +37,7 @@ async def create_webhook(request: Request, api: Api, form: FormDep) -> Response:
     webhook = filled(WebhookCreate, _said(form, types, complaints), complaints)
     if webhook is not None:
         try:
-            made = await api.send(calls.create_webhook(webhook))
+            made = await api.send(only_once(calls.create_webhook(webhook), form))
         except SignedOutError:
             raise
         except (UsageError, RefusedError) as error:
@@ -72,16 +72,16 @@ async def update_webhook(request: Request, webhook_id: Id, api: Api, form: FormD
 
 
 @router.post("/{webhook_id}/ping")
-async def ping_webhook(webhook_id: Id, api: Api) -> Response:
+async def ping_webhook(webhook_id: Id, api: Api, form: FormDep) -> Response:
     """Send a webhook a message that means nothing."""
-    await api.send(calls.ping_webhook(webhook_id))
+    await api.send(only_once(calls.ping_webhook(webhook_id), form))
     return go_to(f"/admin/webhooks/{webhook_id}#deliveries")
 
 
 @router.post("/{webhook_id}/rotate")
-async def rotate_secret(request: Request, webhook_id: Id, api: Api) -> Response:
+async def rotate_secret(request: Request, webhook_id: Id, api: Api, form: FormDep) -> Response:
     """Give a webhook a new secret; this answer alone shows it."""
-    made = await api.send(calls.rotate_webhook_secret(webhook_id))
+    made = await api.send(only_once(calls.rotate_webhook_secret(webhook_id), form))
     return await _one(request, api, webhook_id, None, Complaints(), made=made)
 
 
@@ -120,7 +120,7 @@ async def _list(
 ) -> Response:
     call = calls.list_webhooks(limit=100)
     page = await api.send(call.at(cursor) if cursor else call)
-    values = {"form": form, "chosen": types, "types": TYPES, "complaints": complaints}
+    values = {"form": form, "chosen": types, "types": TYPES, "complaints": complaints, "once": new_once()}
     return render(request, "admin_webhooks.html", status, webhooks=page.items, next_cursor=page.next_cursor, **values)
 
 
@@ -151,4 +151,5 @@ async def _one(
         enabled=webhook.enabled if form is None else form.get("enabled") == "yes",
         types=TYPES,
         complaints=complaints,
+        once=new_once(),
     )

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import WHOLE, Complaints, filled, last_day
+from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, is_guest
 from service.dashboard.run_page import render_run
 from service.dashboard.views.shared import ADDRESS
@@ -42,11 +42,11 @@ async def create_share(request: Request, run_id: RunId, api: Api, form: FormDep)
     share = filled(ShareCreate, {"expires_at": ends} if ends else {}, complaints)
     if share is not None:
         try:
-            made = await api.send(calls.create_share(run_id, share))
+            made = await api.send(only_once(calls.create_share(run_id, share), form))
         except UsageError as error:
             complaints[WHOLE] = str(error)
         else:
-            address = str(request.base_url).rstrip("/") + ADDRESS.format(made.token)
+            address = str(request.base_url).rstrip("/") + ADDRESS.format(made.token) if made.token else ""
             return await _page(request, api, run_id, Form(), complaints, 201, address=address, made=made)
     return await _page(request, api, run_id, form, complaints, 422)
 
@@ -65,7 +65,7 @@ async def create_note(request: Request, run_id: RunId, api: Api, form: FormDep) 
     note = filled(NoteCreate, {"body": form.get("body", "").strip()}, complaints)
     if note is None:
         return await _page(request, api, run_id, form, complaints, 422)
-    await api.send(calls.create_note(run_id, note))
+    await api.send(only_once(calls.create_note(run_id, note), form))
     return go_to(f"/runs/{run_id}/share#notes")
 
 
@@ -96,6 +96,7 @@ async def _page(
         permalink=f"{str(request.base_url).rstrip('/')}/runs/{run.id}",
         form=form,
         complaints=complaints,
+        once=new_once(),
         **({"address": "", "made": None} | made),
     )
     answer.status_code = status
