@@ -89,6 +89,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     }
     text = environment().get_template(template).render(about | values)
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Vary": "HX-Request"}
+    headers["Referrer-Policy"] = "same-origin"  # a form whose session has ended is gone back to
     return HTMLResponse(text.encode("utf-8", "backslashreplace"), status, headers)
 
 
