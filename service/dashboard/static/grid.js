@@ -38,6 +38,8 @@ function tint(share) {
 }
 
 class CellGrid extends HTMLElement {
+  axes = /** @type {Axis[]} */ ([]);
+
   connectedCallback() {
     this.slice = /** @type {Slice} */ (JSON.parse(this.dataset.slice ?? "{}"));
     this.since = Number(this.dataset.since);
@@ -90,7 +92,7 @@ class CellGrid extends HTMLElement {
   }
 
   draw() {
-    if (!this.cells || !this.axes || !this.canvas || !this.isConnected || !this.slice) return;
+    if (!this.cells || !this.canvas || !this.isConnected || !this.slice) return;
     const x = this.axes[this.slice.x], y = this.slice.y === null ? null : this.axes[this.slice.y];
     const wide = Math.max(280, this.clientWidth || 600), columns = x.bins, rows = y ? y.bins : 1;
     const side = [(wide - PAD.left - PAD.right) / columns, (MOST_HEIGHT - PAD.top - PAD.bottom) / rows].map((most) => Math.max(LEAST_SIDE, Math.min(MOST_SIDE, most)));
@@ -183,7 +185,7 @@ class CellGrid extends HTMLElement {
   point(event) {
     const [wide, tall] = this.side ?? [1, 1], column = Math.floor((event.offsetX - PAD.left) / wide), row = (this.rows ?? 1) - 1 - Math.floor((event.offsetY - PAD.top) / tall);
     this.near = `${column},${row}`;
-    const cell = this.cells?.get(this.near), tip = this.tip, axes = this.axes ?? [];
+    const cell = this.cells?.get(this.near), tip = this.tip, axes = this.axes;
     if (!tip || !this.canvas) return;
     this.canvas.style.cursor = cell ? "pointer" : "default";
     tip.hidden = !cell;

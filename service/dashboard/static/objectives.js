@@ -42,6 +42,7 @@ export class Fronts {
   constructor() {
     /** @type {{at: number, until: number}[]} */
     this.spans = [];
+    this.alive = this.spans.slice();
     this.read = 0;
   }
 
@@ -52,16 +53,28 @@ export class Fronts {
 
   /** @param {(number | null)[][]} rewards @param {number} at */
   add(rewards, at) {
-    const alive = this.spans.filter((span) => span.until === Infinity);
-    if (alive.some((span) => beats(rewards, span.at, at))) return;
-    for (const span of alive) if (beats(rewards, at, span.at)) span.until = at;
-    this.spans.push({ at, until: Infinity });
+    if (this.alive.some((span) => beats(rewards, span.at, at))) return;
+    for (const span of this.alive) if (beats(rewards, at, span.at)) span.until = at;
+    this.alive = this.alive.filter((span) => span.until === Infinity);
+    const span = { at, until: Infinity };
+    this.alive.push(span);
+    this.spans.push(span);
   }
 
   /** The front of the first so many evaluations. @param {number} count */
   of(count) {
     return this.spans.filter((span) => span.at < count && span.until >= count).map((span) => span.at);
   }
+}
+
+/** @type {WeakMap<object, Fronts>} */
+const known = new WeakMap();
+
+/** The fronts of a store's run, found once for all charts of a page. @param {import("./columns.js").Store} store */
+export function frontsOf(store) {
+  const found = known.get(store) ?? new Fronts();
+  known.set(store, found);
+  return found;
 }
 
 /** Whether one is at least as good in everything, and better in something. @param {(number | null)[][]} rewards @param {number} one @param {number} other */

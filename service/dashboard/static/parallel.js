@@ -1,7 +1,7 @@
 // <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep programs.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, chosen, fitted, Fronts, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { onTheme, short } from "./palette.js";
 import { across, Axis, drawLines, HEIGHT, shareAt } from "./parallel-picture.js";
 
@@ -10,9 +10,11 @@ const STILL = 4;
 const LISTED = 20;
 
 class ParallelAxes extends HTMLElement {
+  axes = /** @type {Axis[]} */ ([]);
+
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
-    this.fronts = new Fronts();
+    this.fronts = frontsOf(this.store);
     this.frame = 0;
     /** @type {{axis: Axis, begin: number, moved: boolean} | null} */
     this.drag = null;
@@ -47,7 +49,7 @@ class ParallelAxes extends HTMLElement {
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", () => this.release());
     canvas.addEventListener("pointercancel", () => this.release());
-    this.fields = (this.axes ?? []).map((axis, which) => this.makeFields(axis, which));
+    this.fields = this.axes.map((axis, which) => this.makeFields(axis, which));
     fields.append(...this.fields.map((one) => one.box));
     this.told = document.createElement("p");
     this.told.setAttribute("role", "status");
@@ -88,7 +90,7 @@ class ParallelAxes extends HTMLElement {
 
   readAddress() {
     const flipped = chosen("flip").split("~"), logs = chosen("log").split("~");
-    (this.axes ?? []).forEach((axis, which) => {
+    this.axes.forEach((axis, which) => {
       const ends = chosen(`b${which}`).split("~").map(Number);
       if (chosen(`b${which}`) && ends.length === 2 && ends.every(Number.isFinite)) axis.brush = [Math.min(...ends), Math.max(...ends)];
       axis.flipped = axis.minimised !== flipped.includes(String(which));
@@ -97,7 +99,7 @@ class ParallelAxes extends HTMLElement {
   }
 
   writeAddress() {
-    const axes = this.axes ?? [], which = (/** @type {(axis: Axis) => boolean} */ is) => axes.flatMap((axis, one) => (is(axis) ? [one] : [])).join("~");
+    const axes = this.axes, which = (/** @type {(axis: Axis) => boolean} */ is) => axes.flatMap((axis, one) => (is(axis) ? [one] : [])).join("~");
     /** @type {Record<string, string>} */
     const choices = { flip: which((axis) => axis.flipped !== axis.minimised), log: which((axis) => axis.log) };
     axes.forEach((axis, one) => { choices[`b${one}`] = axis.brush ? axis.brush.map((value) => Number(value.toPrecision(6))).join("~") : ""; });
@@ -106,7 +108,7 @@ class ParallelAxes extends HTMLElement {
 
   /** Takes a range out of its fields; a field left empty is open. @param {number} which */
   fill(which) {
-    const axis = (this.axes ?? [])[which], { low, high } = (this.fields ?? [])[which];
+    const axis = this.axes[which], { low, high } = (this.fields ?? [])[which];
     const ends = [low.value === "" ? axis.low : low.valueAsNumber, high.value === "" ? axis.high : high.valueAsNumber];
     axis.brush = low.value === "" && high.value === "" ? null : [Math.min(...ends), Math.max(...ends)];
     this.writeAddress();
@@ -115,7 +117,7 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {number} which */
   turn(which) {
-    const axis = (this.axes ?? [])[which], { flip, log } = (this.fields ?? [])[which];
+    const axis = this.axes[which], { flip, log } = (this.fields ?? [])[which];
     axis.flipped = axis.minimised !== flip.checked;
     axis.log = log.checked && axis.loggable;
     this.writeAddress();
@@ -124,7 +126,7 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {PointerEvent} event */
   press(event) {
-    const axes = this.axes ?? [], wide = this.canvas?.clientWidth ?? 0;
+    const axes = this.axes, wide = this.canvas?.clientWidth ?? 0;
     const axis = axes.find((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH);
     if (!axis || event.button) return;
     event.preventDefault();
@@ -134,7 +136,7 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {PointerEvent} event */
   move(event) {
-    const axes = this.axes ?? [], wide = this.canvas?.clientWidth ?? 0;
+    const axes = this.axes, wide = this.canvas?.clientWidth ?? 0;
     if (this.canvas) this.canvas.style.cursor = this.drag || axes.some((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH) ? "ns-resize" : "default";
     if (!this.drag) return;
     this.drag.moved ||= Math.abs(event.offsetY - this.drag.begin) >= STILL;
@@ -158,7 +160,7 @@ class ParallelAxes extends HTMLElement {
     if (!columns) return;
     this.fronts?.take(columns);
     this.places = columns.place.map((_, at) => at).filter((at) => valid(columns, at));
-    for (const axis of this.axes ?? []) axis.cover(this.places);
+    for (const axis of this.axes) axis.cover(this.places);
     this.later();
   }
 
@@ -167,7 +169,7 @@ class ParallelAxes extends HTMLElement {
   }
 
   draw() {
-    const columns = this.store?.columns, places = this.places, axes = this.axes ?? [];
+    const columns = this.store?.columns, places = this.places, axes = this.axes;
     if (!columns || !places?.length || !this.canvas || !this.isConnected) return;
     const brushed = axes.filter((axis) => axis.brush), kept = new Set(places.filter((at) => brushed.every((axis) => axis.keeps(at))));
     const { pen, width } = fitted(this.canvas, HEIGHT);
@@ -196,7 +198,7 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {import("./columns.js").Columns} columns @param {number[]} kept */
   list(columns, kept) {
-    const axes = this.axes ?? [], fittest = axes[axes.length - 1];
+    const axes = this.axes, fittest = axes[axes.length - 1];
     const shown = kept.sort((one, other) => fittest.score(other) - fittest.score(one) || one - other).slice(0, LISTED);
     if (!this.table) return;
     this.table.hidden = !shown.length;

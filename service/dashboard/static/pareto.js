@@ -1,7 +1,7 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, chosen, fitted, Fronts, keep, nameOf, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
+import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
 import { islandColour, islandShape, onTheme, short } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
 import { entry } from "./score-curve.js";
@@ -13,7 +13,7 @@ class ParetoScatter extends HTMLElement {
   connectedCallback() {
     this.objectives = objectivesOfPage();
     this.store = storeOf(this.dataset.src ?? "");
-    this.fronts = new Fronts();
+    this.fronts = frontsOf(this.store);
     /** @type {{evaluations: number, hypervolume: number | null}[]} */
     this.points = [];
     /** @type {number[] | null} */
