@@ -17,7 +17,7 @@ function follow(bulk) {
       all.indeterminate = ticked > 0 && ticked < found.length;
     }
     for (const button of bulk.querySelectorAll("button")) {
-      button.disabled = ticked < (button.value === "compare" ? 2 : 1);
+      button.disabled = ticked < Number(button.dataset.least ?? 1) || ticked > Number(button.dataset.most ?? Infinity);
     }
   };
   if (all) {

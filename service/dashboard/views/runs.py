@@ -12,6 +12,7 @@ from service.client.words import checked
 from service.dashboard.door import Api, FormDep
 from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
+from service.dashboard.views.runs_bulk import FEWEST_COMPARED, MOST_COMPARED
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
 from service.errors import NotFoundError, UsageError
 from service.schemas.annotations import View, ViewCreate
@@ -104,6 +105,7 @@ async def _page(
         view_name=name,
         states=STATES,
         group_names=GROUPS,
+        compared=(FEWEST_COMPARED, MOST_COMPARED),
         **_words(),
     )
 

@@ -15,7 +15,7 @@ from service.dashboard.run_page import run_title
 from service.errors import NotFoundError, ServiceError, UsageError
 
 MOST = 200
-FEWEST_COMPARED, MOST_COMPARED = 2, 20
+FEWEST_COMPARED, MOST_COMPARED = 2, 6
 VERBS = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "delete": "deleted"}
 FOR_GOOD = frozenset({"cancel", "delete"})
 router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -44,7 +45,15 @@ def _none(config: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_problem_is_taken_at_its_word_where_a_run_asks_for_nothing() -> None:
     search = {"evaluations": 70, "islands": 2, "budget.target": "none", "budget": {"patience": 5}}
-    problem = Problem.model_construct(document={"search": search})
+    problem = Problem(
+        id="prb_1",
+        name="p",
+        version=1,
+        bundle_hash="0",
+        document={"search": search},
+        warnings=[],
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
     read = asdict(read_config([("the problem", search)]))
     assert asked_for_nothing(problem) == flat(read)
 

@@ -35,7 +35,7 @@ def test_the_command_asks_for_the_same_configuration() -> None:
     words = shlex.split(command[command.index("evolve run") :])
     assert words[:3] == ["evolve", "run", "problem"]
     sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
-    asked = parse_sets(sets)[1]
+    asked = dict(parse_sets(sets)[1])
     flags = {"budget.evaluations": "--evaluations", "islands": "--islands"}
     asked |= {key: int(words[words.index(flag) + 1]) for key, flag in flags.items()}
     assert asked == flat(REQUEST["config"])
