@@ -117,7 +117,7 @@ def table_of(curves: Sequence[Curve], rows: int = ROWS) -> list[tuple[float, lis
     end = max((curve[-1][0] for curve in curves if curve), default=0.0)
     if not end:
         return []
-    places = [end * (row + 1) / rows for row in range(rows)]
+    places = [end * ((row + 1) / rows) for row in range(rows)]  # the last one is the end itself
     return [(place, [best_at(curve, place) for curve in curves]) for place in places]
 
 

@@ -1,0 +1,82 @@
+"""Events in words, and which of them an address asks for."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from service.dashboard.views.events import MOST_NAMED, Only, candidates_in, line_of, only_of
+from service.errors import UsageError
+
+RUN = "run_0190aaaa"
+ONE, TWO = "cnd_" + "1" * 32, "cnd_" + "2" * 32
+
+
+def event(kind: str, **told: Any) -> dict[str, Any]:
+    return {"schema": 1, "run_id": RUN, "sequence": 9, "kind": kind, "at": "2026-03-01T12:00:00Z", **told}
+
+
+def test_what_an_event_names_is_linked() -> None:
+    line = line_of(RUN, event("proposal.created", number=3, parents=[[ONE, "parent"], [TWO, "crossover"]], island=0))
+    links = [(word.name, word.href) for word in line.words if word.href]
+    assert links == [
+        ("proposal", f"/runs/{RUN}/proposals/3"),
+        ("parents", f"/programs/{ONE}"),
+        ("parents", f"/programs/{TWO}"),
+    ]
+    assert ("island", "0") in [(word.name, word.text) for word in line.words]
+
+
+def test_a_text_that_only_looks_like_an_id_is_no_link() -> None:
+    line = line_of(RUN, event("proposal.failed", reason="cnd_/../../admin"))
+    assert [(word.text, word.href) for word in line.words] == [("cnd_/../../admin", "")]
+
+
+def test_seeds_come_of_no_proposal() -> None:
+    (word,) = line_of(RUN, event("candidate.created", number=0)).words
+    assert (word.name, word.text, word.href) == ("number", "0", "")
+
+
+def test_of_many_candidates_some_are_named_and_all_stand_in_the_raw_event() -> None:
+    ids = [f"cnd_{number:032x}" for number in range(MOST_NAMED + 3)]
+    line = line_of(RUN, event("island.migrated", candidate_ids=ids))
+    assert len(line.words) == MOST_NAMED + 1
+    assert line.words[-1].text == "and 3 more"
+    assert json.loads(line.raw)["candidate_ids"] == ids
+
+
+def test_candidates_are_found_wherever_they_stand() -> None:
+    assert list(candidates_in({"a": [[ONE, "parent"]], "b": {"c": TWO}, "d": "cnd_short"})) == [ONE, TWO]
+
+
+@pytest.mark.parametrize(
+    ("told", "holds"),
+    [
+        (event("individual.inserted", island=1, candidate_id=ONE), True),
+        (event("individual.inserted", island=2, candidate_id=ONE), False),
+        (event("island.migrated", **{"from": 1, "to": 2}), True),
+        (event("budget.extended", **{"from": 1, "to": 2}), False),
+    ],
+)
+def test_only_what_names_an_island_stands_under_it(told: dict[str, Any], holds: bool) -> None:
+    assert Only(island="1").holds(told) is holds
+
+
+def test_a_program_is_found_by_the_end_of_its_id() -> None:
+    assert Only(program=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
+    assert not Only(program=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
+
+
+def test_an_address_keeps_what_is_chosen() -> None:
+    only = only_of(["best.improved", "run.finished"], "2", " 3f ", 0)
+    query = parse_qs(only.query(after=40))
+    assert query == {"kind": ["best.improved", "run.finished"], "island": ["2"], "program": ["3f"], "after": ["40"]}
+    assert Only(after=7).query(after=0) == ""
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(UsageError, match="no events of kind"):
+        only_of(["run.exploded"], "", "", 0)
+    with pytest.raises(UsageError, match="no island"):
+        only_of([], "two", "", 0)

@@ -1,0 +1,52 @@
+"""What policies and operators brought and cost, in shares."""
+
+import pytest
+
+from service.dashboard.views.policy import prices, totals, yields
+from service.schemas.series import Cost, Metrics, Success
+
+
+def success(name: str, *, evaluations: int = 0, valid: int = 0, improvements: int = 0) -> Success:
+    return Success(name=name, evaluations=evaluations, valid=valid, improvements=improvements, mean_fitness=None)
+
+
+def cost(name: str, **counts: int) -> Cost:
+    names = [key for key, field in Cost.model_fields.items() if field.annotation is int]
+    return Cost.model_validate(
+        dict.fromkeys(names, 0) | counts | {"name": name, "seconds_p50": None, "seconds_p95": None}
+    )
+
+
+def test_shares_are_of_what_was_evaluated() -> None:
+    one, nothing = yields([success("mutate", evaluations=8, valid=6, improvements=1), success("repair")])
+    assert (one.valid, one.improving) == (0.75, 0.125)
+    assert (nothing.valid, nothing.improving) == (None, None)
+
+
+def test_tokens_are_divided_among_the_improvements_of_the_same_name() -> None:
+    asked = [cost("large", tokens_input=700, tokens_cached=350, tokens_output=300), cost("small", tokens_output=50)]
+    large, small = prices(asked, [success("large", improvements=4), success("small")])
+    assert (large.per_improvement, large.cached) == (250, 0.5)
+    assert (small.per_improvement, small.cached) == (None, None)
+
+
+def test_what_was_dropped_is_a_share_of_all_that_was_written() -> None:
+    (one,) = prices([cost("a", answers=6, dropped=2, duplicates=3, rejected=1)], [])
+    assert (one.dropped, one.duplicates) == (0.25, 0.5)
+    assert one.rejected == pytest.approx(1 / 6)
+
+
+def test_the_seeds_are_no_improvement_that_tokens_bought() -> None:
+    metrics = Metrics(
+        run_id="run_1",
+        points=[],
+        operators=[
+            success("seed", evaluations=1, valid=1, improvements=1),
+            success("mutate", evaluations=4, improvements=2),
+        ],
+        policies=[success("small", evaluations=4, improvements=2)],
+        positions=[],
+        policy_costs=[cost("small", tokens_input=60, tokens_output=40)],
+    )
+    found = totals(metrics)
+    assert (found.per_improvement, found.per_evaluation) == (50, 25)
