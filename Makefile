@@ -1,7 +1,7 @@
 # Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run serve install install-base test pytest lint types imports format test-vllm test-training faults lock clean
+.PHONY: help run serve install install-base test pytest lint types imports format test-browser test-vllm test-training faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -52,6 +52,9 @@ lint: install ## everything that reads the code without running it
 format: install ## rewrite the code to the house format
 	$(BIN)/ruff check --fix-only --exit-zero .
 	$(BIN)/ruff format .
+
+test-browser: install ## the dashboard in a real Chromium, which Debian has (400 MB)
+	$(BIN)/pytest -n logical tests/browser
 
 test-vllm: install ## a real vLLM on the processor, in an environment of its own (1 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
