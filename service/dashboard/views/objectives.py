@@ -82,7 +82,6 @@ async def show_objectives(
     call = calls.list_front(run.id, limit=FRONT_SHOWN)
     front = await api.send(call.at(cursor) if cursor else call)
     best, refusal = (None, "") if wrong or run.best_candidate_id is None else await _best(api, run, weighing)
-    fittest = await api.send(calls.get_best(run.id)) if run.best_candidate_id else None
     across, up = picked(run.objectives, x, y)
     values = {
         "front": front,
@@ -94,7 +93,7 @@ async def show_objectives(
         "weighing": weighing,
         "best": best,
         "refusal": refusal,
-        "fittest": fittest,
+        "fittest": await _fittest(api, run),
     }
     page = await render_run(request, api, run, "objectives.html", "objectives", **values)
     page.status_code = 422 if wrong else 200
@@ -122,6 +121,12 @@ async def _best(api: AsyncClient, run: Run, weighing: Sequence[Weighing]) -> tup
         return await api.send(calls.get_best(run.id, text)), ""
     except UsageError as error:
         return None, str(error)
+
+
+async def _fittest(api: AsyncClient, run: Run) -> Best | None:
+    if run.best_candidate_id is None:
+        return None
+    return await api.send(calls.get_best(run.id))
 
 
 async def _single(api: AsyncClient, run: Run) -> dict[str, object]:

@@ -1,0 +1,66 @@
+"""What the page of objectives reads out of its address, and how it divides scores."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.dashboard.views.objectives import picked, spread, weigh
+
+OBJECTIVES: tuple[Mapping[str, Any], ...] = (
+    {"name": "value", "weight": 2.0},
+    {"name": "length", "weight": 0.5},
+    {"name": "speed", "weight": 0.0},
+)
+
+
+def test_weights_are_those_that_are_declared_until_the_address_says_others() -> None:
+    found = weigh(OBJECTIVES, {"w1": " 3e2 ", "w2": ""})
+    assert [field.value for field in found] == [2.0, 300.0, 0.0]
+    assert [field.field for field in found] == ["w0", "w1", "w2"]
+    assert not any(field.complaint for field in found)
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "1e101", "much", "1,5"])
+def test_what_is_no_weight_is_complained_of_and_kept(text: str) -> None:
+    wrong = weigh(OBJECTIVES, {"w1": text})[1]
+    assert (wrong.value, wrong.text) == (None, text)
+    assert "number from 0" in wrong.complaint
+
+
+def test_weights_that_are_all_zero_weigh_nothing() -> None:
+    fields = weigh(OBJECTIVES, {"w0": "0", "w1": "0"})
+    assert "above 0" in fields[0].complaint
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "axes"),
+    [
+        ("", "", (0, 1)),
+        ("speed", "", (2, 0)),
+        ("", "value", (1, 0)),
+        ("length", "length", (1, 0)),
+        ("value", "value", (0, 1)),
+        ("unknown", "speed", (0, 2)),
+    ],
+)
+def test_axes_are_two_different_objectives(x: str, y: str, axes: tuple[int, int]) -> None:
+    assert picked(OBJECTIVES, x, y) == axes
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.booleans())
+def test_every_score_is_in_one_bar_and_the_best_stands_last(scores: list[float], larger: bool) -> None:
+    found = spread(scores, larger_is_better=larger)
+    assert found
+    assert sum(bar.count for bar in found.bars) == found.count == len(scores)
+    ends = (min(scores), max(scores))
+    assert (found.worst, found.best) == (ends if larger else ends[::-1])
+    assert found.best in (found.bars[-1].low, found.bars[-1].high)
+    assert sum(score <= found.median for score in scores) >= len(scores) / 2
+    assert sum(score >= found.median for score in scores) >= len(scores) / 2
+
+
+def test_of_no_scores_there_is_no_spread() -> None:
+    assert spread([], larger_is_better=True) is None
