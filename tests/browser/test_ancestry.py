@@ -16,7 +16,9 @@ from tests.browser.installation import Service
 def line(service: Service, finished_run: str) -> list[dict[str, Any]]:
     """The longest line of parents of the run, from its seed."""
     last = service.get(f"/v1/runs/{finished_run}/programs?limit=200")["items"][-20:]
-    lines = [service.get(f"/v1/programs/{one['id']}/lineage")["items"][::-1] for one in last]
+    lines: list[list[dict[str, Any]]] = [
+        service.get(f"/v1/programs/{one['id']}/lineage")["items"][::-1] for one in last
+    ]
     found = max(lines, key=len)
     assert len(found) > 2
     return found

@@ -144,6 +144,19 @@ def test_a_program_of_an_ended_run_is_evaluated_again(page: Page, service: Servi
     expect(page.locator("#attempts [role=status]")).to_have_count(0)
 
 
+def test_a_program_that_is_being_evaluated_shows_its_score_when_it_has_one(page: Page, service: Service) -> None:
+    service.create_problem("slow", seconds=4.0)
+    run_id = service.submit("slow", evaluations=1)
+    seed = until(lambda: service.get(f"/v1/runs/{run_id}/programs")["items"])[0]
+    page.goto(f"/programs/{seed['id']}")
+    page.get_by_label("New note").fill("being typed")
+    expect(page.locator("#program-head .state-ok")).to_be_visible()
+    value = page.locator("#scores tr", has=page.locator("th", has_text=re.compile("^value$"))).locator("td").first
+    expect(value).to_have_text(number(service.get(f"/v1/programs/{seed['id']}")["scores"]["value"]))
+    expect(page.locator("#attempts tbody tr")).to_have_count(1)
+    expect(page.get_by_label("New note")).to_have_value("being typed")
+
+
 def test_a_hostile_program_is_shown_as_text(open_page: OpenPage, service: Service) -> None:
     run_id = hostile.mutated(service)
     programs = service.get(f"/v1/runs/{run_id}/programs?outcome=ok")["items"]

@@ -19,8 +19,7 @@ TEXTS = st.lists(
 
 
 def change_of(before: str, after: str) -> FileChange:
-    split = [_kept(before), _kept(after)]
-    lines = difflib.unified_diff(*split, "before/it.py", "after/it.py")
+    lines = difflib.unified_diff(_kept(before), _kept(after), "before/it.py", "after/it.py")
     text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     return FileChange(path="it.py", change="changed", added=0, removed=0, diff=text)
 
