@@ -1,5 +1,6 @@
 """Entity tags: what a caller has seen, and whether it still holds."""
 
+import gzip
 from typing import Annotated
 
 from fastapi import Header, Request
@@ -9,6 +10,8 @@ from pydantic import BaseModel
 from service.api.faults import ApiFault
 from service.ports import RunRecord
 from service.schemas.problem_details import Code
+
+LARGE_BYTES, LEVEL = 256 * 1024, 4
 
 IfMatch = Annotated[
     str, Header(alias="If-Match", max_length=200, description="The ETag that was seen: else nothing is changed.")
@@ -31,7 +34,12 @@ def tagged(request: Request, body: BaseModel, tag: str) -> Response:
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if seen(request, tag):
         return Response(status_code=304, headers=headers)
-    return Response(body.model_dump_json(), 200, headers, "application/json")
+    content = body.model_dump_json().encode()
+    if len(content) >= LARGE_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
+        # Here, in the thread of this request: left to the middleware, it would hold up all others meanwhile.
+        content = gzip.compress(content, LEVEL, mtime=0)
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(content, 200, headers, "application/json")
 
 
 def revision_of(if_match: str) -> int | None:
