@@ -13,6 +13,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.installation import FINISHED, Service
 
 START = "Start the run"
+HOSTILE = "\n\n# EVOLVE-BLOCK-START\n</textarea><script>document.title = 'taken'</script>"
 OF_RUN = re.compile(r"/runs/(run_[\w-]+)$")
 
 
@@ -81,7 +82,7 @@ def test_what_is_wrong_stands_beside_its_field_and_the_rest_stays(
     page = open_page("/runs/new", javascript=False)
     choose(page, "fields")
     field(page, "name").fill("kept")
-    field(page, "program_text").fill("# EVOLVE-BLOCK-START\n</textarea><script>document.title = 'taken'</script>")
+    field(page, "program_text").fill(HOSTILE)
     field(page, "labels").fill("a=b")
     field(page, "islands").fill("many")
     page.get_by_role("button", name=START).click()
@@ -89,7 +90,7 @@ def test_what_is_wrong_stands_beside_its_field_and_the_rest_stays(
     expect(field(page, "islands")).to_have_attribute("aria-invalid", "true")
     for name, value in (("name", "kept"), ("labels", "a=b"), ("islands", "many")):
         expect(field(page, name)).to_have_value(value)
-    expect(field(page, "program_text")).to_have_value(re.compile("</textarea><script>"))
+    expect(field(page, "program_text")).to_have_value(HOSTILE)
     field(page, "islands").fill("1")
     page.get_by_role("button", name=START).click()
     expect(complaint(page, "program_text")).to_contain_text("has no EVOLVE-BLOCK-END after it")
