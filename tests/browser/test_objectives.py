@@ -195,5 +195,8 @@ def test_a_run_that_goes_on_moves_the_scatter(page: Page, live_run: str) -> None
     scatter = page.locator("pareto-scatter")
     expect(scatter).to_have_attribute("data-total", re.compile(r"\d"))
     seen = int(scatter.get_attribute("data-total") or 0)
-    page.wait_for_function("seen => Number(document.querySelector('pareto-scatter').dataset.total) > seen", arg=seen)
-    expect(page.get_by_label("Up to evaluation")).to_have_value(scatter.get_attribute("data-total") or "")
+    followed = """seen => {
+        const shown = document.querySelector("pareto-scatter").dataset.total;
+        return Number(shown) > seen && document.getElementById("until").value === shown;
+    }"""
+    page.wait_for_function(followed, arg=seen)
