@@ -1,7 +1,6 @@
 // <grid-series data-src>: filled cells and the quality-diversity score over the evaluations, on a scale each.
 // @ts-check
-import { colour, islandColour, onTheme, short } from "./palette.js";
-import { entry } from "./score-curve.js";
+import { colour, entry, islandColour, onTheme, short } from "./palette.js";
 
 const HEIGHT = 220;
 const WAIT_MILLISECONDS = 2000;

@@ -3,8 +3,7 @@
 import { storeOf } from "./columns.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
 import { LEFT, MOST_LANES, RIGHT, across, layoutOf, nearestTo, paintGround, paintLines, paintMarks } from "./lineage-paint.js";
-import { colour, islandColour, islandShape, onTheme, short } from "./palette.js";
-import { entry } from "./score-curve.js";
+import { colour, entry, islandColour, islandShape, onTheme, short } from "./palette.js";
 
 const STEP = 0.2, ZOOM = 1.5, CLICK = 4, NARROWEST = 4, NAMED = 12;
 const AXES = { proposal: "Proposals", evaluation: "Evaluations" };

@@ -55,3 +55,13 @@ export function short(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   return Number.isInteger(value) ? value.toLocaleString("en").replaceAll(",", "\u202f") : String(Number(value.toPrecision(5)));
 }
+
+/** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
+export function entry(shape, fill, words) {
+  const made = item(""), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  canvas.width = canvas.height = 12;
+  canvas.setAttribute("aria-hidden", "true");
+  if (pen) { pen.fillStyle = pen.strokeStyle = fill; pen.lineWidth = 1.5; mark(pen, shape, 6, 6, 4); }
+  made.append(canvas, ` ${words}`);
+  return made;
+}

@@ -2,9 +2,8 @@
 // @ts-check
 import { storeOf } from "./columns.js";
 import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
-import { islandColour, islandShape, onTheme, short } from "./palette.js";
+import { entry, islandColour, islandShape, onTheme, short } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
-import { entry } from "./score-curve.js";
 
 const NEAR = 14;
 const VOLUMES_MILLISECONDS = 2000;

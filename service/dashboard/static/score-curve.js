@@ -1,7 +1,7 @@
 // <score-curve data-src data-run>: best so far, every program as a mark of its island, failures in a gutter, what befell.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { colour, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
+import { colour, entry, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
@@ -155,16 +155,6 @@ function stepped() {
 function item(words) {
   const made = document.createElement("li");
   made.textContent = words;
-  return made;
-}
-
-/** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
-export function entry(shape, fill, words) {
-  const made = item(""), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
-  canvas.width = canvas.height = 12;
-  canvas.setAttribute("aria-hidden", "true");
-  if (pen) { pen.fillStyle = pen.strokeStyle = fill; pen.lineWidth = 1.5; mark(pen, shape, 6, 6, 4); }
-  made.append(canvas, ` ${words}`);
   return made;
 }
 
