@@ -165,6 +165,14 @@ def test_a_view_is_saved_found_again_and_removed(page: Page, finished_run: str) 
     expect(page.get_by_role("navigation", name="Saved views")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ("form", "leads"), [("/runs/bulk", "/runs"), ("/runs/views", "/runs"), ("/runs/new/check", "/runs/new")]
+)
+def test_the_address_of_a_form_leads_to_its_page(page: Page, form: str, leads: str) -> None:
+    page.goto(form)
+    expect(page).to_have_url(re.compile(f"{leads}$"))
+
+
 def test_where_no_run_is_like_that_there_is_a_way_on(page: Page) -> None:
     page.goto("/runs?problem=nowhere")
     page.get_by_role("link", name="Show all runs").click()

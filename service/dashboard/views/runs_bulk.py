@@ -30,6 +30,13 @@ class Result:
     complaint: str
 
 
+@router.get("/bulk")
+@router.get("/views")
+async def go_back() -> Response:
+    """Lead to the list: browsers keep the addresses that forms were sent to."""
+    return go_to("/runs")
+
+
 @router.post("/bulk")
 async def ask_many(request: Request, api: Api, form: FormDep) -> Response:
     """Ask the same of every run that was ticked; what cannot be undone is asked for twice."""
