@@ -15,16 +15,25 @@ from tests.browser.chromium import REMEDY, find_chromium, launch
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, StorageState
 
-PATIENCE_SECONDS = 20.0
-# Before any script of the page: the largest paint, and when each chart said first that it shows something.
+PATIENCE_SECONDS = 60.0
+# Before any script of the page: the largest paint, and when each chart was drawn first, on a canvas or as it says.
 WATCH = """
 (() => {
-  const watched = window.watched = { largest: null, drawn: {} };
+  const watched = window.watched = { largest: null, drawn: {} }, known = new WeakSet();
+  const draw = (chart) => queueMicrotask(() => { watched.drawn[chart.localName] ??= performance.now(); });
   new PerformanceObserver((list) => { for (const one of list.getEntries()) watched.largest = one.startTime; })
     .observe({ type: "largest-contentful-paint", buffered: true });
-  new MutationObserver((records) => {
-    for (const one of records) watched.drawn[one.target.localName] ??= performance.now();
-  }).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-shown"] });
+  new MutationObserver((records) => { for (const one of records) draw(one.target); })
+    .observe(document, { subtree: true, attributes: true, attributeFilter: ["data-shown"] });
+  const pen = CanvasRenderingContext2D.prototype;
+  for (const name of ["fill", "stroke", "fillRect", "putImageData"]) {
+    const own = pen[name];
+    pen[name] = function (...given) {
+      const chart = known.has(this.canvas) ? null : this.canvas.closest("[data-src]");
+      if (chart) { known.add(this.canvas); draw(chart); }
+      return own.apply(this, given);
+    };
+  }
 })();
 """
 CHARTS = "[...document.querySelectorAll('main figure [data-src]')].map((one) => one.localName)"
@@ -81,6 +90,7 @@ class Visitor:
             base_url=self.url, storage_state=self.state, viewport={"width": 1280, "height": 800}
         )
         try:
+            context.set_default_timeout(1000 * PATIENCE_SECONDS)
             context.add_init_script(WATCH)
             page = context.new_page()
             answer = page.goto(path)
@@ -103,7 +113,7 @@ def visitor(url: str, login: str, home: Path) -> Iterator[Visitor]:
     with sync_playwright() as playwright:
         browser = launch(playwright.chromium, program, home)
         with browser.new_context() as context:
-            context.new_page().goto(login)
+            context.new_page().goto(login, timeout=1000 * PATIENCE_SECONDS)
             state = context.storage_state()
         yield Visitor(browser=browser, url=url, state=state)
         browser.close()
