@@ -16,7 +16,16 @@ from service.dashboard.views import submit_fields, submit_problem
 from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
 from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, LIMITS, SEARCH, Typed, held_words, read_typed
 from service.dashboard.views.submit_lines import lines_of
-from service.dashboard.views.submit_problem import FILES, STORED, files_of, problem_of, regions_said, rows_of
+from service.dashboard.views.submit_problem import (
+    FIELDS,
+    FILES,
+    STORED,
+    document_of,
+    files_of,
+    problem_of,
+    regions_said,
+    rows_of,
+)
 from service.errors import InvalidProblemError, ServiceError
 from service.schemas.problems import ProblemCheck
 from service.schemas.runs import RunCheck, RunCreate
@@ -151,7 +160,8 @@ def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
         "lines": lines_of(f"{request.url.scheme}://{request.url.netloc}", verdict.request, () if stored else named),
         "labelled": bool(verdict.typed.labels),
         "described": isinstance(verdict.typed.policy, Mapping),
-        "document": verdict.problem.document if verdict.problem else None,
+        # Where it could be read, so that it can be written, too.
+        "document": document_of(form) if form.get("source") == FIELDS and verdict.problem else "",
     }
 
 

@@ -1,7 +1,6 @@
 """A new problem as it is typed: by its fields, or file by file."""
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evolve.errors import AnswerError
@@ -134,7 +133,7 @@ def _written(form: Form) -> dict[str, str]:
     if complaints:
         raise InvalidProblemError(complaints)
     return {
-        DOCUMENT: document_of(form, rows),
+        DOCUMENT: document_of(form),
         PROGRAM: _lines(form.get("program_text", "")),
         EVALUATOR: _lines(form.get("evaluator_text", "")),
     }
@@ -152,8 +151,13 @@ def _complaint(row: Row) -> str:
     return ""
 
 
-def document_of(form: Form, rows: Sequence[Row]) -> str:
-    """The `problem.toml` that the fields of a form say."""
+def document_of(form: Form) -> str:
+    """The `problem.toml` that the fields of a form say.
+
+    Raises:
+        ValueError: what stands in the place of a number is none.
+    """
+    rows = [row for row in rows_of(form) if not row.empty]
     lines = ["schema = 1", f"name = {_quoted(form.get('name', '').strip())}"]
     lines += [f"description = {_quoted(_lines(form.get('description', '')).strip())}", f"seeds = [{_quoted(PROGRAM)}]"]
     lines += ["", "[evaluator]", f"file = {_quoted(EVALUATOR)}", f"entry = {_quoted(form.get('entry', '').strip())}"]
@@ -183,7 +187,7 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
     if form.get("source") == STORED:
         return "problem", complaint
     about = complaint.removeprefix(f"{DOCUMENT}: ")
-    marks: Mapping[str, Sequence[str]] = {
+    marks = {
         "objectives": ("objective", "measure "),
         "entry": ("evaluator.entry", "entry"),
         "evaluator_text": ("the evaluator", "evaluator"),
