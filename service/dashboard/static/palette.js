@@ -58,7 +58,7 @@ export function short(value) {
 
 /** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
 export function entry(shape, fill, words) {
-  const made = item(""), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  const made = document.createElement("li"), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
   canvas.width = canvas.height = 12;
   canvas.setAttribute("aria-hidden", "true");
   if (pen) { pen.fillStyle = pen.strokeStyle = fill; pen.lineWidth = 1.5; mark(pen, shape, 6, 6, 4); }
