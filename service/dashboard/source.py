@@ -1,22 +1,29 @@
 """Sources as pages show them: coloured by what a word is, every character seen, and never longer than a page bears."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from pathlib import PurePosixPath
 
 from markupsafe import Markup
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_for_filename
+from pygments.lexers import CLexer, CppLexer, JavascriptLexer, PythonLexer, RustLexer
 from pygments.token import Token, _TokenType
-from pygments.util import ClassNotFound
 
 from service.dashboard.words import MOST_LINE, visible
 
 MOST_CHARACTERS = 200_000
 MOST_LINES = 10_000
 MOST_FILES = 50
+# Behind so many characters of a file there are no colours: a reader of languages is slow.
+MOST_COLOURED = 40_000
+# Readers that texts made for that hold for two seconds at most within these bounds; others (Java) they hold for hours.
+LEXERS: Mapping[str, type[Lexer]] = {
+    ".py": PythonLexer, ".c": CLexer, ".h": CLexer, ".cc": CppLexer, ".cpp": CppLexer, ".hpp": CppLexer,
+    ".js": JavascriptLexer, ".mjs": JavascriptLexer, ".rs": RustLexer,
+}  # fmt: skip
 # What a word is, as a class of the stylesheet; the first that its token belongs to decides, and the rest is plain.
 CLASSES = (
     (Token.Comment, "s-comment"),
@@ -104,19 +111,18 @@ def _more(left_out: int) -> Markup:
 
 
 def _lexer(path: str) -> Lexer | None:
-    try:
-        return get_lexer_for_filename(path)
-    except ClassNotFound:
-        return None
+    found = LEXERS.get(PurePosixPath(path).suffix)
+    return found() if found else None
 
 
 def _rows(text: str, lexer: Lexer | None) -> list[list[Piece]]:
     """The pieces of every line."""
     pieces = [("", text)]
     if lexer is not None:
-        read = [(_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
-        if "".join(value for _, value in read) == text:
-            pieces = read
+        coloured = text[:MOST_COLOURED]
+        read = [(_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(coloured)]
+        if "".join(value for _, value in read) == coloured:
+            pieces = [*read, ("", text[MOST_COLOURED:])]
     rows: list[list[Piece]] = [[]]
     for kind, value in _joined(pieces):
         first, *others = value.split("\n")
@@ -132,7 +138,7 @@ def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
 
 def _class(kind: _TokenType) -> str:
-    return next((name for token, name in CLASSES if kind in token), "")
+    return next((name for token, name in CLASSES if token in kind.split()), "")
 
 
 def _marked(piece: Piece) -> Markup:

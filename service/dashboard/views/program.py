@@ -113,6 +113,8 @@ async def render_program(
         neighbours(api, program),
     )
     pinned = pins.items if pins else []
+    texts = [(file.path, file.text) for file in source.files] if source else []
+    files = await asyncio.to_thread(shown_files, texts)  # it may take a second, and others wait for their pages
     return await render_about(
         request,
         run,
@@ -122,8 +124,8 @@ async def render_program(
         parent=parent,
         before=before,
         after=after,
-        files=shown_files([(file.path, file.text) for file in source.files]) if source else None,
-        files_left_out=max(0, len(source.files) - MOST_FILES) if source else 0,
+        files=files if source else None,
+        files_left_out=max(0, len(texts) - MOST_FILES),
         compared=await compare(api, program, source, against) if source else None,
         rivals=_rivals(run, program, pinned),
         view=view,

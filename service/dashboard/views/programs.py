@@ -120,11 +120,15 @@ async def list_programs(
 
 @router.get("/selected")
 async def compare_selected(
-    request: Request, run_id: RunId, api: Api, ids: Annotated[list[str], Query(alias="id")], view: Layout = "unified"
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    ids: Annotated[list[str] | None, Query(alias="id")] = None,
+    view: Layout = "unified",
 ) -> Response:
     """Show several programs beside each other, and of two what differs."""
     run = await api.send(calls.get_run(run_id))
-    chosen = list(dict.fromkeys(one.strip() for one in ids if one.strip()))
+    chosen = list(dict.fromkeys(one.strip() for one in ids or () if one.strip()))
     if not 2 <= len(chosen) <= MOST_SELECTED:
         raise UsageError(f"select 2 to {MOST_SELECTED} programs to compare them")
     programs = [await api.send(calls.get_program(one)) for one in chosen]

@@ -65,3 +65,10 @@ def test_files_share_the_room_of_a_page() -> None:
     files = shown_files([(f"{at}.txt", half * 100) for at in range(4)])
     assert [len(file.lines) for file in files] == [100, 100, 0, 0]
     assert [file.left_out for file in files] == [0, 0, 100_000, 100_000]
+
+
+def test_colours_end_before_a_long_file_does_and_its_text_goes_on() -> None:
+    line = "return 1\n"
+    lines = highlighted("it.py", line * 10_000)
+    assert "s-keyword" in lines[0]
+    assert lines[-1] == "return 1"
