@@ -67,8 +67,8 @@ def test_other_weights_choose_without_a_service_as_with_one(
     open_file: Open, report: Path, service: Service, finished_run: str
 ) -> None:
     page = open_file(report)
-    page.locator("input[name=w0]").fill("0")
-    page.locator("input[name=w1]").fill("3")
+    page.locator("#w0").fill("0")
+    page.locator("#w1").fill("3")
     best = service.get(f"/v1/runs/{finished_run}/best?weights=value=0,length=3")["program"]
     place = f"Proposal {best['proposal_number']}, answer {best['position']}"
     expect(page.locator("[data-winner]")).to_contain_text(place)
