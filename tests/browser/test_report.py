@@ -71,7 +71,7 @@ def test_other_weights_choose_without_a_service_as_with_one(
     page.locator("#w1").fill("3")
     best = service.get(f"/v1/runs/{finished_run}/best?weights=value=0,length=3")["program"]
     place = f"Proposal {best['proposal_number']}, answer {best['position']}"
-    expect(page.locator("[data-winner]")).to_contain_text(place)
+    expect(page.locator("tr[data-winner]")).to_contain_text(place)
 
 
 def test_a_program_of_a_table_is_opened_in_its_place(open_file: Open, report: Path) -> None:
