@@ -1,19 +1,23 @@
 """The door: a page asks the API as the person who looks at it, with their cookies and nothing beside them."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Sequence
 from typing import Annotated
+from urllib.parse import parse_qsl
 
 import httpx
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 
 from service.client import AsyncClient
-from service.errors import RefusedError
+from service.errors import RefusedError, UsageError
 from service.net.retry import Backoff
 
 SESSION_COOKIE, CSRF_COOKIE, SHARE_COOKIE = "evolve_session", "evolve_csrf", "evolve_share"
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 _INSIDE = "http://localhost"
 _PASSED_ON = ("traceparent", "x-request-id")
+# More than any page has; a form of millions would take its reader minutes.
+MOST_FIELDS = 10_000
 
 
 class SignedOutError(RefusedError):
@@ -94,7 +98,7 @@ Api = Annotated[AsyncClient, Depends(_enter)]
 async def form_of(request: Request) -> "Form":
     """The fields that a form sent."""
     if not hasattr(request.state, "form"):
-        request.state.form = Form.read(await request.body())
+        request.state.form = await run_in_threadpool(Form.read, await request.body())
     found = request.state.form
     assert isinstance(found, Form)
     return found
@@ -105,13 +109,21 @@ class Form(dict[str, str]):
 
     @classmethod
     def read(cls, body: bytes) -> "Form":
-        """Fields as browsers write them; bytes that are no text are replaced."""
-        pairs = httpx.QueryParams(body.decode("latin-1")).multi_items()
+        """Fields as browsers write them; bytes that are no text are replaced, and lines end as they do elsewhere.
+
+        Raises:
+            UsageError: there are too many.
+        """
+        try:
+            pairs = parse_qsl(body.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError:
+            raise UsageError(f"the form has more than {MOST_FIELDS} fields: send fewer at once") from None
+        pairs = [(name, value.replace("\r\n", "\n")) for name, value in pairs]
         found = cls(pairs)
         found._pairs = pairs
         return found
 
-    _pairs: list[tuple[str, str]]
+    _pairs: Sequence[tuple[str, str]] = ()
 
     def several(self, name: str) -> list[str]:
         """All values of a field, in the order of the form."""

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
@@ -36,7 +37,7 @@ async def show_fork(
 async def fork(request: Request, run_id: RunId, api: Api, form: FormDep) -> Response:
     """Submit the fork, and lead to it."""
     run = await api.send(calls.get_run(run_id))
-    typed = read_typed(form)
+    typed = await run_in_threadpool(read_typed, form)
     if not typed.complaints:
         try:
             made = await api.send(calls.fork_run(run.id, _fork_of(form, typed)))

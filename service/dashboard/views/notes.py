@@ -22,7 +22,7 @@ NoteId = Annotated[str, Path(max_length=64)]
 async def write_note(request: Request, candidate_id: CandidateId, api: Api, form: FormDep) -> Response:
     """Put a note beside a program."""
     program = await api.send(calls.get_program(candidate_id))
-    text = _text(form.get("body", ""))
+    text = form.get("body", "").strip()
     try:
         await api.send(calls.create_note(program.run_id, checked(NoteCreate, body=text, candidate_id=program.id)))
     except UsageError as error:
@@ -36,7 +36,7 @@ async def change_note(
 ) -> Response:
     """Give a note another text."""
     program = await api.send(calls.get_program(candidate_id))
-    text = _text(form.get("body", ""))
+    text = form.get("body", "").strip()
     try:
         await api.send(calls.update_note(program.run_id, note_id, checked(NotePatch, body=text)))
     except UsageError as error:
@@ -56,11 +56,6 @@ async def _again(
     request: Request, api: AsyncClient, program: Program, complaint: str, typed: str, edited: str = ""
 ) -> Response:
     return await render_program(request, api, program, status=422, complaint=complaint, typed=typed, edited=edited)
-
-
-def _text(typed: str) -> str:
-    # Browsers send line ends of their own.
-    return typed.replace("\r\n", "\n").strip()
 
 
 def _back(program: Program) -> Response:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
@@ -83,7 +84,7 @@ async def check_form(request: Request, api: Api, form: FormDep) -> Response:
 @router.post("")
 async def submit(request: Request, api: Api, form: FormDep) -> Response:
     """Store the problem where it is new, submit the run, and lead to it."""
-    typed = read_typed(form)
+    typed = await run_in_threadpool(read_typed, form)
     verdict = Verdict(typed=typed)
     if not typed.complaints:
         try:
@@ -119,7 +120,7 @@ def _body(form: Form, typed: Typed) -> dict[str, Any]:
 
 async def judge(api: AsyncClient, form: Form, *, score: bool) -> Verdict:
     """Check a form as far as it can be checked without submitting it."""
-    typed = read_typed(form)
+    typed = await run_in_threadpool(read_typed, form)
     verdict = Verdict(typed=typed, request=_body(form, typed))
     stored = form.get("source", STORED) == STORED
     try:

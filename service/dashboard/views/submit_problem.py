@@ -1,6 +1,7 @@
 """A new problem as it is typed: by its fields, or file by file."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from evolve.errors import AnswerError
@@ -84,7 +85,7 @@ def rows_of(form: Form) -> list[Row]:
 def files_of(form: Form) -> list[tuple[str, str]]:
     """The files of a form by name, in its order; those without a name and a text are left out."""
     names, texts = form.several("file_name"), form.several("file_text")
-    pairs = [(name.strip(), _lines(text)) for name, text in zip(names, texts, strict=False)]
+    pairs = [(name.strip(), text) for name, text in zip(names, texts, strict=False)]
     return [(name, text) for name, text in pairs if name or text]
 
 
@@ -104,8 +105,8 @@ def problem_of(form: Form) -> ProblemCreate:
 def _typed(form: Form) -> dict[str, str]:
     pairs = files_of(form)
     complaints = [f"files: give the file that begins with {plain(text, 30)} a name" for name, text in pairs if not name]
-    seen = [name for name, _ in pairs]
-    complaints += [f"files: {plain(name, 60)} is there twice" for name in dict.fromkeys(seen) if seen.count(name) > 1]
+    seen = Counter(name for name, _ in pairs)
+    complaints += [f"files: {plain(name, 60)} is there twice" for name, times in seen.items() if times > 1]
     if not pairs:
         complaints.append(f"files: add {DOCUMENT}, a seed program and an evaluator")
     if complaints:
@@ -127,15 +128,15 @@ def _written(form: Form) -> dict[str, str]:
     ]
     complaints += [f"objectives: {words}" for row in rows if (words := _complaint(row))]
     try:
-        regions(_lines(form.get("program_text", "")))
+        regions(form.get("program_text", ""))
     except AnswerError as error:
         complaints.append(f"program_text: {error}")
     if complaints:
         raise InvalidProblemError(complaints)
     return {
         DOCUMENT: document_of(form),
-        PROGRAM: _lines(form.get("program_text", "")),
-        EVALUATOR: _lines(form.get("evaluator_text", "")),
+        PROGRAM: form.get("program_text", ""),
+        EVALUATOR: form.get("evaluator_text", ""),
     }
 
 
@@ -159,7 +160,7 @@ def document_of(form: Form) -> str:
     """
     rows = [row for row in rows_of(form) if not row.empty]
     lines = ["schema = 1", f"name = {_quoted(form.get('name', '').strip())}"]
-    lines += [f"description = {_quoted(_lines(form.get('description', '')).strip())}", f"seeds = [{_quoted(PROGRAM)}]"]
+    lines += [f"description = {_quoted(form.get('description', '').strip())}", f"seeds = [{_quoted(PROGRAM)}]"]
     lines += ["", "[evaluator]", f"file = {_quoted(EVALUATOR)}", f"entry = {_quoted(form.get('entry', '').strip())}"]
     for row in rows:
         lines += ["", "[[objectives]]", f"name = {_quoted(row.name)}", f"direction = {_quoted(row.direction)}"]
@@ -170,11 +171,6 @@ def document_of(form: Form) -> str:
 def _quoted(text: str) -> str:
     # A text of JSON is one of TOML but for this character, which JSON lets stand.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _lines(text: str) -> str:
-    """Text as it was typed: forms send other ends of lines."""
-    return text.replace("\r\n", "\n")
 
 
 def place_of(complaint: str, form: Form) -> tuple[str, str]:
@@ -199,7 +195,7 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
 
 def regions_said(form: Form) -> str:
     """How much of the program may change, in a sentence; empty where that is not known."""
-    text = _lines(form.get("program_text", ""))
+    text = form.get("program_text", "")
     if form.get("source") != FIELDS or not text.strip():
         return ""
     try:
