@@ -1,7 +1,7 @@
 """Differences of programs as pages show them: lines side by side or below each other, with what is equal folded."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
@@ -58,17 +58,33 @@ class Difference:
     left_out: int
 
 
-def difference(change: FileChange, text: str | None = None) -> Difference:
+def differences(changes: Sequence[FileChange], texts: Mapping[str, str], most: int = MOST_LINES) -> list[Difference]:
+    """Changes of several files, with as many lines as a page bears of all of them together: the first ones first.
+
+    Args:
+        changes: of the API.
+        texts: of the files after the changes, by path; of those that are not here no folded stretch is filled.
+        most: lines in all.
+    """
+    found = []
+    for change in changes:
+        found.append(difference(change, texts.get(change.path), most))
+        most -= sum(stretch.count for stretch in found[-1].stretches or () if not stretch.folded)
+    return found
+
+
+def difference(change: FileChange, text: str | None = None, most: int = MOST_LINES) -> Difference:
     """A change of the API as stretches of lines.
 
     Args:
         change: with its unified diff.
         text: of the file after the change, from which folded stretches are filled; None: they are left out.
+        most: lines beside the folded ones.
     """
     stretches, left_out = None, 0
     if change.diff is not None:
         hunks = list(_hunks(change.diff))
-        stretches, left_out = _bounded(hunks)
+        stretches, left_out = _bounded(hunks, most)
         stretches = list(_filled(stretches, None if text is None or left_out else lines_of(text)))
     return Difference(
         path=change.path,
@@ -123,14 +139,14 @@ def _hunks(diff: str) -> Iterator[Stretch]:
         yield Stretch(folded=False, count=len(lines), lines=lines)
 
 
-def _bounded(hunks: Sequence[Stretch]) -> tuple[list[Stretch], int]:
-    room, kept = MOST_LINES, []
+def _bounded(hunks: Sequence[Stretch], most: int) -> tuple[list[Stretch], int]:
+    room, kept = most, []
     for hunk in hunks:
         lines = hunk.lines[:room]
         room -= len(lines)
         if lines:
             kept.append(Stretch(folded=False, count=len(lines), lines=lines))
-    return kept, sum(hunk.count for hunk in hunks) - (MOST_LINES - room)
+    return kept, sum(hunk.count for hunk in hunks) - (most - room)
 
 
 def _filled(hunks: Sequence[Stretch], text: Sequence[str] | None) -> Iterator[Stretch]:

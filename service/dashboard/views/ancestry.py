@@ -19,6 +19,8 @@ DESCENDANTS = 200
 OTHER_LINES = 12
 # Steps of the story, the last ones, whose differences stand on the page.
 STORY_DIFFS = 15
+# Lines of each of them; the page of its program has more.
+STORY_LINES = 200
 router = APIRouter(prefix="/programs/{candidate_id}/ancestry", route_class=PageRoute, include_in_schema=False)
 Show = Annotated[str, Query(pattern="^(|family|ancestors|descendants)$")]
 
@@ -131,4 +133,4 @@ async def _story(api: AsyncClient, line: Sequence[Program]) -> list[Step]:
 async def _compared(api: AsyncClient, program: Program, before: str) -> Compared | None:
     if program.program_id is None:
         return None
-    return await compare(api, program, None, before)
+    return await compare(api, program, None, before, STORY_LINES)

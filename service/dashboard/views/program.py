@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from service.client import AsyncClient, Call, calls
-from service.dashboard.difference import Difference, difference, pairs
+from service.dashboard.difference import MOST_LINES, Difference, differences, pairs
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import ENDED, TABS, run_title
@@ -165,7 +165,9 @@ async def render_about(
     )
 
 
-async def compare(api: AsyncClient, program: Program, source: Source | None, against: str) -> Compared | None:
+async def compare(
+    api: AsyncClient, program: Program, source: Source | None, against: str, most: int = MOST_LINES
+) -> Compared | None:
     """A program beside another, or beside its first parent; None: there is nothing to compare it with.
 
     Args:
@@ -173,6 +175,7 @@ async def compare(api: AsyncClient, program: Program, source: Source | None, aga
         program: what is looked at.
         source: its text, which fills what is folded; None: that stays empty.
         against: id of the other.
+        most: lines that are shown.
     """
     try:
         diff = await api.send(calls.get_diff(program.id, against))
@@ -181,7 +184,7 @@ async def compare(api: AsyncClient, program: Program, source: Source | None, aga
     if diff.against is None:
         return None
     texts = {file.path: file.text for file in source.files} if source else {}
-    files = [difference(change, texts.get(change.path)) for change in diff.files]
+    files = differences(diff.files, texts, most)
     return Compared(against=diff.against, files=files, added=diff.added, removed=diff.removed)
 
 

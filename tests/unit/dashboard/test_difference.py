@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.dashboard import difference as module
-from service.dashboard.difference import Difference, Line, difference, lines_of, pairs
+from service.dashboard.difference import Difference, Line, difference, differences, lines_of, pairs
 from service.schemas.programs import FileChange
 
 # Lines that look like parts of a diff, and such as others split where this does not.
@@ -77,6 +77,13 @@ def test_a_difference_that_a_page_does_not_bear_is_cut_and_counted() -> None:
     found = difference(change_of("", after), after)
     assert len(shown(found)) == module.MOST_LINES
     assert found.left_out == 50
+
+
+def test_all_files_of_a_comparison_share_what_a_page_bears() -> None:
+    changes = [change_of("", "x\n" * 30)] * 3
+    found = differences(changes, {"it.py": "x\n" * 30}, most=40)
+    assert [len(shown(one)) for one in found] == [30, 10, 0]
+    assert [one.left_out for one in found] == [0, 20, 30]
 
 
 def test_what_was_too_large_to_compare_has_no_lines() -> None:
