@@ -42,7 +42,12 @@ class Call(Generic[Answer]):
 
 def place(template: str, *names: str) -> str:
     """A path with names in the places of `{}`, each of them one segment whatever it holds."""
-    return template.format(*(quote(name, safe="") for name in names))
+    return template.format(*map(_segment, names))
+
+
+def _segment(name: str) -> str:
+    # A segment of dots alone would be resolved: `..` leads to what lies above.
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 def chosen(**params: Any) -> dict[str, str | int]:

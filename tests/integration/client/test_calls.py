@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast, get_type_hints
 
+import httpx
 import pytest
 from pydantic import BaseModel
 
@@ -68,3 +69,6 @@ def test_there_is_no_call_beyond_the_operations() -> None:
 
 def test_a_name_in_a_path_stays_one_segment() -> None:
     assert calls.get_run("../keys?x=1#a b").path == "/v1/runs/..%2Fkeys%3Fx%3D1%23a%20b"
+    with httpx.Client(base_url="https://evolve.example") as http:
+        for name in (".", ".."):
+            assert http.build_request("GET", calls.get_run(name).path).url.path == f"/v1/runs/{name}"
