@@ -101,7 +101,7 @@ def test_a_run_is_deleted_only_by_its_name(
     page: Page, complaints: Complaints, service: Service, finished_run: str
 ) -> None:
     del finished_run  # its problem is there
-    run_id = service.submit("landscape", evaluations=5, labels={"name": "to be deleted"})
+    run_id = service.submit("landscape", evaluations=5, labels={"name": "to be  deleted "})
     service.end(run_id)
     complaints.expect("422")
     page.goto(f"/runs/{run_id}")

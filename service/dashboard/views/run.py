@@ -83,8 +83,8 @@ async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
 async def delete(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Remove a run whose name was typed."""
     run = await api.send(calls.get_run(run_id))
-    if form.get("confirmation", "").strip() != run_title(run):
-        raise UsageError(f"nothing was deleted: type the run's name, {run_title(run)}, to confirm")
+    if " ".join(form.get("confirmation", "").split()) not in {" ".join(run_title(run).split()), run.id}:
+        raise UsageError(f"nothing was deleted: type the run's name, {run_title(run)}, or its id to confirm")
     await api.send(calls.delete_run(run_id))
     return go_to("/runs")
 
