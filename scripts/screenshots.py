@@ -1,8 +1,9 @@
-"""Take a picture of every page of the dashboard in both themes: docs/images/dashboard/PAGE-THEME.png.
+"""Take a picture of every page of the dashboard in both themes: docs/images/dashboard/PAGE-THEME.webp.
 
 From real runs of shipped examples, made on the spot: `.venv/bin/python -m scripts.screenshots [PAGE ...]`.
 """
 
+import base64
 import re
 import signal
 import subprocess
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "docs" / "images" / "dashboard"
 EVOLVE = (sys.executable, "-m", "service.cli.main")
-WIDTH, HEIGHT, MOST_HEIGHT = 1280, 800, 2400
+WIDTH, HEIGHT, MOST_HEIGHT = 1280, 800, 1700
+QUALITY = 80
 PATIENCE_SECONDS = 300
 
 
@@ -106,9 +108,11 @@ def take(browser: "Browser", site: Site, name: str, path: str) -> None:
         height = min(MOST_HEIGHT, int(page.evaluate("document.documentElement.scrollHeight")))
         page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, height)})
         page.wait_for_timeout(300)
-        page.screenshot(path=PLACE / f"{name}-{theme}.png")
+        # Over the protocol of the developer tools, which knows a form a fifth as large as what Playwright offers.
+        shot = context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+        (PLACE / f"{name}-{theme}.webp").write_bytes(base64.b64decode(shot["data"]))
         context.close()
-        print(f"{name}-{theme}.png")
+        print(f"{name}-{theme}.webp")
 
 
 @contextmanager
