@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import assert_accessible
+from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import Service
 
@@ -69,6 +70,19 @@ def test_what_is_under_way_stands_with_its_pace(page: Page, live_run: str) -> No
     expect(row).to_contain_text(re.compile(r"of 1\u202f000\u202f000"))
     policy = page.get_by_role("region", name="Policies").locator("tbody tr").filter(has_text="syntax").first
     expect(policy).to_contain_text("answers")
+
+
+def test_figures_stay_while_the_service_is_away_and_go_on_after_it(page: Page, complaints: Complaints) -> None:
+    complaints.expect("503")
+    page.goto("/workers")
+    away = re.compile("/workers/standing$")
+    page.route(away, lambda route: route.fulfill(status=503, content_type="text/html", body="<p>Away</p>"))
+    with page.expect_response(lambda answer: answer.status == 503):
+        pass
+    page.unroute(away)
+    with page.expect_response(lambda answer: bool(away.search(answer.url)) and answer.ok):
+        pass
+    expect(page.get_by_role("heading", name="Queue", exact=True)).to_be_visible()
 
 
 def test_without_script_the_tables_are_there(open_page: OpenPage) -> None:
