@@ -55,7 +55,9 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
     """
     run = await api.send(calls.get_run(run_id))
     best = (await api.send(calls.list_programs(run.id, order="fitness", limit=BEST))).items
-    front = await api.send(calls.list_front(run.id, limit=FRONT)) if len(run.objectives) > 1 else None
+    front = None
+    if len(run.objectives) > 1:
+        front = await api.send(calls.list_front(run.id, limit=FRONT))
     line = await _line(api, run)
     sources = await _sources(api, [*best, *(front.items if front else ()), *line])
     columns = await api.send(calls.get_run_columns(run.id, points=MOST_POINTS))

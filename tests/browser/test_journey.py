@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.installation import EVALUATOR, PROBLEM, PROGRAM, Service, until
 
@@ -35,9 +35,8 @@ def submit(page: Page) -> str:
     }
     page.goto("/runs/new")
     page.locator("[name=source][value=files]").check()
-    page.get_by_label("Take files").set_input_files(
-        [{"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files.items()]
-    )
+    taken = [FilePayload(name=name, mimeType="text/plain", buffer=text.encode()) for name, text in files.items()]
+    page.get_by_label("Take files").set_input_files(taken)
     page.locator("[name='policy']").select_option("syntax")
     page.locator("[name='budget.evaluations']").fill("100000")
     page.locator("[name='islands']").fill("2")

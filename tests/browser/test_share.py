@@ -80,7 +80,7 @@ def test_an_address_that_opens_nothing_says_so(open_page: OpenPage, complaints: 
 def test_a_day_that_is_over_is_said_beside_the_field_and_kept(page: Page, finished_run: str) -> None:
     page.goto(f"/runs/{finished_run}/share")
     token = page.locator("#tokens input[name=csrf]").first.get_attribute("value") or ""
-    form = {"expires": "2001-02-03", "csrf": token}
+    form: dict[str, str | float | bool] = {"expires": "2001-02-03", "csrf": token}
     answer = page.request.post(f"/runs/{finished_run}/share/tokens", form=form)
     assert answer.status == 422
     page.set_content(answer.text())
