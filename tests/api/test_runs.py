@@ -91,9 +91,7 @@ async def test_a_misspelt_key_is_answered_with_the_nearest_known_one(owner: http
     assert "islands" in answer.json()["detail"]
 
 
-async def test_a_check_says_what_a_run_would_be_and_stores_nothing(
-    owner: httpx.AsyncClient, problem: str
-) -> None:
+async def test_a_check_says_what_a_run_would_be_and_stores_nothing(owner: httpx.AsyncClient, problem: str) -> None:
     body = {"problem": "p", "policy": "syntax", "config": {"islands": 3, "budget": {"evaluations": 7}}}
     checked = await owner.post("/v1/runs/check", json=body)
     assert checked.status_code == 200, checked.text
