@@ -94,3 +94,20 @@ def test_keys_lead_to_pages_and_are_listed(page: Page, finished_run: str) -> Non
     page.wait_for_url("**/runs")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+def test_a_few_letters_or_an_id_lead_anywhere(page: Page, finished_run: str) -> None:
+    page.goto(f"/runs/{finished_run}")
+    page.keyboard.press("Control+k")
+    dialog = page.get_by_role("dialog", name="Go to")
+    expect(dialog.get_by_role("searchbox")).to_be_focused()
+    assert_accessible(page)
+    page.keyboard.type("linea")
+    expect(dialog.get_by_role("link")).to_have_text(["Lineage"])
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{finished_run}/lineage")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(finished_run)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{finished_run}")

@@ -30,6 +30,14 @@ def test_the_curve_shows_every_evaluation(page: Page, service: Service, finished
     expect(page.locator("score-curve canvas").first).to_be_visible()
 
 
+def test_a_chart_is_saved_as_a_picture(page: Page, finished_run: str) -> None:
+    page.goto(f"/runs/{finished_run}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save picture: Score over evaluations").click()
+    assert saved.value.suggested_filename == "score-over-evaluations.png"
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+
+
 def test_without_script_the_overview_has_its_tables(open_page: OpenPage, finished_run: str) -> None:
     page = open_page(f"/runs/{finished_run}", javascript=False)
     expect(page.get_by_role("region", name="Best programs").locator("tbody tr").first).to_be_visible()

@@ -1,8 +1,10 @@
-// What all pages share: keys, the list of them, and times that grow older.
+// What all pages share: keys, the list of them, the palette, and pictures of charts.
 // @ts-check
+import { goTo } from "./go-to.js";
+import { offerPictures } from "./pictures.js";
 
 /** Keys of every page; pages about a run add those of their tabs. @type {[string, string, string][]} */
-const places = [["r", "/runs", "Runs"], ["n", "/runs/new", "New run"], ["q", "/workers", "Workers and queue"], ["c", "/compare", "Compare"]];
+const places = [["r", "/runs", "Runs"], ["n", "/runs/new", "New run"], ["q", "/workers", "Workers and queue"], ["c", "/compare", "Compare"], ["a", "/admin", "Admin"]];
 
 /** Clicks the first element that is there. @param {string} selector */
 function follow(selector) {
@@ -42,7 +44,7 @@ function help() {
   const title = document.createElement("h2");
   title.textContent = "Keyboard shortcuts";
   const list = document.createElement("table");
-  const lines = [...Object.entries(single).map(([key, [name]]) => [key, name]), ...[...places, ...tabs()].map(([key, , name]) => [`g ${key}`, name])];
+  const lines = [...Object.entries(single).map(([key, [name]]) => [key, name]), ["Ctrl K", "Go to any page, run or program"], ...[...places, ...tabs()].map(([key, , name]) => [`g ${key}`, name])];
   for (const [key, name] of lines) {
     const row = list.insertRow();
     const cell = document.createElement("kbd");
@@ -62,7 +64,13 @@ function help() {
 let waiting = false;
 document.addEventListener("keydown", (event) => {
   const target = event.target;
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && document.querySelector(".top nav")) {
+    event.preventDefault();
+    goTo([...tabs(), ...places].map(([, address, name]) => [name, address]));
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))) return;
   if (waiting) {
     waiting = false;
@@ -82,4 +90,4 @@ if (button instanceof HTMLElement) {
   button.hidden = false;
   button.addEventListener("click", help);
 }
-// What is sent with htmx to pages behind a session that has ended leads to the sign-in page by HX-Redirect.
+offerPictures();
