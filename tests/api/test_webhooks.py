@@ -114,7 +114,7 @@ async def test_a_removed_webhook_is_gone_with_its_deliveries(told: Told, owner: 
 
 
 async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: httpx.AsyncClient) -> None:
-    assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}}
+    assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}, "oldest_seconds": {}}
     assert (await owner.post("/v1/workers/w-1/drain")).status_code == 404
     word = {"slots": 2, "started_at": datetime.now(UTC).isoformat(), "isolation": "strong", "evaluations": 7}
     assert (await owner.post("/v1/workers/w-1/beat", json=word)).json() == {"drain": False}
