@@ -86,7 +86,7 @@ def test_a_run_is_paused_resumed_extended_and_cancelled(page: Page, service: Ser
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("h1 .state")).to_have_text("paused")
     page.get_by_text("Extend budget", exact=True).click()
-    page.get_by_label("evaluations").fill("2000000")
+    page.locator("#extend-evaluations").fill("2000000")
     page.get_by_role("button", name="Extend").click()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("h1 .state")).to_have_text("running")
@@ -100,7 +100,7 @@ def test_a_budget_that_is_none_is_refused_with_a_sentence(page: Page, complaints
     complaints.expect("422")
     page.goto(f"/runs/{live_run}")
     page.get_by_text("Extend budget", exact=True).click()
-    page.get_by_label("evaluations").fill("many")
+    page.locator("#extend-evaluations").fill("many")
     page.get_by_role("button", name="Extend").click()
     expect(page.get_by_role("alert")).to_contain_text("evaluations: 'many' is no number")
 

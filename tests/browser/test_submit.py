@@ -13,6 +13,11 @@ from tests.browser.conftest import OpenPage
 from tests.browser.installation import FINISHED, Service
 
 START = "Start the run"
+CHECK = """() => new Promise(told => {
+    const listen = event => told(event.defaultPrevented);
+    document.querySelector("#verdict").addEventListener("htmx:before:request", listen, {once: true});
+    document.querySelector("#submit").dispatchEvent(new CustomEvent("evolve:typed", {bubbles: true}));
+})"""
 HOSTILE = "\n\n# EVOLVE-BLOCK-START\n</textarea><script>document.title = 'taken'</script>"
 OF_RUN = re.compile(r"/runs/(run_[\w-]+)$")
 
@@ -123,6 +128,9 @@ def test_a_dry_run_scores_the_seed_and_stores_nothing(page: Page, service: Servi
     expect(page.get_by_text("2 of 4 lines may change")).to_be_visible()
     page.get_by_text("The same with curl").click()
     expect(page.locator("#verdict pre").first).to_contain_text('name = "dry"')
+    assert page.evaluate(CHECK), "a check of what was tried already takes its place"
+    field(page, "description").fill("Another one.")
+    expect(table).to_be_hidden()
     field(page, "program_text").fill("def solve():\n    return 1 / 0\n")
     page.get_by_role("button", name="Dry run").click()
     expect(complaint(page, "program_text")).to_contain_text("ZeroDivisionError")

@@ -31,6 +31,16 @@ if (verdict) {
   }).observe(verdict, { childList: true });
 }
 
+// What a dry run said stays until the form is another: a check of the same words says less.
+const content = () => JSON.stringify([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+let tried = "";
+form.querySelector("[value=dry]")?.addEventListener("click", () => { tried = content(); });
+verdict?.addEventListener("htmx:before:request", (event) => {
+  if (event.target !== verdict) return;
+  if (tried && tried === content()) event.preventDefault();
+  else tried = "";
+});
+
 /** Has the form checked, and its draft kept, after a change that no key made. */
 function typed() {
   form.dispatchEvent(new CustomEvent("evolve:typed", { bubbles: true }));
