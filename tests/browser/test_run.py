@@ -10,7 +10,7 @@ from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import Service, until
 
-LOST = r"net::ERR_|Failed to (load resource|fetch)"
+LOST = r"net::ERR_|Failed to (load resource|fetch)|network error"
 
 
 def test_the_overview_shows_what_the_api_says(page: Page, service: Service, finished_run: str) -> None:
