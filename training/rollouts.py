@@ -57,7 +57,7 @@ class _Writing:
     """Replies under way; rows that have ended are left out of the batch now and then."""
 
     def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, most: int) -> None:
-        self._decoder = Decoder(weights, shape, prefix, each, most)
+        self._decoder = Decoder(weights, shape, prefix, each)
         self._logits = prefix.last.repeat_interleave(each, dim=0)
         rows, device = len(self._logits), self._logits.device
         self._ids = torch.full((rows, most), IDS[PAD], device=device)

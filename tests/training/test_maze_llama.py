@@ -109,7 +109,7 @@ def test_steps_of_the_decoder_are_replies_read_at_once() -> None:
     expected = log_probabilities(weights, SHAPE, asked, written)
     most = written.ids.shape[1]
     with torch.no_grad():
-        decoder = Decoder(weights, SHAPE, read_prompts(weights, SHAPE, asked.ids, asked.lengths), 2, most)
+        decoder = Decoder(weights, SHAPE, read_prompts(weights, SHAPE, asked.ids, asked.lengths), 2)
         for place in range(most - 1):
             found = torch.log_softmax(decoder.step(written.ids[:, place]), dim=-1)
             assert (found - expected[:, place + 1]).abs().max() < NEAR
@@ -119,7 +119,7 @@ def test_a_decoder_goes_on_with_the_rows_that_are_kept() -> None:
     weights, asked, written = random_weights(), padded(prompts()), padded(replies())
     expected = log_probabilities(weights, SHAPE, asked, written)
     with torch.no_grad():
-        decoder = Decoder(weights, SHAPE, read_prompts(weights, SHAPE, asked.ids, asked.lengths), 2, 12)
+        decoder = Decoder(weights, SHAPE, read_prompts(weights, SHAPE, asked.ids, asked.lengths), 2)
         rows = torch.arange(6)
         for place, kept in enumerate([[0, 1, 2, 3, 4, 5], [1, 2, 4, 5], [0, 1, 2, 3], [1, 3], [1]]):
             rows = rows[torch.tensor(kept)]
