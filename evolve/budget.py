@@ -1,10 +1,12 @@
 """Budgets: what a run has used, what it may still ask for, and which limit ended it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from evolve.configuration import BudgetConfig
 from evolve.errors import ConfigurationError
+from evolve.money import FREE, Money, read_money
 
 
 @dataclass(slots=True, kw_only=True)
@@ -13,6 +15,7 @@ class Account:
 
     Attributes:
         evaluations: candidates evaluated, whatever the outcome, cancelled ones excepted.
+        money: what the policies cost; None: some of it is not known.
         since_best: evaluations since the best improved.
         barren: proposals in a row that brought no candidate to evaluate.
     """
@@ -20,8 +23,14 @@ class Account:
     evaluations: int = 0
     answers: int = 0
     tokens: int = 0
+    money: Money | None = FREE
     since_best: int = 0
     barren: int = 0
+
+    def spend(self, tokens: Mapping[str, int], cost: str | None) -> None:
+        """Add what a completion took, as its event tells it."""
+        self.tokens += tokens["input"] + tokens["output"]
+        self.money = None if self.money is None or cost is None else self.money + Money.read(cost)
 
 
 EXHAUSTED_AFTER = 100
@@ -37,11 +46,34 @@ def extended(budget: BudgetConfig, key: str, value: object) -> BudgetConfig:
     keys = tuple(BudgetConfig.__dataclass_fields__)
     if key not in keys:
         raise ConfigurationError(f"budget.{key[:40]} is unknown: choose one of {', '.join(keys)}")
+    if key == "money" and value is not None:
+        return replace(budget, money=read_money(value))
     if value is not None and not _fits(key, value):
         what = "a finite number" if key in _FRACTIONAL else "a whole number"
         raise ConfigurationError(f"budget.{key} must be {what}, or nothing for no limit")
     # The check of the type stands above; a mapping cannot tell mypy which key it holds.
     return replace(budget, **{key: value})  # type: ignore[arg-type]
+
+
+def check_money(budget: BudgetConfig, currency: str | None) -> None:
+    """Refuse a limit of money that could not be held.
+
+    Args:
+        currency: that of the prices of the run's policies; empty: they cost nothing; None: that is not known.
+
+    Raises:
+        ConfigurationError: the cost is not known, or the limit names another currency.
+    """
+    limit = budget.money
+    if limit is None:
+        return
+    if currency is None:
+        raise ConfigurationError(
+            "budget.money cannot be held, for what the policy costs is not known: give the policy a price in its file,"
+            " or limit budget.tokens"
+        )
+    if limit.currency and currency and limit.currency != currency:
+        raise ConfigurationError(f"budget.money is in {limit.currency} and the policy's price in {currency}: name one")
 
 
 def _fits(key: str, value: object) -> bool:
@@ -61,11 +93,12 @@ def ended_by(budget: BudgetConfig, used: Account, best: float | None, elapsed_se
         "evaluations": used.evaluations,
         "answers": used.answers,
         "tokens": used.tokens,
+        "money": used.money.amount if used.money is not None else 0,
         "wall_seconds": elapsed_seconds,
         "patience": used.since_best,
     }
     for key, amount in spent.items():
-        limit = getattr(budget, key)
+        limit = budget.money.amount if key == "money" and budget.money is not None else getattr(budget, key)
         if limit is not None and amount >= limit:
             return key
     return "exhausted" if used.barren >= EXHAUSTED_AFTER else None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evolve.errors import ConfigurationError
+from evolve.money import Money
 from evolve.problem import LARGEST
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
@@ -76,6 +77,7 @@ class BudgetConfig:
         evaluations: candidates evaluated, seeds included.
         answers: answers taken from policies, duplicates and rejected ones included.
         tokens: input and output tokens of the policies.
+        money: what the policies cost, in the currency of their prices; one that is named here must be the same.
         wall_seconds: time the run was at work, waiting for a policy included.
         target: fitness at which the run ends (`target` of an objective does so for that objective).
         patience: evaluations without a better best.
@@ -84,6 +86,7 @@ class BudgetConfig:
     evaluations: int | None = 200
     answers: int | None = None
     tokens: int | None = None
+    money: Money | None = None
     wall_seconds: float | None = None
     target: float | None = None
     patience: int | None = None
@@ -91,6 +94,8 @@ class BudgetConfig:
     def __post_init__(self) -> None:
         for name in ("evaluations", "answers", "tokens", "patience"):
             _at_least(f"budget.{name}", getattr(self, name), 1)
+        if self.money is not None and not self.money.amount > 0:
+            raise ConfigurationError("budget.money must be above 0")
         if self.wall_seconds is not None and not self.wall_seconds > 0:
             raise ConfigurationError("budget.wall_seconds must be above 0")
 

@@ -7,10 +7,9 @@ the budget is given out, holds no proposal.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 
-from evolve.budget import extended
 from evolve.closing import ENDED
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
@@ -18,7 +17,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
-from evolve.search import Asking, Resumed, Search, Step
+from evolve.search import NOTHING_CUT, Asking, Resumed, Search, Step
 from evolve.state import State
 
 
@@ -77,13 +76,13 @@ class Ordering:
         self._evaluations[candidate] = evaluation
         return self._advance()
 
-    def extend(self, key: str, value: float | None, by: str = "") -> Step:
+    def extend(self, key: str, value: object, by: str = "") -> Step:
         """Give a key of the budget another value; whatever was due under the budget of before comes first.
 
         Raises:
             ConfigurationError: there is no such key, or it cannot have this value.
         """
-        extended(self.state.budget, key, value)
+        self._search.extended(key, value)
         due = self._advance()
         return _join([due, self._search.extend(key, value, by)])
 
@@ -91,9 +90,10 @@ class Ordering:
         """Why the run is over, or None."""
         return self._search.ended(elapsed_seconds)
 
-    def close(self) -> Step:
-        """Let go of everything in flight."""
-        return self._search.close()
+    def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
+        """Let go of everything in flight, with what of it was cut off and with what waits for its turn."""
+        kept = {number: end for number, end in self._ends.items() if isinstance(end, Completed)}
+        return self._search.close({**kept, **cut})
 
     def replay(
         self,

@@ -103,11 +103,21 @@ def describe_rejection(
 
 def describe_completion(number: int, answers: int, completed: Completed) -> dict[str, Any]:
     """Payload of `proposal.answered`."""
-    usage = completed.usage
     return {
         "number": number,
         "answers": answers,
         "dropped": len(completed.dropped),
-        "tokens": {"input": usage.input, "cached": usage.cached, "output": usage.output},
+        **_spent(completed),
         "seconds": completed.seconds,
     }
+
+
+def describe_failure(number: int, reason: str, cut: Completed | None = None) -> dict[str, Any]:
+    """Payload of `proposal.failed`; of a completion that was cut off, with what it had taken by then."""
+    return {"number": number, "reason": reason, **(_spent(cut) if cut is not None else {})}
+
+
+def _spent(completed: Completed) -> dict[str, Any]:
+    usage, cost = completed.usage, completed.cost
+    tokens = {"input": usage.input, "cached": usage.cached, "output": usage.output}
+    return {"tokens": tokens, "cost": None if cost is None else str(cost)}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evolve.evaluation import Evaluation
+from evolve.money import Money
 from evolve.program import Program
 
 
@@ -152,6 +153,7 @@ class Completed:
         completions: text of each chain; a policy without a model gives its own account of what it did.
         finish_reasons: why each chain ended, as the server says.
         dropped: what of the chains made no answer, with the reason.
+        cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
         attempts: requests made, failed ones included.
     """
 
@@ -160,6 +162,7 @@ class Completed:
     prompt: Prompt | None = None
     dropped: tuple[Dropped, ...] = ()
     usage: Usage = Usage()
+    cost: Money | None = None
     seconds: float = 0.0
     attempts: int = 1
 

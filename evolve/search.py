@@ -3,14 +3,15 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from evolve.appraisal import Appraisal
-from evolve.budget import ended_by, extended, room
+from evolve.budget import check_money, ended_by, extended, room
 from evolve.closing import let_go
-from evolve.configuration import RunConfig
+from evolve.configuration import BudgetConfig, RunConfig
 from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
@@ -18,9 +19,11 @@ from evolve.events import Event, Kind, Subject
 from evolve.fingerprint import fingerprint
 from evolve.identity import candidate_id, proposal_id
 from evolve.islands import Island, migrants, neighbour
+from evolve.money import Money
 from evolve.payloads import (
     describe_candidate,
     describe_completion,
+    describe_failure,
     describe_outcome,
     describe_proposal,
     describe_rejection,
@@ -35,15 +38,21 @@ from evolve.strategies import open_strategy
 
 MAX_PROGRAM_CHARACTERS = 1_000_000
 AT_ONCE = ("target", "patience", "wall_seconds")
+NOTHING_CUT: Mapping[int, Completed] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """How a search asks: the policy's name, m answers in each of n chains."""
+    """How a search asks: the policy's name, m answers in each of n chains.
+
+    Attributes:
+        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
+    """
 
     policy: str
     answers: int = 1
     samples: int = 1
+    currency: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +85,13 @@ class Search:
     (`answer`), the end of every completion (`complete` or `fail`) and every evaluation (`tell`), in any order.
     Random streams derive from the run's seed and the proposal's number: with the same order of completion a search
     repeats exactly, and a replayed one goes on exactly as the unbroken one would have.
+
+    Raises:
+        ConfigurationError: its budget cannot be held.
     """
 
     def __init__(self, run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> None:
+        check_money(config.budget, asking.currency)
         self.run_id = run_id
         self.problem = problem
         self.config = config
@@ -166,7 +179,7 @@ class Search:
         if number not in self.state.open:
             return Step()
         events = _Events(self.state)
-        events.add(Kind.PROPOSAL_FAILED, {"number": number, "reason": reason})
+        events.add(Kind.PROPOSAL_FAILED, describe_failure(number, reason))
         return Step(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> Step:
@@ -187,7 +200,17 @@ class Search:
             self._reset(self.state.islands[waiting.island], events)
         return Step(events=events.taken())
 
-    def extend(self, key: str, value: float | None, by: str = "") -> Step:
+    def extended(self, key: str, value: object) -> BudgetConfig:
+        """The budget with another value of a key.
+
+        Raises:
+            ConfigurationError: there is no such key, or it cannot have this value.
+        """
+        budget = extended(self.state.budget, key, value)
+        check_money(budget, self._asking.currency)
+        return budget
+
+    def extend(self, key: str, value: object, by: str = "") -> Step:
         """Give a key of the budget another value, larger or smaller; None: no limit.
 
         What is in flight comes home all the same: a limit below what is used and in flight is passed by that much.
@@ -195,10 +218,10 @@ class Search:
         Raises:
             ConfigurationError: there is no such key, or it cannot have this value.
         """
-        extended(self.state.budget, key, value)
+        budget = self.extended(key, value)
         events = _Events(self.state)
-        before = getattr(self.state.budget, key)
-        events.add(Kind.BUDGET_EXTENDED, {"key": key, "from": before, "to": value, "by": by})
+        limits = {"from": _plain(getattr(self.state.budget, key)), "to": _plain(getattr(budget, key))}
+        events.add(Kind.BUDGET_EXTENDED, {"key": key, **limits, "by": by})
         return Step(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
@@ -210,10 +233,14 @@ class Search:
         in_flight = self.state.open or self.state.pending
         return None if reason not in AT_ONCE and in_flight else reason
 
-    def close(self) -> Step:
-        """Let go of everything in flight, because the run has ended."""
+    def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
+        """Let go of everything in flight, because the run has ended.
+
+        Args:
+            cut: what the policy had written by then of proposals that await it, and what that took, by number.
+        """
         events = _Events(self.state)
-        for event in let_go(self.state.open, self.state.pending.values()):
+        for event in let_go(self.state.open, self.state.pending.values(), cut):
             events.add(event.kind, event.payload, event.subject)
         return Step(events=events.taken())
 
@@ -349,6 +376,11 @@ class _Events:
 
     def taken(self) -> tuple[Event, ...]:
         return tuple(self._events)
+
+
+def _plain(limit: object) -> object:
+    """A limit as an event tells it."""
+    return str(limit) if isinstance(limit, Money) else limit
 
 
 def _refuse_huge(program: Program) -> None:

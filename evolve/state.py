@@ -180,12 +180,13 @@ class State:
 
     def _answered(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
-        tokens = event.payload["tokens"]
-        self.account.tokens += tokens["input"] + tokens["output"]
+        self.account.spend(event.payload["tokens"], event.payload.get("cost"))
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
 
     def _failed(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
+        if "tokens" in event.payload:
+            self.account.spend(event.payload["tokens"], event.payload["cost"])
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
 
     def _evaluated(self, event: Event) -> None:

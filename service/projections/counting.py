@@ -27,7 +27,7 @@ def count(counters: Counters, event: Event) -> Counters:
     kind, payload = event.kind, event.payload
     if kind is Kind.PROPOSAL_CREATED:
         return replace(counters, proposals=counters.proposals + 1)
-    if kind is Kind.PROPOSAL_ANSWERED:
+    if kind in (Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED) and "tokens" in payload:
         tokens = payload["tokens"]
         return replace(
             counters,
