@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from evolve.configuration import PromptConfig
 from evolve.ports import Policy
@@ -168,17 +168,27 @@ def serve(
     return OpenAIPolicy(settings, build_prompt=build, key=key, rng=np.random.default_rng(), transport=transport)
 
 
-def prompt_builder(
-    settings: "PolicySettings", problem: Problem, config: PromptConfig, templates: Mapping[str, str]
-) -> "PromptBuilder":
-    """What builds the prompts of a problem for a model; arguments are those of `serve`."""
+class Form(Protocol):
+    """In what form a policy answers."""
+
+    @property
+    def format(self) -> str:
+        """How the answers of a chain are set apart."""
+
+    @property
+    def edits(self) -> str:
+        """How an answer is read: `rewrite` or `diff`."""
+
+
+def prompt_builder(form: Form, problem: Problem, config: PromptConfig, templates: Mapping[str, str]) -> "PromptBuilder":
+    """What builds the prompts of a problem for a policy that answers in a form; the rest is as `serve` takes it."""
 
     def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
         request = PromptRequest(
             problem=problem,
             proposal=proposal,
-            format=settings.format,
-            edits=settings.edits,
+            format=form.format,
+            edits=form.edits,
             config=config,
             templates=templates,
             context_tokens=context_tokens,

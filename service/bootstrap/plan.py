@@ -72,13 +72,24 @@ def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
         ConfigurationError: the configuration cannot be honoured.
         UsageError: the policy's description is off.
     """
-    loaded = load_problem(folder)
+    return plan_loaded(order, load_problem(folder), new_id("run", now))
+
+
+def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: str = "the flags") -> Plan:
+    """A new run of a problem that was read; raises the rest of the same errors.
+
+    Args:
+        order: what is asked for.
+        loaded: the problem.
+        run_id: id of the run.
+        words: where the order's flags stood, for messages.
+    """
     layers = [("the problem", loaded.search)]
     layers += [read_config_file(order.config)] if order.config else []
-    layers += [parse_sets(order.settings), ("the flags", order.flags)]
+    layers += [parse_sets(order.settings), (words, order.flags)]
     config = read_config(layers)
     return Plan(
-        run_id=new_id("run", now),
+        run_id=run_id,
         problem=loaded.problem,
         bundle=loaded.bundle,
         source=loaded.place,

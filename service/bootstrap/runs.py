@@ -153,7 +153,7 @@ async def _evaluating(plan: Plan, settings: Settings, order: RunOrder) -> AsyncI
         return
     slots, require = plan.config.concurrency.evaluations, order.require_isolation
     async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=slots, require=require) as sandbox:
-        warnings = tuple(_isolation_warnings(sandbox))
+        warnings = tuple(isolation_warnings(sandbox))
         yield _Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
@@ -165,7 +165,8 @@ def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
     return plan_new(order, order.problem, clock.now())
 
 
-def _isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
+def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
+    """What programs can do under less than the sandbox's best; empty: nothing."""
     off = "; ".join(f"{layer.name}: {layer.reason}" for layer in evaluator.layers if not layer.on)
     if evaluator.level == "none":
         return [f"programs run without isolation and can do whatever you can ({off})"]

@@ -46,6 +46,11 @@ def language_of(program: Program) -> str:
     return max(code, key=code.count) if code else "text"
 
 
+def suffix_of(language: str) -> str:
+    """A suffix of files in this language; `.txt` when unknown."""
+    return next((suffix for suffix, known in _LANGUAGES.items() if known == language.lower()), ".txt")
+
+
 def defined_names(source: str) -> set[str] | None:
     """Names that a Python module defines or imports at its top level; None when it may have any (`import *`).
 

@@ -11,12 +11,12 @@ import structlog
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError
 from evolve.events import Event, Kind
+from evolve.flight import Flight
 from evolve.ordering import Ordering, open_search
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Problem
 from evolve.search import Asking, Step
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
-from service.runner.flight import Flight
 from service.runner.journal import Journal
 from service.runner.lease import Hold, held
 from service.runner.orders import Orders, Wish

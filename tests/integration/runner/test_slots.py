@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from evolve.evaluation import Evaluation, Outcome
+from evolve.flight import Flight
 from evolve.program import Program
 from evolve.proposal import Candidate
 from evolve.search import Step
-from service.runner.flight import Flight
 
 
 class Gate:

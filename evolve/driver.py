@@ -1,0 +1,131 @@
+"""Driver: a search, a policy and an evaluator joined in one process, without storage; everything stays in memory."""
+
+from collections.abc import Callable, Sequence
+
+from evolve.configuration import RunConfig
+from evolve.events import Event, Kind
+from evolve.flight import Flight
+from evolve.ordering import Ordering, open_search
+from evolve.ports import Evaluator, Policy
+from evolve.problem import Problem
+from evolve.result import INTERRUPTED, Chronicle, Result
+from evolve.search import Asking, Step
+
+TICK_SECONDS = 0.5
+
+Observe = Callable[[Sequence[Event]], None]
+
+
+class Driver:
+    """Drives one search to its end.
+
+    Args:
+        run_id: the ids of proposals and candidates derive from it: equal runs have equal ids where this one is equal.
+        problem: what is searched for.
+        config: how, and for how long.
+        policy: answers the proposals.
+        evaluator: scores the candidates.
+        monotonic: seconds that never go back: the clock of the budget.
+        observe: hears of events, in order, as soon as they are decided.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        problem: Problem,
+        config: RunConfig,
+        policy: Policy,
+        evaluator: Evaluator,
+        *,
+        monotonic: Callable[[], float],
+        observe: Observe | None = None,
+    ) -> None:
+        asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples)
+        self._search = open_search(run_id, problem, config, asking)
+        self._flight = Flight(
+            self._search, policy, evaluator, calls=config.concurrency.policy, slots=config.concurrency.evaluations
+        )
+        self._chronicle = Chronicle(run_id, problem, config)
+        self._monotonic = monotonic
+        self._observe = observe
+        self._began = 0.0
+        self._waiting = ""
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let the run end where it stands; to be called in the thread of its loop."""
+        self._stopped = True
+        self._flight.wake()
+
+    async def run(self) -> Result:
+        """Drive the search until it ends or is stopped; what became of it.
+
+        An evaluation and a proposal that fail are results like others; a policy that is away is waited for.
+        """
+        self._began = self._monotonic()
+        self._note(Kind.RUN_STARTED, {"by": ""})
+        try:
+            self._take(self._search.start())
+            while not await self._turn():
+                pass
+        finally:
+            await self._flight.cancel()
+        return self._end()
+
+    @property
+    def _elapsed(self) -> float:
+        return self._monotonic() - self._began
+
+    async def _turn(self) -> bool:
+        """One turn of the loop; whether it was the last."""
+        self._ask()
+        self._note_waiting()
+        if self._stopped or self._search.ended(self._elapsed):
+            return True
+        self._take(await self._flight.arrival(TICK_SECONDS))
+        return False
+
+    def _ask(self) -> None:
+        if isinstance(self._search, Ordering):
+            self._take(self._search.ask(self._elapsed))
+            return
+        while self._flight.has_room:
+            step = self._search.ask(self._elapsed)
+            if not step.proposals:
+                return
+            self._take(step)
+
+    def _take(self, step: Step) -> None:
+        self._write(step.events)
+        self._flight.send(step)
+
+    def _end(self) -> Result:
+        """Let go of what is under way, and say what became of the run."""
+        seconds = self._elapsed
+        reason = self._search.ended(seconds)
+        if reason is None:
+            for step in self._flight.landed():
+                self._write(step.events)
+        self._write(self._search.close().events)
+        best = self._chronicle.best
+        if reason is None:
+            self._note(Kind.RUN_CANCELLED, {"by": ""})
+        else:
+            named = best.candidate_id if best else None
+            fitness = best.fitness if best else None
+            self._note(Kind.RUN_FINISHED, {"reason": reason, "candidate_id": named, "fitness": fitness})
+        return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds)
+
+    def _note_waiting(self) -> None:
+        waiting, before = self._flight.waiting, self._waiting
+        if waiting != before:
+            self._waiting = waiting
+            self._note(Kind.RUN_WAITING if waiting else Kind.RUN_GOING_ON, {"reason": waiting})
+
+    def _note(self, kind: Kind, payload: dict[str, object]) -> None:
+        self._write([Event(kind=kind, payload=payload)])
+
+    def _write(self, events: Sequence[Event]) -> None:
+        self._chronicle.take(events)
+        if self._observe is not None and events:
+            self._observe(events)

@@ -1,0 +1,301 @@
+"""`evolve.run`: a search from a notebook or a script, with functions of one's own, and its result as a value."""
+
+import inspect
+import os
+import time
+import warnings
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from evolve.configuration import DeterministicConfig, RunConfig
+from evolve.driver import Driver
+from evolve.errors import ConfigurationError
+from evolve.events import Event
+from evolve.identity import digest
+from evolve.ports import Evaluator, Policy
+from evolve.problem import Limits, Measure, Objective, Problem
+from evolve.result import Result
+from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
+from service.bootstrap.line import Line
+from service.bootstrap.parts import answering, prompt_builder, read_templates, scoring
+from service.bootstrap.plan import Plan, RunOrder, plan_loaded
+from service.bootstrap.runs import isolation_warnings
+from service.config import load_settings
+from service.errors import InvalidProblemError, NotFoundError, UsageError
+from service.policy.function import FunctionPolicy, form_for
+from service.problems.configuration import SHORT, known_keys
+from service.problems.load import LoadedProblem, load_problem
+from service.problems.nearest import hint
+from service.problems.sketch import Sketch, load_sketch, loaded_from, scored_here, scored_in_sandbox
+from service.sandbox.function import FunctionEvaluator
+
+Function = Callable[[Any], Any]
+Watcher = Callable[[Event], object]
+
+# One proposal is answered while the children of the one before are scored.
+WINDOW = 2
+_WORDS = "evolve.run"
+_SKETCH = ("name", "description", "language", "objectives", "measures", "limits")
+
+
+def run(
+    problem: str | Path | Problem,
+    *,
+    evaluate: Function | None = None,
+    policy: str | Policy | Function | None = None,
+    model: str | None = None,
+    sandbox: bool = False,
+    name: str | None = None,
+    description: str | None = None,
+    language: str | None = None,
+    objectives: str | Sequence[str | Objective] | None = None,
+    measures: str | Sequence[str | Measure] | None = None,
+    limits: Limits | None = None,
+    require_isolation: str | None = None,
+    on_event: Watcher | None = None,
+    progress: bool = False,
+    **configuration: Any,
+) -> Result:
+    """Search for a better program, in this process and without storage, and return what came of it.
+
+    A plain call in scripts and in the running event loop of a notebook; Ctrl-C returns what there is so far.
+
+    Args:
+        problem: a problem's folder; or, with `evaluate`, the text of a seed program or a `Problem`.
+        evaluate: takes the text of a program (of several files: a dict) and returns a score or a dict of scores; what
+            it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
+        policy: what `--policy` takes, a `Policy`, or a function that takes a prompt and returns a completion or a list
+            of at most `answers` answers; without it the folder's own, else the syntax mutator.
+        model: which model of the policy's server.
+        sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
+        name, description, language, objectives, measures, limits: of the problem of a seed's text.
+        require_isolation: weakest isolation of the sandbox; None: as the settings say.
+        on_event: called with each event, in order, in the thread that called `run`.
+        progress: whether a line on stderr says how it goes.
+        configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`.
+
+    Raises:
+        InvalidProblemError, ProblemError: the problem cannot be searched on, or no seed can be scored.
+        ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
+        RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
+    """
+    words = (name, description, language, _several(objectives), _several(measures), limits)
+    sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
+    loaded = _scored_by(evaluate, _load(problem, evaluate, sketch), limits, sandbox=sandbox)
+    order = RunOrder(flags=configuration, policy=_named(policy), model=model, require_isolation=require_isolation)
+    sitting = _Sitting(_plan(order, loaded), order, None if sandbox else evaluate, policy, on_event, progress=progress)
+    return _with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run())
+
+
+class _Sitting:
+    """One run: opens what it needs, drives it, and closes it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        order: RunOrder,
+        evaluate: Function | None,
+        policy: str | Policy | Function | None,
+        on_event: Watcher | None,
+        *,
+        progress: bool,
+    ) -> None:
+        self.calls = CallingThread()
+        self._plan, self._order = plan, order
+        self._evaluate = evaluate
+        self._policy = None if isinstance(policy, str) else policy
+        self._watchers: list[Watcher] = [Line(plan.config.budget)] if progress else []
+        self._watchers += [on_event] if on_event else []
+        self._settings = load_settings()
+        self._driver: Driver | None = None
+
+    def stop(self) -> bool:
+        """End the run; False: it has not begun."""
+        if self._driver is not None:
+            self._driver.stop()
+        return self._driver is not None
+
+    async def work(self) -> Result:
+        """The run, from opening its parts to its result."""
+        plan = self._plan
+        async with self._answering() as policy, self._scoring() as evaluator:
+            config = self._ordered(policy)
+            equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), policy.name]
+            self._driver = Driver(
+                f"run_{digest(repr(equal))}",
+                plan.problem,
+                config,
+                policy,
+                evaluator,
+                monotonic=time.monotonic,
+                observe=self._observe if self._watchers else None,
+            )
+            return await self._driver.run()
+
+    def _observe(self, events: Sequence[Event]) -> None:
+        for event in events:
+            for watcher in self._watchers:
+                self.calls.tell(partial(watcher, event))
+
+    def _ordered(self, policy: Policy) -> RunConfig:
+        config = self._plan.config
+        given = "deterministic" in self._order.flags or "deterministic.window" in self._order.flags
+        if given or config.deterministic.window or policy.concurrency != 1:
+            return config
+        return replace(config, deterministic=DeterministicConfig(window=WINDOW))
+
+    def _answering(self) -> AbstractAsyncContextManager[Policy]:
+        if self._policy is None:
+            return answering(self._plan, self._settings.policies)
+        if hasattr(self._policy, "propose"):
+            return nullcontext(cast("Policy", self._policy))
+        return self._own_policy(self._policy)
+
+    @asynccontextmanager
+    async def _own_policy(self, function: Function) -> AsyncIterator[Policy]:
+        plan, config = self._plan, self._plan.config
+        answers, calls = config.answers or 1, config.concurrency.policy or 1
+        build = prompt_builder(form_for(answers), plan.problem, config.prompt, read_templates(plan))
+        async with self._threads(calls) as executor:
+            yield FunctionPolicy(
+                attempts(function, executor),
+                name=_name(function),
+                answers=answers,
+                samples=config.samples or 1,
+                concurrency=calls,
+                build_prompt=build,
+                monotonic=time.monotonic,
+            )
+
+    @asynccontextmanager
+    async def _scoring(self) -> AsyncIterator[Evaluator]:
+        plan, slots = self._plan, self._plan.config.concurrency.evaluations
+        async with AsyncExitStack() as stack:
+            if self._evaluate is None:
+                opening = scoring(
+                    plan.problem,
+                    plan.bundle,
+                    self._settings.sandbox,
+                    slots=slots,
+                    require=self._order.require_isolation,
+                )
+                sandbox = await stack.enter_async_context(opening)
+                for warning in isolation_warnings(sandbox):
+                    self.calls.tell(partial(warnings.warn, warning, stacklevel=4))
+                yield sandbox
+                return
+            cores = len(os.sched_getaffinity(0))
+            slots = slots or (cores if is_asynchronous(self._evaluate) else 1)
+            executor = await stack.enter_async_context(self._threads(slots))
+            attempt = attempts(self._evaluate, executor)
+            yield FunctionEvaluator(plan.problem, attempt, slots=slots, monotonic=time.monotonic)
+
+    @asynccontextmanager
+    async def _threads(self, calls: int) -> AsyncIterator[Executor]:
+        """Where plain functions are called: in the calling thread, or, several at once, in threads of their own."""
+        if calls == 1:
+            yield self.calls
+            return
+        pool = ThreadPoolExecutor(calls, thread_name_prefix="evolve.run")
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _load(problem: str | Path | Problem, evaluate: Function | None, sketch: Mapping[str, Any]) -> LoadedProblem:
+    """The problem that is meant: a folder's, a value, or one of a seed's text."""
+    if evaluate is not None and not callable(evaluate):
+        raise UsageError(f"evaluate is a {type(evaluate).__name__}: give a function that takes a program's text")
+    text = isinstance(problem, str) and evaluate is not None and not _is_folder(problem)
+    if text:
+        return load_sketch(Sketch(seed=str(problem), **sketch))
+    if sketch:
+        raise UsageError(
+            f"{', '.join(sketch)}: a folder and a Problem say these themselves; they go with a seed's text"
+        )
+    if isinstance(problem, Problem):
+        if evaluate is None:
+            raise UsageError("a Problem does not hold its evaluator: name its folder, or give evaluate")
+        return loaded_from(problem)
+    if "\n" in str(problem):
+        raise UsageError(
+            "a seed's text needs evaluate, a function that scores programs: evolve.run(seed, evaluate=...)"
+        )
+    return load_problem(Path(problem).expanduser())
+
+
+def _is_folder(text: str) -> bool:
+    """Whether a text names a folder.
+
+    Raises:
+        NotFoundError: it looks like the path of one that is not there.
+    """
+    if "\n" in text or "\0" in text or len(text) > 4096:
+        return False
+    if Path(text).expanduser().is_dir():
+        return True
+    if "/" in text and len(text.split()) == 1:
+        raise NotFoundError(f"there is no folder {text!r}; if that is a program, end it with a line break")
+    return False
+
+
+def _scored_by(
+    evaluate: Function | None, loaded: LoadedProblem, limits: Limits | None, *, sandbox: bool
+) -> LoadedProblem:
+    if limits is not None and not sandbox:
+        raise UsageError("limits hold in the sandbox alone: say sandbox=True, or leave them out")
+    if evaluate is None:
+        return loaded
+    return scored_in_sandbox(loaded, evaluate) if sandbox else scored_here(loaded)
+
+
+def _named(policy: str | Policy | Function | None) -> str | None:
+    """What the plan says of the policy; a Policy and a function come later."""
+    if policy is None or isinstance(policy, str):
+        return policy
+    if not (callable(policy) or hasattr(policy, "propose")):
+        what = type(policy).__name__
+        raise UsageError(f"policy is a {what}: give a name, a Policy, or a function that takes a prompt")
+    return "syntax"
+
+
+def _plan(order: RunOrder, loaded: LoadedProblem) -> Plan:
+    _refuse_unknown(order.flags)
+    plan = plan_loaded(order, loaded, "", words=_WORDS)
+    for warning in plan.warnings:
+        warnings.warn(warning, stacklevel=3)
+    return plan
+
+
+def _refuse_unknown(configuration: Mapping[str, Any]) -> None:
+    """Refuse a keyword that is near one of the call's own; `read_config` refuses the rest of the unknown."""
+    own = set(inspect.signature(run).parameters) - {"configuration"}
+    keys = {*known_keys(), *SHORT}
+    tops = {key.partition(".")[0] for key in keys}
+    for key in configuration:
+        near = hint(key, own | keys)
+        if key.partition(".")[0] not in tops and any(f"{word!r}" in near for word in own):
+            raise ConfigurationError(f"{_WORDS}: unknown key {key!r}{near}")
+
+
+def _several(given: Any) -> Any:
+    """One name or value alone is a list of one."""
+    return given if given is None or (isinstance(given, Sequence) and not isinstance(given, str)) else (given,)
+
+
+def _name(function: Function) -> str:
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else "function"
+
+
+def _with_seed(result: Result) -> Result:
+    if result.reason == "error":
+        why = next((record["reason"] for record in result.candidates if record["reason"]), "nothing was returned")
+        raise InvalidProblemError([f"no seed of {result.problem.name} could be scored: {why}"])
+    return result

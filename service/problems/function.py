@@ -1,0 +1,92 @@
+"""A function of the user's own as an evaluator's file, so that the sandbox can score with it."""
+
+import builtins
+import inspect
+import symtable
+import textwrap
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from evolve.evaluation import COMBINED
+from evolve.problem import Problem
+from service.errors import UsageError
+
+FILE = "evolve_evaluate.py"
+_LATER = "from __future__ import annotations"  # what annotations name need not be there
+
+_CALL = """
+
+_function = {function}
+
+
+def evaluate(program_path):
+    import asyncio
+    import inspect
+    from pathlib import Path
+
+    place = Path(program_path)
+    if place.is_dir():
+        source = {{str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}}
+    else:
+        source = place.read_text()
+    result = _function(source)
+    if inspect.isawaitable(result):
+        async def wait():
+            return await result
+        result = asyncio.run(wait())
+    if type(result).__module__ == "numpy" and hasattr(result, "tolist"):
+        result = result.tolist()
+    return {{{score!r}: result}} if isinstance(result, int | float) and {alone} else result
+"""
+
+
+def evaluator_text(function: Callable[..., Any], problem: Problem) -> str:
+    """An evaluator of shared integrity that calls the function: its own text, and imports of the modules that it uses.
+
+    Args:
+        function: takes a program's text, and gives a number or a dict of scores.
+        problem: which score a number alone is.
+
+    Raises:
+        UsageError: its text cannot be had, or it uses what is not in it.
+    """
+    name = getattr(function, "__name__", "")
+    if not (inspect.isfunction(function) and name.isidentifier()):
+        raise UsageError("the sandbox takes evaluate as a function of its own name: def evaluate(source): ...")
+    try:
+        text = f"{_LATER}\n\n\n{textwrap.dedent(inspect.getsource(function))}"
+        needed = sorted(_needed(text, name))
+    except (OSError, TypeError, SyntaxError) as error:
+        raise UsageError(f"the text of {name} cannot be read, which the sandbox needs: {error}") from error
+    imports = "".join(_import(function, word) for word in needed)
+    names = problem.objective_names
+    call = _CALL.format(function=name, score=COMBINED if problem.scalar else names[0], alone=len(names) == 1)
+    return text.replace(_LATER, f"{_LATER}\n\n{imports}", 1) + call
+
+
+def _needed(text: str, name: str) -> set[str]:
+    """Names that a text takes from around it."""
+    symbols = [symbol for table in _tables(symtable.symtable(text, FILE, "exec")) for symbol in table.get_symbols()]
+    return {symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()} - {name}
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+def _import(function: Callable[..., Any], word: str) -> str:
+    """The line that gives the function a name from around it; empty where it needs none."""
+    around = inspect.getclosurevars(function).nonlocals
+    known = {**vars(builtins), **function.__globals__, **around}
+    found = known.get(word)
+    if isinstance(found, ModuleType):
+        return f"import {found.__name__} as {word}\n"
+    if hasattr(builtins, word) and found is getattr(builtins, word):
+        return ""
+    raise UsageError(
+        f"{function.__name__} uses {word}, which stands outside of it and is not in the sandbox: define or import it"
+        " inside the function, or score in this process with sandbox=False"
+    )

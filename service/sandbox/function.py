@@ -1,0 +1,105 @@
+"""Scores programs with a function of the user's own, in this process: no sandbox stands between the two.
+
+Whatever the function lets a program do, the program does in this process; `service.sandbox.evaluator` keeps it apart.
+"""
+
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.problem import Problem
+from evolve.program import Program
+from service.sandbox.inside.explain import explain
+from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
+
+# What a call came to: what it returned, or what it raised.
+Attempt = tuple[object, BaseException | None]
+Source = str | dict[str, str]
+
+ISOLATION = "none/shared"
+_NOWHERE = "\0"  # no folder: what is run here has no files
+
+
+class FunctionEvaluator:
+    """Scores a program by one call with its text; see `evolve.ports.Evaluator`.
+
+    Args:
+        problem: whose objectives are scored.
+        attempt: makes the call, and raises nothing.
+        slots: calls at once.
+        monotonic: seconds that never go back.
+    """
+
+    waiting = ""
+
+    def __init__(
+        self,
+        problem: Problem,
+        attempt: Callable[[Source], Awaitable[Attempt]],
+        *,
+        slots: int,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.slots = slots
+        self._problem = problem
+        self._attempt = attempt
+        self._monotonic = monotonic
+
+    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        """Score one program: its text, or path and text of each file where it has several."""
+        del evaluation_id
+        began = self._monotonic()
+        value, error = await self._attempt(program.text if program.single else dict(program.files))
+        evaluation = self._returned(value) if error is None else _raised(error)
+        return replace(evaluation, seconds=self._monotonic() - began, isolation=ISOLATION)
+
+    def _returned(self, value: object) -> Evaluation:
+        try:
+            return read_result(self._scores(value), self._problem)
+        except Exception as error:  # noqa: BLE001 - what a program made may raise anything when it is looked at
+            return Evaluation(
+                outcome=Outcome.INVALID, reason=f"what evaluate returned cannot be read: {_sentence(error)}"
+            )
+
+    def _scores(self, value: Any) -> object:
+        """What was returned as JSON values; a number alone is the score of the only objective."""
+        if hasattr(value, "metrics") and hasattr(value, "artifacts"):
+            return {**_entries(value.metrics), "artifacts": text_of(value.artifacts or {})}
+        if isinstance(value, Mapping):
+            return _entries(value)
+        try:
+            plain = jsonable(value)
+        except NotJsonError:
+            return value
+        names = self._problem.objective_names
+        return {names[0]: plain} if isinstance(plain, int | float) and len(names) == 1 else plain
+
+
+def _entries(metrics: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): text_of(value) for key, value in metrics.items()}
+
+
+def _raised(error: BaseException) -> Evaluation:
+    outcome = Outcome.ERROR
+    if isinstance(error, TimeoutError):
+        outcome = Outcome.TIMEOUT
+    elif isinstance(error, MemoryError):
+        outcome = Outcome.MEMORY
+    return Evaluation(outcome=outcome, reason=_sentence(error))
+
+
+def _sentence(error: BaseException) -> str:
+    return explain(error, _NOWHERE) + _place(error)
+
+
+def _place(error: BaseException) -> str:
+    """The deepest line of what has no file: the program, where a function runs its text."""
+    if isinstance(error, SyntaxError):
+        return ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__, limit=-64)):
+        if frame.filename.startswith("<") and not frame.filename.startswith(("<frozen", "<ipython")):
+            where = "" if frame.name == "<module>" else f", in {frame.name}"
+            return f" (line {frame.lineno} of the program{where})"
+    return ""
