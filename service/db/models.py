@@ -196,8 +196,19 @@ class CandidateRow(Base):
     evaluated_at: Mapped[datetime | None]
 
 
-# The order of a ranking: the fittest first, among equals the oldest.
-Index(None, CandidateRow.run_id, CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+# The order of a ranking: the fittest first, among equals the oldest. What filters ask about stands beside it, so that
+# the candidates of a run are counted and passed over without a look at their rows.
+Index(
+    "ix_candidates_ranking",
+    CandidateRow.run_id,
+    CandidateRow.fitness.desc(),
+    CandidateRow.number,
+    CandidateRow.position,
+    CandidateRow.status,
+    CandidateRow.island,
+    CandidateRow.attempt,
+    CandidateRow.id,
+)
 
 
 class ParentRow(Base):
@@ -223,6 +234,7 @@ class EvaluationRow(Base):
     """
 
     __tablename__ = "evaluations"
+    __table_args__ = (Index(None, "candidate_id", "attempt", "outcome"),)
 
     candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

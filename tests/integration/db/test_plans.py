@@ -128,3 +128,18 @@ def test_members_are_found_without_the_other_candidates(
     asked.clear()
     assert [member.candidate_id for member in SqlRunReader(database).memberships(RUN, island)] == [story.id(0)]
     assert any("ix_memberships_run_id_island" in step for step in steps(database, asked))
+
+
+@pytest.mark.parametrize(
+    "only", [CandidateFilter(status="pending"), CandidateFilter(island=1), CandidateFilter(outcome="timeout", island=1)]
+)
+def test_what_filters_leave_is_counted_in_indexes_alone(
+    database: Database, log: SqlRunLog, story: Story, fence: int, asked: Asked, only: CandidateFilter
+) -> None:
+    log.append(RUN, fence, story.child(1, story.id(0)))
+    asked.clear()
+    SqlRunReader(database).count_candidates(RUN, only)
+    (counted,) = [one for one in asked if "count(" in one[0]]
+    found = steps(database, [counted])
+    assert found
+    assert [step for step in found if "USING COVERING INDEX" not in step] == []
