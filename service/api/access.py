@@ -65,14 +65,19 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         _refuse_unknown(request)
         if self.limited:
             await limit(request, parts, found.actor)
-        missing = [scope for scope in self.scopes if scope not in found.scopes]
-        if missing:
-            raise ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {missing[0]}: use one that has it")
+        lacking = [scope for scope in self.scopes if scope not in found.scopes]
+        if lacking:
+            raise missing(lacking[0])
         if found.run_id and not self.shared:
             raise ApiFault(403, Code.FORBIDDEN, "a share opens one run and nothing beside it: use a key")
         if self.operator and found.tenant != DEFAULT_TENANT:
             raise ApiFault(403, Code.FORBIDDEN, f"only keys of tenant {DEFAULT_TENANT} may do this: use one of them")
         return found
+
+
+def missing(scope: Scope) -> ApiFault:
+    """What somebody is told whose key does not reach so far."""
+    return ApiFault(403, Code.FORBIDDEN, f"the key lacks the scope {scope}: use one that has it")
 
 
 def queries_of(route: APIRoute) -> frozenset[str]:

@@ -52,4 +52,8 @@ class Paging:
         if len(rows) <= self.limit:
             return rows, None
         kept = rows[: self.limit]
-        return kept, self._seal.sign("cursor", {"about": self._about, "after": place(kept[-1])})
+        return kept, self.behind(place(kept[-1]))
+
+    def behind(self, place: Any) -> str:
+        """The cursor behind a place of the list, as JSON."""
+        return self._seal.sign("cursor", {"about": self._about, "after": place})

@@ -1,6 +1,7 @@
 """Which runs and candidates: the filters of the port as conditions of statements."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
@@ -62,8 +63,13 @@ def of_candidates(only: CandidateFilter) -> list[ColumnElement[bool]]:
 
 
 def counted(run_id: str, only: CandidateFilter) -> AnySelect:
-    """How many candidates of a run; joined only with what the filter asks about."""
-    query = select(func.count()).select_from(CandidateRow)
+    """How many candidates of a run."""
+    return narrow(run_id, only, func.count())
+
+
+def narrow(run_id: str, only: CandidateFilter, *columns: Any) -> AnySelect:
+    """Columns of candidates of a run; joined only with what the filter asks about."""
+    query = select(*columns).select_from(CandidateRow)
     if only.operator or only.policy:
         query = query.outerjoin(
             ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
 
 from evolve.program import Program
-from service.db import filters, lineage, proposals, rebuild, records, series
+from service.db import filters, lineage, proposals, rebuild, records, search, series
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
@@ -17,8 +17,10 @@ from service.ports import (
     ALL_CANDIDATES,
     ALL_RUNS,
     CandidateFilter,
+    CandidateKey,
     CandidateRecord,
     EvaluationRecord,
+    Found,
     LoggedEvent,
     MembershipRecord,
     ProposalRecord,
@@ -106,12 +108,7 @@ class SqlRunReader:
     ) -> list[CandidateRecord]:
         """Candidates of a run in order of (proposal number, position), from the one after `after`."""
         with self._database.read() as connection:
-            query = (
-                self._of_run(connection, run_id, only)
-                .where(_behind(*after))
-                .order_by(CandidateRow.number, CandidateRow.position)
-                .limit(limit)
-            )
+            query = _by_age(self._of_run(connection, run_id, only), after).limit(limit)
             return records.candidates(connection, query, self._scope)
 
     def count_candidates(self, run_id: str, only: CandidateFilter = ALL_CANDIDATES) -> int:
@@ -136,20 +133,40 @@ class SqlRunReader:
             only: which.
         """
         with self._database.read() as connection:
-            every = self._of_run(connection, run_id, only).where(CandidateRow.fitness.is_not(None))
-            if after is None:
-                portions = [every]
-            else:
-                # Two seeks into the index instead of a walk over all that are as good.
-                fitness = literal(after[0], Double)
-                ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
-                portions = [ties, every.where(CandidateRow.fitness < fitness)]
             found: list[CandidateRecord] = []
-            for portion in portions:
-                query = portion.order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+            for portion in _ranked(self._of_run(connection, run_id, only), after):
                 if len(found) < limit:
-                    found += records.candidates(connection, query.limit(limit - len(found)), self._scope)
+                    found += records.candidates(connection, portion.limit(limit - len(found)), self._scope)
             return found
+
+    def search(
+        self,
+        run_id: str,
+        text: str,
+        limit: int = 50,
+        after: CandidateKey | None = None,
+        only: CandidateFilter = ALL_CANDIDATES,
+        *,
+        ranked: bool = False,
+    ) -> Found:
+        """Candidates of a run with a text in their sources, letters of either case; by age, or ranked as `best` is.
+
+        Args:
+            run_id: the run.
+            text: as it stands in a file.
+            limit: how many at most.
+            after: what the call before reached.
+            only: among which.
+            ranked: whether those that have a fitness are searched, the fittest first.
+        """
+        with self._database.read() as connection:
+            keys = (CandidateRow.fitness, CandidateRow.number, CandidateRow.position)
+            run = self._scope.run_id(connection, run_id)
+            every = filters.narrow(run, only, CandidateRow.id, CandidateRow.program_id, *keys)
+            portions = _ranked(every, after) if ranked else [_by_age(every, after)]
+            ids, last = search.search(connection, portions, text, limit)
+            candidates = records.candidates_of(connection, ids, self._scope)
+        return Found(candidates=candidates, reached=None if last is None else tuple(last[2 if ranked else 3 :]))
 
     def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
         """Candidates by their whole ids, in that order; those that are not there are left out."""
@@ -309,6 +326,23 @@ def _behind(number: int, position: int) -> ColumnElement[bool]:
     return tuple_(CandidateRow.number, CandidateRow.position) > tuple_(
         literal(number, Integer), literal(position, Integer)
     )
+
+
+def _by_age(every: rebuild.AnySelect, after: CandidateKey | None) -> rebuild.AnySelect:
+    following = every if after is None else every.where(_behind(*after))
+    return following.order_by(CandidateRow.number, CandidateRow.position)
+
+
+def _ranked(every: rebuild.AnySelect, after: CandidateKey | None) -> list[rebuild.AnySelect]:
+    """Those that have a fitness, the fittest first, as statements one after the other."""
+    if after is None:
+        portions = [every.where(CandidateRow.fitness.is_not(None))]
+    else:
+        # Two seeks into the index instead of a walk over all that are as good.
+        fitness = literal(after[0], Double)
+        ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
+        portions = [ties, every.where(CandidateRow.fitness < fitness)]
+    return [one.order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position) for one in portions]
 
 
 def _undominated(rows: Sequence[Undominated]) -> list[Undominated]:

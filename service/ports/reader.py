@@ -39,6 +39,22 @@ class CandidateFilter:
     number: int | None = None
 
 
+# (proposal number, position) of a candidate; in a ranking behind its fitness.
+CandidateKey = tuple[int, int] | tuple[float, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Candidates that hold a text, of those that were looked through.
+
+    Attributes:
+        reached: how far that was; None: there are none further on.
+    """
+
+    candidates: Sequence[CandidateRecord]
+    reached: CandidateKey | None
+
+
 ALL_RUNS = RunFilter()
 ALL_CANDIDATES = CandidateFilter()
 
@@ -128,6 +144,29 @@ class RunReader(ResultReader, Protocol):
             limit: how many at most.
             after: (fitness, proposal number, position) of the last one seen.
             only: which.
+        """
+
+    def search(
+        self,
+        run_id: str,
+        text: str,
+        limit: int = 50,
+        after: CandidateKey | None = None,
+        only: CandidateFilter = ALL_CANDIDATES,
+        *,
+        ranked: bool = False,
+    ) -> Found:
+        """Candidates of a run with a text in their sources, letters of either case; by age, or ranked as `best` is.
+
+        One call looks through some thousands of programs at most, and may find none although there are some further on.
+
+        Args:
+            run_id: the run.
+            text: as it stands in a file.
+            limit: how many at most.
+            after: what the call before reached.
+            only: among which.
+            ranked: whether those that have a fitness are searched, the fittest first.
         """
 
     def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:

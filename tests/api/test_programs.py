@@ -94,6 +94,44 @@ class TestLists:
         assert await walk(client, f"/v1/runs/{RUN}/proposals", state="failed") == []
 
 
+class TestSearch:
+    async def test_a_walk_sees_each_program_with_the_text_once(self, client: Client, story: Story) -> None:
+        path = f"/v1/runs/{RUN}/programs"
+        assert [one["id"] for one in await walk(client, path, text="X = 2", limit=1)] == [story.id(2)]
+        ranked = await walk(client, path, text="\ny = ", order="fitness", limit=1)
+        assert [one["fitness"] for one in ranked] == [3.0, 2.0, 1.0]
+        page = (await client.get(path, params={"text": "nowhere", "include": "count"})).json()
+        assert (page["items"], page["next_cursor"], page["count"]) == ([], None, None)
+
+    async def test_a_page_ends_where_its_portion_does_and_the_next_goes_on(
+        self, client: Client, story: Story, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("service.db.search.MOST_LOOKED_THROUGH", 2)
+        first = (await client.get(f"/v1/runs/{RUN}/programs?text=x+%3D+3")).json()
+        assert first["items"] == []
+        asked = f"/v1/runs/{RUN}/programs?cursor={first['next_cursor']}&text="
+        assert [one["id"] for one in (await client.get(f"{asked}x+%3D+3")).json()["items"]] == [story.id(3)]
+        assert (await client.get(f"{asked}x")).status_code == 400
+
+    async def test_who_may_not_read_sources_cannot_guess_at_them(self, told: Told, story: Story) -> None:
+        async with told.client(Scope.RUNS_READ) as one:
+            refused = await one.get(f"/v1/runs/{RUN}/programs?text=x")
+            assert (refused.status_code, "programs:read" in refused.json()["detail"]) == (403, True)
+            assert (await one.get(f"/v1/runs/{RUN}/programs")).status_code == 200
+
+    async def test_sources_of_other_tenants_are_not_there(self, told: Told, story: Story) -> None:
+        async with told.client(tenant="default") as mine:
+            assert (await mine.get(f"/v1/runs/{RUN}/programs?text=x")).status_code == 200
+        with told.database.write() as connection:
+            connection.exec_driver_sql("insert into tenants (id, created_at) values ('other', '2026-01-01 00:00:00')")
+        async with told.client(tenant="other") as theirs:
+            assert (await theirs.get(f"/v1/runs/{RUN}/programs?text=x")).status_code == 404
+
+    @pytest.mark.parametrize("text", ["%00", "a" * 201])
+    async def test_a_text_that_no_source_holds_is_refused(self, client: Client, story: Story, text: str) -> None:
+        assert (await client.get(f"/v1/runs/{RUN}/programs?text={text}")).status_code == 422
+
+
 class TestOne:
     async def test_a_program_says_where_it_comes_from_and_what_it_is_worth(self, client: Client, story: Story) -> None:
         program = (await client.get(f"/v1/programs/{story.id(2)}")).json()

@@ -50,6 +50,23 @@ def test_filters_and_columns_stand_in_the_address(page: Page, service: Service, 
     expect(page.get_by_role("columnheader", name="digits")).to_have_count(0)
 
 
+def test_a_text_is_found_in_sources_and_stands_in_the_address(page: Page, service: Service, finished_run: str) -> None:
+    best = service.get(f"/v1/runs/{finished_run}/programs?order=fitness&limit=1")["items"][0]
+    line = service.get(f"/v1/programs/{best['id']}/source")["files"][0]["text"].strip().splitlines()[-1].strip()
+    page.goto(f"/runs/{finished_run}/programs")
+    page.keyboard.press("/")
+    page.keyboard.type(line.upper())
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("text="))
+    expect(page.get_by_label("Text in the source")).to_have_value(line.upper())
+    expect(page.locator(f"#programs a[href='/programs/{best['id']}']").first).to_be_visible()
+    page.get_by_label("Text in the source").fill("<script>alert(1)</script>%")
+    page.get_by_role("button", name="Show").first.click()
+    expect(page.get_by_text("0 programs")).to_contain_text("<script>alert(1)</script>%")
+    expect(page.locator("#programs")).to_have_count(0)
+    assert_accessible(page)
+
+
 def test_two_that_are_selected_stand_side_by_side_with_their_difference(
     page: Page, service: Service, finished_run: str
 ) -> None:

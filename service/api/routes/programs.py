@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Outcome
-from service.api.access import PartsDep, requires
+from service.api.access import PartsDep, missing, requires
 from service.api.answers import NOT_MODIFIED, REPLAY_HEADER
 from service.api.contents import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
 from service.api.once import OnceDep, made
@@ -51,6 +51,16 @@ Island = Annotated[str, Query(pattern=WHOLE, description="Only of this island.")
 Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator; `seed`: seeds.")]
 Policy = Annotated[str, Query(pattern=NAME, max_length=200, description="Only by this policy.")]
 Number = Annotated[str, Query(pattern=WHOLE, description="Only of the proposal with this number.")]
+SourceText = Annotated[
+    str,
+    Query(
+        pattern=NAME,
+        max_length=200,
+        description=(
+            "Only with this text in a source file, as it stands there, letters of either case; needs `programs:read`."
+        ),
+    ),
+]
 Order = Annotated[
     Literal["age", "fitness"],
     Query(description="`age`: oldest first; `fitness`: only those that have one, the fittest first."),
@@ -93,15 +103,28 @@ def list_programs(
     caller: Reading,
     parts: PartsDep,
     only: Wanted,
+    text: SourceText = "",
     order: Order = "age",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
     include: Include = "",
 ) -> ProgramPage:
-    """List the programs of a run: all by age, or those that were evaluated with success by fitness."""
+    """List the programs of a run: all by age, or those that were evaluated with success by fitness.
+
+    With `text` a page may hold fewer programs than `limit`, even none, and have a `next_cursor`: each looks through
+    10,000 programs at most. What such a list holds is not counted.
+    """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "programs", "run": run.id, "only": only, "order": order})
+    about = {"list": "programs", "run": run.id, "only": only, "order": order, "text": text}
+    paging = Paging(parts.seal, cursor, limit, about)
+    if text:
+        if Scope.PROGRAMS_READ not in caller.scopes:
+            raise missing(Scope.PROGRAMS_READ)
+        after = tuple(paging.after) if paging.after else None
+        found = reader.search(run.id, text, paging.limit, after, only, ranked=order == "fitness")
+        items = [shown_program(row, caller) for row in found.candidates]
+        return ProgramPage(items=items, next_cursor=paging.behind(found.reached) if found.reached else None)
     if order == "fitness":
         after = tuple(paging.after) if paging.after else None
         rows, following = paging.cut(reader.best(run.id, paging.limit + 1, after, only), _by_fitness)

@@ -29,6 +29,7 @@ def list_programs(
     operator: str = "",
     policy: str = "",
     number: int | None = None,
+    text: str = "",
     limit: int | None = None,
     count: bool = False,
 ) -> Call[ProgramPage]:
@@ -41,6 +42,7 @@ def list_programs(
         operator=operator,
         policy=policy,
         number=number,
+        text=text,
         limit=limit,
         include="count" if count else "",
     )

@@ -42,6 +42,7 @@ class Filters:
     operator: str = ""
     policy: str = ""
     number: str = ""
+    text: str = ""
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -56,6 +57,7 @@ def filters(
     operator: Text = "",
     policy: Text = "",
     number: Whole = "",
+    text: Text = "",
 ) -> Filters:
     """The filters of an address."""
     return Filters(
@@ -65,6 +67,7 @@ def filters(
         operator=operator.strip(),
         policy=policy.strip(),
         number=number.strip(),
+        text=text,
     )
 
 
@@ -89,8 +92,9 @@ async def list_programs(
         operator=only.operator,
         policy=only.policy,
         number=_whole(only.number),
+        text=only.text,
         limit=PAGE,
-        count=True,
+        count=not only.text,
     )
     page = await api.send(call.at(cursor) if cursor else call)
     chosen = [name for name in columns or () if name]

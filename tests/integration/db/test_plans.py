@@ -63,6 +63,8 @@ READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
     "candidates filtered": lambda reader, _: reader.candidates(RUN, only=CandidateFilter(status="pending", island=1)),
     "count_candidates": lambda reader, _: reader.count_candidates(RUN, CandidateFilter(outcome="ok", policy="syntax")),
     "best after": lambda reader, _: reader.best(RUN, 5, (2.0, 3, 0)),
+    "search": lambda reader, _: reader.search(RUN, "x = 7"),
+    "search ranked": lambda reader, _: reader.search(RUN, "x = 7", ranked=True),
     "named": lambda reader, story: reader.named([story.id(1), story.id(2)]),
     "programs": lambda reader, story: reader.programs([story.id(1)]),
     "proposals": lambda reader, _: reader.proposals(RUN, after=3, state="answered"),
