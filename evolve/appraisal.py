@@ -1,6 +1,6 @@
 """Appraisal: what an evaluation makes of a candidate, in the terms that a search decides by."""
 
-from evolve.configuration import RunConfig
+from evolve.configuration import MEASURED, RunConfig
 from evolve.evaluation import Evaluation, fitness, reward_vector
 from evolve.novelty import Reference
 from evolve.problem import Problem
@@ -15,7 +15,7 @@ class Appraisal:
         self._problem = problem
         self._reference = Reference.of(problem.seeds)
         self._built_in = {measure.name for measure in problem.measures}
-        if not self._built_in and config.archive.kind == "grid":
+        if not self._built_in and config.archive.kind in MEASURED:
             self._built_in = {"complexity", "novelty"}
 
     def individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:

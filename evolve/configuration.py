@@ -9,11 +9,14 @@ from evolve.problem import LARGEST
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
 TOPOLOGIES = ("ring", "none")
-ARCHIVES = ("auto", "grid", "pareto", "top")
+ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
+MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 SELECTIONS = ("dirichlet", "power_law", "tournament")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_ISLANDS = 1000
 MOST_ANSWERS = 1000
+MOST_CELLS = 10_000  # of a tessellation, and members among which each looks for its neighbours
+MOST_NEIGHBOURS = 100
 MOST_IN_ORDER = 100_000
 MOST_CALLS = 10_000
 MOST_EVALUATIONS = 1024
@@ -25,15 +28,25 @@ class ArchiveConfig:
 
     Attributes:
         kind: `auto` is a grid when the problem has measures, a Pareto archive with several objectives, else top-k.
-        size: most individuals an island keeps (a grid's size is its number of cells).
+        size: most individuals an island keeps; of a tessellation (`cvt`) the number of its cells. A grid's size is its
+            number of cells.
+        front: most individuals that a cell of a grid or a tessellation keeps, none of which dominates another; 1: its
+            fittest.
+        neighbours: how many of those that are fitter dominated novelty looks at.
     """
 
     kind: str = "auto"
     size: int = 200
+    front: int = 1
+    neighbours: int = 3
 
     def __post_init__(self) -> None:
         _one_of("archive.kind", self.kind, ARCHIVES)
         _at_least("archive.size", self.size, 1)
+        if self.kind in {"cvt", "dominated_novelty"} and self.size > MOST_CELLS:
+            raise ConfigurationError(f"archive.size must be at most {MOST_CELLS} with archive.kind = {self.kind!r}")
+        _within("archive.front", self.front, 1, MOST_CELLS)
+        _within("archive.neighbours", self.neighbours, 1, MOST_NEIGHBOURS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

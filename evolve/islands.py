@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evolve.archive import Archive, open_archive
+from evolve.archives import Archive, open_archive
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from evolve.proposal import Individual
@@ -24,7 +24,7 @@ class Island:
 
     def __init__(self, number: int, problem: Problem, config: RunConfig) -> None:
         self.number = number
-        self.archive: Archive = open_archive(problem, config.archive)
+        self.archive: Archive = open_archive(problem, config.archive, config.seed)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
         self.evaluated = 0
         self.best = -math.inf
@@ -48,7 +48,7 @@ class Island:
 
     def clear(self) -> None:
         """Forget the archive."""
-        self.archive = open_archive(self._problem, self._config.archive)
+        self.archive = open_archive(self._problem, self._config.archive, self._config.seed)
         self.best, self.since_best = -math.inf, 0
 
     def select(self, shares: Mapping[str, float], alpha: float, rng: np.random.Generator) -> tuple[str, Chosen]:

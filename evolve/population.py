@@ -50,6 +50,10 @@ class Population:
         """The member of this id."""
         return self._members[self._places[candidate_id]]
 
+    def place(self, candidate_id: str) -> int:
+        """Where the member of this id stands."""
+        return self._places[candidate_id]
+
     def ranked(self, rank: int) -> int:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evolve.archive import Insertion
+from evolve.archives import Insertion
 from evolve.budget import Account, extended
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError

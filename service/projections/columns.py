@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.archive import Axis
+from evolve.archives import Axis
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.pareto import dominated, front

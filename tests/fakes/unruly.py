@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evolve.archive import GridArchive
+from evolve.archives import CellArchive, DominatedNoveltyArchive
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.events import Event
 from evolve.identity import digest
@@ -198,8 +198,12 @@ def known(state: State) -> dict[str, Any]:
 
 def _island(island: Island) -> tuple[Any, ...]:
     members = island.archive.members
-    grid = island.archive
-    cells = (grid.cells, [(axis._low, axis._high) for axis in grid._axes]) if isinstance(grid, GridArchive) else ()
+    archive = island.archive
+    cells: tuple[object, ...] = ()
+    if isinstance(archive, CellArchive):
+        cells = (archive.cells, [axis.range for axis in archive.partition.axes])
+    if isinstance(archive, DominatedNoveltyArchive):
+        cells = (archive.novelty.tolist(),)
     return (
         (island.evaluated, island.best, island.since_best, list(island.failures)),
         (list(members), members.best(len(members)), members.rewards.tolist(), members.fitness.tolist()),

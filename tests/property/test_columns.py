@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.archive import Axis, GridArchive
+from evolve.archives import Axis, CellArchive, GridPartition
 from evolve.evaluation import Evaluation, Outcome
 from evolve.pareto import front, hypervolume
 from evolve.problem import Measure
@@ -213,7 +213,7 @@ def test_many_values_are_placed_on_an_axis_as_one_by_one(values: list[float], fi
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=20))
 def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int, int]]) -> None:
     axis: dict[str, Any] = {"name": "x", "bins": 3, "low": 0.0, "high": 10.0}
-    archive = GridArchive(1, [Measure(**axis)])
+    archive = CellArchive(1, GridPartition([Measure(**axis)]))
     rows = [row(place, (float(worth),), (float(x),)) for place, (worth, x) in enumerate(told)]
     for one in rows:
         archive.add(
@@ -227,4 +227,4 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
             )
         )
     *_, columns = folded(rows, run_of(1, [axis]))
-    assert {tuple(cell.bins): cell.candidate_id for cell in fold_grid(columns, 100).cells} == archive.cells
+    assert {tuple(cell.bins): (cell.candidate_id,) for cell in fold_grid(columns, 100).cells} == archive.cells

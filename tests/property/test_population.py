@@ -3,10 +3,21 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolve.archive import GridArchive, ParetoArchive, TopArchive
+from evolve.archives import (
+    Archive,
+    CellArchive,
+    CvtPartition,
+    DominatedNoveltyArchive,
+    GridPartition,
+    ParetoArchive,
+    TopArchive,
+)
+from evolve.archives.centroids import centroids, nearest
+from evolve.archives.dominated_novelty import novelty
 from evolve.population import Population
 from evolve.problem import Measure
 from tests.unit.individuals import individual
@@ -63,7 +74,7 @@ def test_a_top_archive_holds_the_k_highest(values: list[float], size: int) -> No
 @given(st.lists(st.tuples(FITNESS, st.floats(-1e3, 1e3)), max_size=60))
 @settings(deadline=None)
 def test_a_grid_never_loses_its_fittest_and_holds_one_member_a_cell(offers: list[tuple[float, float]]) -> None:
-    archive = GridArchive(1, [Measure(name="m", bins=5)])
+    archive = CellArchive(1, GridPartition([Measure(name="m", bins=5)]))
     displaced: set[str] = set()
     kept: set[str] = set()
     for number, (fitness, measure) in enumerate(offers):
@@ -74,3 +85,94 @@ def test_a_grid_never_loses_its_fittest_and_holds_one_member_a_cell(offers: list
     assert len(archive.cells) == len(archive.members) <= 5
     if offers:
         assert max(member.fitness or 0 for member in archive.members) == max(fitness for fitness, _ in offers)
+
+
+SPACE = [Measure(name="a", bins=3), Measure(name="b", bins=4, low=0.0, high=1.0)]
+UNIT = st.floats(0, 1)
+REWARDS = st.tuples(st.integers(0, 5), st.integers(0, 5))
+OFFERS = st.lists(st.tuples(REWARDS, st.floats(-9, 9), UNIT), max_size=50)
+
+
+def offer(archive: Archive, offers: list[tuple[tuple[int, int], float, float]]) -> set[str]:
+    """Who should be there, by what the archive said."""
+    there: set[str] = set()
+    for number, (rewards, a, b) in enumerate(offers):
+        pair = (float(rewards[0]), float(rewards[1]))
+        told = archive.add(individual(f"i{number}", sum(pair), pair, {"a": a, "b": b}))
+        assert set(told.displaced) <= there
+        there -= set(told.displaced)
+        there |= {f"i{number}"} if told.kept else set()
+    return there
+
+
+@given(OFFERS, st.integers(1, 6), st.sampled_from([GridPartition(SPACE).size, 2, 9]), st.integers(1, 4))
+@settings(deadline=None)
+def test_each_cell_holds_a_bounded_antichain_and_what_was_said_of_it_adds_up(
+    offers: list[tuple[tuple[int, int], float, float]], seed: int, size: int, front: int
+) -> None:
+    partition = GridPartition(SPACE) if size == 12 else CvtPartition(SPACE, size, seed)
+    archive = CellArchive(2, partition, front)
+    there = offer(archive, offers)
+    assert {member.candidate_id for member in archive.members} == there
+    cells = archive.cells
+    assert sorted(name for held in cells.values() for name in held) == sorted(there)
+    assert len(cells) <= partition.size
+    for cell, held in cells.items():
+        assert 1 <= len(held) <= front
+        assert all(partition.cell(archive.members.get(name).measures) == cell for name in held)
+        rewards = [archive.members.get(name).rewards for name in held]
+        assert not any(a != b and all(x >= y for x, y in zip(a, b, strict=True)) for a in rewards for b in rewards)
+    if offers and front == 1:
+        assert archive.members.best()[0].fitness == max(float(sum(rewards)) for rewards, _, _ in offers)
+
+
+@given(
+    st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=300), st.integers(1, 60), st.integers(1, 2), st.integers(0, 3)
+)
+@settings(deadline=None)
+def test_the_nearest_centre_is_that_of_all_and_one_point_lies_where_many_do(
+    points: list[tuple[float, float]], size: int, width: int, seed: int
+) -> None:
+    values = np.array(points)[:, :width]
+    centres = centroids(size, width, seed)
+    squares = np.square(values[:, None, :] - centres).sum(axis=2)
+    assert nearest(values, centres).tolist() == squares.argmin(axis=1).tolist()
+    measures = [Measure(name=name, low=0.0, high=1.0) for name in "ab"[:width]]
+    partition = CvtPartition(measures, size, seed)
+    one_by_one = [partition.cell(dict(zip("ab", row, strict=False))) for row in values.tolist()]
+    assert [tuple(row) for row in partition.cells(values).tolist()] == one_by_one
+
+
+@given(OFFERS, st.integers(1, 12), st.integers(1, 4))
+@settings(deadline=None)
+def test_dominated_novelty_kept_up_to_date_is_that_of_its_definition(
+    offers: list[tuple[tuple[int, int], float, float]], size: int, neighbours: int
+) -> None:
+    archive = DominatedNoveltyArchive(2, SPACE, size, neighbours)
+    there = offer(archive, offers)
+    members = list(archive.members)
+    assert {member.candidate_id for member in members} == there
+    assert len(members) == min(size, len(offers))
+    seen = [a for _, a, _ in offers]
+    if not offers:
+        return
+    span = archive._axes[0].span
+    assert span >= max(seen) - min(seen)
+    for place, member in enumerate(members):
+        age, worth = int(member.candidate_id[1:]), member.fitness or 0.0
+        fitter = [one for one in members if (one.fitness or 0.0, int(one.candidate_id[1:])) > (worth, age)]
+        distances = sorted(
+            np.hypot(
+                (one.measures["a"] - member.measures["a"]) / span if span else 0.0,
+                one.measures["b"] - member.measures["b"],
+            )
+            for one in fitter
+        )[:neighbours]
+        expected = sum(distances) / len(distances) if distances else np.inf
+        assert archive.novelty[place] == pytest.approx(expected)
+    assert archive.novelty.max() == np.inf
+    assert max(member.fitness or 0.0 for member in members) == max(float(sum(rewards)) for rewards, _, _ in offers)
+
+
+def test_novelty_without_neighbours_is_infinite() -> None:
+    assert novelty(np.array([[np.inf, np.inf], [1.0, np.inf], [1.0, 3.0]])).tolist() == [np.inf, 1.0, 2.0]

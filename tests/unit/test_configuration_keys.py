@@ -40,6 +40,8 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "reset_after": (10, {}),
     "archive.kind": ("top", {}),
     "archive.size": (3, {"archive.kind": "top"}),
+    "archive.front": (4, {"archive.kind": "cvt", "archive.size": 3}),
+    "archive.neighbours": (1, {"archive.kind": "dominated_novelty", "archive.size": 5}),
     "selection": ({"tournament": 1.0}, {}),
     "alpha": (9.0, {}),
     "inspirations.top": (0, {}),
@@ -56,6 +58,8 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "deterministic.window": (3, {}),
 }
 PROMPT: Mapping[str, Any] = {"prompt.system": "Be brief.", "prompt.feedback_kb": 0.01, "prompt.failures": 0}
+# What shows with several objectives alone.
+SEVERAL = {"archive.front"}
 ELSEWHERE = {"prompt.template_dir", "budget.wall_seconds", "concurrency.policy", "concurrency.evaluations"}
 
 
@@ -73,9 +77,9 @@ def configured(**values: Any) -> RunConfig:
     return read_config([("the short run", SHORT), ("the test", values)])
 
 
-def story(config: RunConfig) -> list[object]:
+def story(config: RunConfig, several: bool = False) -> list[object]:
     """All that a run of the toy world tells: every event, what each proposal showed, and why it ended."""
-    toy = toy_problem()
+    toy = toy_problem(several=several)
     world = Telling(toy, choose=lambda waiting: waiting - 1)
     search = new_search(toy, config)
     reason = world.play(search, search.start())
@@ -107,7 +111,8 @@ def test_a_story_is_told_twice_alike() -> None:
 @pytest.mark.parametrize("key", SEARCH)
 def test_a_key_of_the_search_changes_the_run(key: str) -> None:
     value, others = SEARCH[key]
-    assert story(configured(**others, **{key: value})) != story(configured(**others))
+    several = key in SEVERAL
+    assert story(configured(**others, **{key: value}), several) != story(configured(**others), several)
 
 
 def prompt_of(config: PromptConfig) -> list[str]:

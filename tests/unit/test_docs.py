@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from evolve.archive import Status
+from evolve.archives import Status
 from evolve.configuration import RunConfig
 from evolve.evaluation import Outcome
 from evolve.events import Kind

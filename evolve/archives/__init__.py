@@ -1,0 +1,26 @@
+"""Archives: what an island keeps. `add` says what happened."""
+
+from evolve.archives.archive import Archive, Insertion, Status
+from evolve.archives.axis import Axis
+from evolve.archives.cells import CellArchive
+from evolve.archives.dominated_novelty import DominatedNoveltyArchive
+from evolve.archives.opening import DEFAULT_MEASURES, open_archive
+from evolve.archives.pareto import ParetoArchive
+from evolve.archives.partition import CvtPartition, GridPartition, Partition
+from evolve.archives.top import TopArchive
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "Archive",
+    "Axis",
+    "CellArchive",
+    "CvtPartition",
+    "DominatedNoveltyArchive",
+    "GridPartition",
+    "Insertion",
+    "ParetoArchive",
+    "Partition",
+    "Status",
+    "TopArchive",
+    "open_archive",
+]

@@ -1,0 +1,83 @@
+"""Axes of the measures: a declared range, or the running range of what was seen."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.problem import Measure
+from evolve.scalarization import Floats
+
+
+class Axis:
+    """One axis of a measure space: a fixed range, or the running range of what was seen, doubled as it grows."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.name = measure.name
+        self._bins = measure.bins
+        self._fixed = measure.low is not None
+        self._low = measure.low
+        self._high = measure.high
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """What the axis spans now; None: nothing was seen, and no range is declared."""
+        return None if self._low is None or self._high is None else (self._low, self._high)
+
+    @property
+    def span(self) -> float:
+        """How wide the range is; 0: it has none yet."""
+        return 0.0 if self._low is None or self._high is None else self._high - self._low
+
+    def share(self, value: float) -> float:
+        """Where in the range a value lies, from 0 to 1; what lies outside counts as on the border."""
+        if self._low is None or self._high is None or self._low == self._high:
+            return 0.0
+        return min(1.0, max(0.0, (value - self._low) / (self._high - self._low)))
+
+    def shares(self, values: Floats) -> Floats:
+        """Where many values lie, (n,), each as `share` gives it."""
+        if self._low is None or self._high is None or self._low == self._high:
+            return np.zeros(len(values))
+        with np.errstate(over="ignore", invalid="ignore"):  # a range may be wider than the largest number
+            share = (values - self._low) / (self._high - self._low)
+        return np.asarray(np.clip(np.nan_to_num(share), 0.0, 1.0))
+
+    def bin(self, value: float) -> int:
+        """Bin of a value; what lies outside the range falls into the outermost bin."""
+        return min(self._bins - 1, math.floor(self.share(value) * self._bins))
+
+    def bins(self, values: Floats) -> NDArray[np.intp]:
+        """Bins of many values, (n,), each as `bin` gives it."""
+        placed = np.floor(self.shares(values) * self._bins).astype(np.intp)
+        return np.asarray(np.minimum(placed, self._bins - 1))
+
+    def cover(self, value: float) -> bool:
+        """Grow a running range to hold a value; whether it grew.
+
+        The range at least doubles each time, so that members are placed anew a logarithmic number of times.
+        """
+        if self._low is None or self._high is None:
+            self._low = self._high = value
+            return True
+        if self._fixed or self._low <= value <= self._high:
+            return False
+        span = self._high - self._low
+        if value > self._high:
+            self._high = max(value, self._high + span)
+        else:
+            self._low = min(value, self._low - span)
+        return True
+
+    def cover_all(self, values: Floats) -> None:
+        """Grow a running range to hold values, one after the other."""
+        place = 0
+        while place < len(values):
+            self.cover(float(values[place]))
+            if self._fixed or self._low is None or self._high is None:
+                return
+            rest = values[place:]
+            outside = (rest < self._low) | (rest > self._high)
+            if not outside.any():
+                return
+            place += int(outside.argmax())

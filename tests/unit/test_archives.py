@@ -1,0 +1,203 @@
+"""Archives say what happened, hold what they promise, and re-bin when a running range grows."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from evolve.archives import (
+    Archive,
+    CellArchive,
+    CvtPartition,
+    DominatedNoveltyArchive,
+    GridPartition,
+    ParetoArchive,
+    Status,
+    TopArchive,
+    open_archive,
+)
+from evolve.archives.centroids import centroids, nearest
+from evolve.configuration import ArchiveConfig
+from evolve.errors import ConfigurationError
+from evolve.problem import Measure
+from tests.fakes.world import toy_problem
+from tests.unit.individuals import individual
+
+KINDS = ("grid", "cvt", "dominated_novelty", "pareto", "top")
+
+
+def names(archive: Archive) -> set[str]:
+    return {member.candidate_id for member in archive.members}
+
+
+def test_top_keeps_the_fittest_and_the_newest_among_equals() -> None:
+    archive = TopArchive(1, 2)
+    assert archive.add(individual("a", 1.0)).status is Status.ADDED
+    assert archive.add(individual("b", 2.0)).status is Status.ADDED
+    assert archive.add(individual("c", 0.5)).status is Status.FULL
+    assert archive.add(individual("b", 2.0)).status is Status.DUPLICATE
+    same = archive.add(individual("d", 1.0))
+    assert same.status is Status.IMPROVED
+    assert same.displaced == ("a",)
+    assert names(archive) == {"b", "d"}
+
+
+def test_pareto_refuses_the_dominated_and_lets_go_of_what_is_dominated() -> None:
+    archive = ParetoArchive(2, 10)
+    archive.add(individual("low", 0.0, (0.0, 0.0)))
+    archive.add(individual("left", 0.0, (0.0, 1.0)))
+    assert names(archive) == {"left"}
+    assert archive.add(individual("right", 0.0, (1.0, 0.0))).status is Status.ADDED
+    assert archive.add(individual("same", 0.0, (1.0, 0.0))).status is Status.DOMINATED
+    best = archive.add(individual("best", 0.0, (1.0, 1.0)))
+    assert best.status is Status.IMPROVED
+    assert set(best.displaced) == {"left", "right"}
+
+
+def test_a_full_pareto_archive_lets_go_of_the_most_crowded() -> None:
+    archive = ParetoArchive(2, 4)
+    for name, x in (("a", 0.0), ("b", 1.0), ("c", 0.5), ("d", 0.55)):
+        archive.add(individual(name, 0.0, (x, 1 - x)))
+    assert archive.add(individual("e", 0.0, (0.52, 0.48))).status is Status.FULL
+    sparse = archive.add(individual("f", 0.0, (0.2, 0.8)))
+    assert sparse.status is Status.IMPROVED
+    assert sparse.displaced == ("c",)
+    assert names(archive) == {"a", "b", "d", "f"}
+
+
+def test_a_cell_keeps_its_fittest() -> None:
+    archive = CellArchive(1, GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)]))
+    assert archive.add(individual("a", 1.0, measures={"m": 0.1})).status is Status.NEW_CELL
+    assert archive.add(individual("b", 0.5, measures={"m": 0.2})).status is Status.DOMINATED
+    assert archive.add(individual("c", 0.5, measures={"m": 1.5})).status is Status.NEW_CELL
+    better = archive.add(individual("d", 2.0, measures={"m": -7.0}))
+    assert better.status is Status.IMPROVED
+    assert better.displaced == ("a",)
+    assert archive.cells == {(0,): ("d",), (1,): ("c",)}
+
+
+def test_a_running_range_that_grows_re_bins_and_the_fitter_of_a_shared_cell_stays() -> None:
+    archive = CellArchive(1, GridPartition([Measure(name="m", bins=2)]))
+    archive.add(individual("a", 1.0, measures={"m": 0.0}))
+    archive.add(individual("b", 2.0, measures={"m": 1.0}))
+    assert archive.cells == {(0,): ("a",), (1,): ("b",)}
+    grown = archive.add(individual("c", 0.0, measures={"m": 100.0}))
+    assert grown.displaced == ("a",)
+    assert archive.cells == {(0,): ("b",), (1,): ("c",)}
+
+
+def test_a_running_range_at_least_doubles_so_that_re_binning_is_rare() -> None:
+    archive = CellArchive(1, GridPartition([Measure(name="m", bins=4)]))
+    archive.add(individual("0", 0.0, measures={"m": 0.0}))
+    rebins = 0
+    for i in range(1, 500):
+        before = archive.partition.axes[0].range
+        archive.add(individual(str(i), float(i), measures={"m": float(i)}))
+        rebins += archive.partition.axes[0].range != before
+    assert rebins <= 11
+
+
+def test_auto_fits_the_problem() -> None:
+    problem = toy_problem(several=True)
+    grid = open_archive(problem, ArchiveConfig(), 0)
+    assert isinstance(grid, CellArchive)
+    assert isinstance(grid.partition, GridPartition)
+    bare = replace(problem, measures=())
+    assert isinstance(open_archive(bare, ArchiveConfig(), 0), ParetoArchive)
+    assert isinstance(open_archive(replace(bare, objectives=()), ArchiveConfig(), 0), TopArchive)
+
+
+def test_an_archive_is_of_the_kind_that_is_asked_for() -> None:
+    problem = toy_problem(several=True)
+    kinds = {kind: open_archive(problem, ArchiveConfig(kind=kind, size=7), 0) for kind in KINDS}
+    assert isinstance(kinds["pareto"], ParetoArchive)
+    assert isinstance(kinds["top"], TopArchive)
+    assert isinstance(kinds["dominated_novelty"], DominatedNoveltyArchive)
+    cvt = kinds["cvt"]
+    assert isinstance(cvt, CellArchive)
+    assert isinstance(cvt.partition, CvtPartition)
+    assert cvt.partition.size == 7
+
+
+@pytest.mark.parametrize("kind", ["cvt", "dominated_novelty"])
+def test_an_archive_whose_cost_grows_with_its_size_is_bounded(kind: str) -> None:
+    ArchiveConfig(kind=kind, size=10_000)
+    with pytest.raises(ConfigurationError, match=r"archive\.size must be at most 10000"):
+        ArchiveConfig(kind=kind, size=10_001)
+
+
+def test_one_centroid_is_the_middle_and_few_on_a_line_are_evenly_spread() -> None:
+    assert centroids(1, 2, 0)[0] == pytest.approx([0.5, 0.5], abs=0.02)
+    # The tessellation of a line has its centroids at 1/2k, 3/2k and so on.
+    assert centroids(4, 1, 3)[:, 0] == pytest.approx([0.125, 0.375, 0.625, 0.875], abs=0.02)
+
+
+def test_centroids_follow_the_seed_of_the_run() -> None:
+    assert np.array_equal(centroids.__wrapped__(20, 2, 5), centroids.__wrapped__(20, 2, 5))
+    assert not np.array_equal(centroids(20, 2, 5), centroids(20, 2, 6))
+
+
+def test_regions_are_more_alike_in_size_than_those_of_centres_drawn_at_random() -> None:
+    drawn = np.random.default_rng(0).random((50, 2))
+    points = np.random.default_rng(1).random((20_000, 2))
+
+    def unevenness(centres: np.ndarray) -> float:
+        counts = np.bincount(nearest(points, centres[np.argsort(centres[:, 0])]), minlength=50)
+        return float(counts.std() / counts.mean())
+
+    assert unevenness(centroids(50, 2, 0)) < unevenness(drawn) / 2
+
+
+def test_a_tessellation_of_a_running_range_places_all_anew_when_it_grows() -> None:
+    archive = CellArchive(1, CvtPartition([Measure(name="m")], 2, 0))
+    archive.add(individual("a", 1.0, measures={"m": 0.0}))
+    archive.add(individual("b", 2.0, measures={"m": 1.0}))
+    assert archive.cells == {(0,): ("a",), (1,): ("b",)}
+    assert archive.add(individual("c", 0.0, measures={"m": 100.0})).displaced == ("a",)
+    assert archive.cells == {(0,): ("b",), (1,): ("c",)}
+
+
+def test_a_cell_with_a_front_keeps_what_no_other_there_dominates() -> None:
+    archive = CellArchive(2, GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)]), front=2)
+    left, right = {"m": 0.5}, {"m": 1.5}
+    assert archive.add(individual("a", 0.0, (0.0, 1.0), left)).status is Status.NEW_CELL
+    assert archive.add(individual("b", 0.0, (1.0, 0.0), left)).status is Status.ADDED
+    assert archive.add(individual("same", 0.0, (1.0, 0.0), left)).status is Status.DOMINATED
+    assert archive.add(individual("c", 0.0, (-1.0, -1.0), right)).status is Status.NEW_CELL
+    assert archive.add(individual("between", 9.0, (0.5, 0.5), left)).status is Status.FULL
+    best = archive.add(individual("d", 0.0, (2.0, 2.0), left))
+    assert best.status is Status.IMPROVED
+    assert set(best.displaced) == {"a", "b"}
+    assert archive.cells == {(0,): ("d",), (1,): ("c",)}
+
+
+def test_dominated_novelty_is_the_mean_distance_to_the_nearest_that_are_fitter() -> None:
+    archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=10.0)], 10, 2)
+    for name, fitness, place in (("a", 4.0, 0.0), ("b", 3.0, 1.0), ("c", 2.0, 5.0), ("d", 1.0, 9.0)):
+        assert archive.add(individual(name, fitness, measures={"m": place})).status is Status.ADDED
+    # a has none; b has a; c has b and a, at 4 and 5 of 10; d has c and b, at 4 and 8 of 10.
+    assert archive.novelty.tolist() == pytest.approx([math.inf, 0.1, 0.45, 0.6])
+
+
+def test_who_is_near_a_fitter_one_leaves_a_full_archive_of_dominated_novelty() -> None:
+    archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=10.0)], 3, 1)
+    for name, fitness, place in (("best", 9.0, 0.0), ("near", 8.0, 1.0), ("far", 0.0, 9.0)):
+        archive.add(individual(name, fitness, measures={"m": place}))
+    assert archive.add(individual("nearer", 7.0, measures={"m": 0.5})).status is Status.FULL
+    other = archive.add(individual("other", 1.0, measures={"m": 5.0}))
+    assert other.status is Status.IMPROVED
+    assert other.displaced == ("near",)
+    assert names(archive) == {"best", "other", "far"}
+
+
+def test_on_a_plateau_dominated_novelty_spreads_out_and_the_newer_of_equals_stays() -> None:
+    archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=1.0)], 4, 1)
+    for number in range(200):
+        place = float(np.random.default_rng(number).random())
+        archive.add(individual(str(number), 0.0, measures={"m": place}))
+    kept = sorted(member.measures["m"] for member in archive.members)
+    assert min(b - a for a, b in pairwise(kept)) > 0.1
+    before = {member.measures["m"]: member.candidate_id for member in archive.members}
+    assert archive.add(individual("again", 0.0, measures={"m": kept[1]})).displaced == (before[kept[1]],)
