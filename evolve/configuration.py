@@ -8,7 +8,10 @@ from evolve.money import Money
 from evolve.problem import LARGEST
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
-TOPOLOGIES = ("ring", "none")
+TOPOLOGIES = ("ring", "full", "random", "none")
+MIGRANTS = ("best", "front", "rarest")
+RESETS = ("best", "better_half")
+ISLAND_CHOICES = ("turns", "bandit")
 ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 SELECTIONS = ("dirichlet", "power_law", "tournament")
@@ -144,10 +147,16 @@ class RunConfig:
     """One run's configuration; stored with the run.
 
     Attributes:
+        island_choice: where the next proposal is made: islands take turns, or a `bandit` prefers those that have found
+            something better of late.
+        topology: where migrants go: the next island of a ring, all others (`full`), one drawn at random, or nowhere.
         migration_interval: evaluations on an island between two migrations from it.
-        migration_rate: share of its archive that an island sends along, best first.
+        migration_rate: share of its archive that an island sends along.
+        migrants: who that is: the fittest, those that no member dominates (`front`), or of the fitter half those that
+            are most novel to the island they go to (`rarest`).
         reset_after: evaluations without a better best after which an island, unless it is ahead of all others, restarts
-            from the best of them; 0: never.
+            from a survivor; 0: never.
+        reset_from: the survivor: the best of all others, or the best of one drawn among the `better_half` of them.
         selection: share by which each selection chooses parents; empty: dirichlet with several objectives, else
             power_law.
         alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
@@ -156,10 +165,13 @@ class RunConfig:
 
     strategy: str = "islands"
     islands: int = 4
+    island_choice: str = "turns"
     topology: str = "ring"
     migration_interval: int = 50
     migration_rate: float = 0.1
+    migrants: str = "best"
     reset_after: int = 0
+    reset_from: str = "best"
     archive: ArchiveConfig = field(default_factory=ArchiveConfig)
     selection: Mapping[str, float] = field(default_factory=dict)
     alpha: float = 1.0
@@ -174,7 +186,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
+        _one_of("island_choice", self.island_choice, ISLAND_CHOICES)
         _one_of("topology", self.topology, TOPOLOGIES)
+        _one_of("migrants", self.migrants, MIGRANTS)
+        _one_of("reset_from", self.reset_from, RESETS)
         _within("islands", self.islands, 1, MOST_ISLANDS)
         for name in ("answers", "samples"):
             _within(name, getattr(self, name), 0, MOST_ANSWERS)

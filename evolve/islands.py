@@ -1,12 +1,13 @@
-"""Islands: sub-populations with an archive and a memory of recent failures each, and migration between them."""
+"""Islands: sub-populations with an archive and a memory of recent failures each."""
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from evolve.archives import Archive, open_archive
+from evolve.bandit import Arm
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from evolve.proposal import Individual
@@ -17,6 +18,7 @@ class Island:
     """One sub-population.
 
     Attributes:
+        arm: how it does, as a bandit over islands sees it.
         evaluated: candidates of this island that were evaluated.
         best: its highest fitness since its start or last reset.
         since_best: evaluations since then.
@@ -26,6 +28,7 @@ class Island:
         self.number = number
         self.archive: Archive = open_archive(problem, config.archive, config.seed)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
+        self.arm = Arm()
         self.evaluated = 0
         self.best = -math.inf
         self.since_best = 0
@@ -68,17 +71,3 @@ class Island:
                 known.add(member.candidate_id)
                 chosen.append(member)
         return chosen
-
-
-def neighbour(island: int, islands: int, topology: str) -> int | None:
-    """Where an island's migrants go: the next one of a ring, or nowhere."""
-    if topology == "none" or islands == 1:
-        return None
-    return (island + 1) % islands
-
-
-def migrants(island: Island, rate: float) -> Sequence[Individual]:
-    """Who leaves a copy with the neighbour: the best share of the archive, at least one."""
-    if rate == 0:
-        return []
-    return island.archive.members.best(max(1, math.ceil(rate * len(island.archive.members))))

@@ -18,7 +18,8 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind, Subject
 from evolve.fingerprint import fingerprint
 from evolve.identity import candidate_id, proposal_id
-from evolve.islands import Island, migrants, neighbour
+from evolve.islands import Island
+from evolve.migration import migrants, survivor, targets
 from evolve.money import Money
 from evolve.payloads import (
     describe_candidate,
@@ -330,32 +331,29 @@ class Search:
             events.add(Kind.BEST_IMPROVED, payload)
 
     def _migrate(self, island: Island, events: "_Events") -> None:
-        target = neighbour(island.number, len(self.state.islands), self.config.topology)
-        if target is None or island.evaluated % self.config.migration_interval:
+        if island.evaluated % self.config.migration_interval:
             return
-        leaving = [m for m in migrants(island, self.config.migration_rate) if not self._lives(m, target)]
-        if not leaving:
-            return
-        ids = [migrant.candidate_id for migrant in leaving]
-        events.note(Kind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
-        for migrant in leaving:
-            self._insert(migrant, target, events)
-
-    def _lives(self, individual: Individual, island: int) -> bool:
-        return individual.candidate_id in self.state.islands[island].archive.members
+        for target in targets(island, len(self.state.islands), self.config):
+            there = self.state.islands[target].archive.members
+            chosen = migrants(island.archive.members, there, self.config)
+            leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
+            if leaving:
+                ids = [migrant.candidate_id for migrant in leaving]
+                events.note(Kind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
+            for migrant in leaving:
+                self._insert(migrant, target, events)
 
     def _reset(self, island: Island, events: "_Events") -> None:
         after = self.config.reset_after
-        others = [other for other in self.state.islands if other is not island and len(other.archive.members)]
-        if not after or island.since_best < after or not others:
+        if not after or island.since_best < after:
             return
-        survivor = max((other.archive.members.best()[0] for other in others), key=_value)
-        if _value(survivor) < island.best:
+        founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
+        if founder is None:
             return
         displaced = [member.candidate_id for member in island.archive.members]
-        payload = {"island": island.number, "survivor": survivor.candidate_id, "displaced": displaced}
+        payload = {"island": island.number, "survivor": founder.candidate_id, "displaced": displaced}
         events.add(Kind.ISLAND_RESET, payload)
-        self._insert(survivor, island.number, events)
+        self._insert(founder, island.number, events)
 
 
 class _Events:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evolve.archives import Insertion
+from evolve.bandit import gain
 from evolve.budget import Account, extended
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError
@@ -155,6 +156,7 @@ class State:
         if number != self.asked + 1:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
+        self.islands[int(event.payload["island"])].arm.visits += 1
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = Open(payload=event.payload, proposal=subject)
 
@@ -196,6 +198,9 @@ class State:
         if payload["outcome"] == Outcome.CANCELLED:
             return
         individual = subject or self._scored(candidate, payload)
+        if candidate.number:
+            island = self.islands[candidate.island]
+            island.arm.learn(gain(individual.fitness, island.best, self.best and self.best.fitness))
         self.account.evaluations += 1
         self.account.since_best += 1
         self.islands[candidate.island].count(individual)

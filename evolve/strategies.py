@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from evolve.bandit import choose
 from evolve.configuration import RunConfig
 from evolve.islands import Island
 from evolve.problem import Problem
@@ -44,10 +45,16 @@ class Islands:
         self._shares: Mapping[str, float] = config.selection or {default: 1.0}
         self._config = config
 
+    def _turn(self, number: int, islands: Sequence[Island]) -> int:
+        """Which island the next proposal is made on."""
+        if self._config.island_choice == "bandit":
+            return choose([island.arm for island in islands])
+        return number % len(islands)
+
     def plan(self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator) -> Plan:
         """Select a parent on the island whose turn it is."""
         del latest
-        island = islands[number % len(islands)]
+        island = islands[self._turn(number, islands)]
         selection, chosen = island.select(self._shares, self._config.alpha, rng)
         parent = island.archive.members[chosen.place]
         shown = self._config.inspirations

@@ -205,7 +205,7 @@ def _island(island: Island) -> tuple[Any, ...]:
     if isinstance(archive, DominatedNoveltyArchive):
         cells = (archive.novelty.tolist(),)
     return (
-        (island.evaluated, island.best, island.since_best, list(island.failures)),
+        (island.evaluated, island.best, island.since_best, list(island.failures), island.arm),
         (list(members), members.best(len(members)), members.rewards.tolist(), members.fitness.tolist()),
         cells,
     )

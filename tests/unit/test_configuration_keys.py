@@ -34,10 +34,13 @@ SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10}
 SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "strategy": ("best_of_n", {}),
     "islands": (3, {}),
+    "island_choice": ("bandit", {}),
     "topology": ("none", {}),
+    "migrants": ("rarest", {}),
     "migration_interval": (25, {}),
     "migration_rate": (1.0, {}),
     "reset_after": (10, {}),
+    "reset_from": ("better_half", {"reset_after": 10, "islands": 6, "topology": "none"}),
     "archive.kind": ("top", {}),
     "archive.size": (3, {"archive.kind": "top"}),
     "archive.front": (4, {"archive.kind": "cvt", "archive.size": 3}),

@@ -1,0 +1,58 @@
+"""A bandit over islands: more proposals for those that have found something better of late."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DECAY = 0.9
+EXPLORATION = math.sqrt(2)
+LEAST_VISITS = 3
+_SMALL = 1e-8
+
+
+@dataclass(slots=True, kw_only=True)
+class Arm:
+    """How one island does (AdaEvolve, Cemri et al. 2026, arXiv:2602.20133).
+
+    Attributes:
+        visits: proposals made on it.
+        reward: sum of its gains, each new evaluation making the older ones count less.
+        weight: number of its evaluations, which decays likewise: the mean gain of late is reward / weight.
+    """
+
+    visits: int = 0
+    reward: float = 0.0
+    weight: float = 0.0
+
+    def learn(self, gain: float) -> None:
+        """Take note of what an evaluation gained; 0: nothing."""
+        self.reward = DECAY * self.reward + gain
+        self.weight = DECAY * self.weight + 1.0
+
+
+def gain(fitness: float | None, island_best: float, best: float | None) -> float:
+    """By how much an evaluation improves on its island, in shares of the best of the run: the same for all islands.
+
+    An island that is far behind does not win by catching up in large steps of its own small numbers. At most 1, and
+    1 where there was nothing yet.
+    """
+    if fitness is None or fitness <= island_best:
+        return 0.0
+    if math.isinf(island_best) or best is None:
+        return 1.0
+    return min(1.0, (fitness - island_best) / (abs(best) + _SMALL))
+
+
+def choose(arms: Sequence[Arm]) -> int:
+    """The next arm: those with few visits in turn, then by upper confidence bound; the first among equals."""
+    fewest = min(range(len(arms)), key=lambda place: arms[place].visits)
+    if arms[fewest].visits < LEAST_VISITS:
+        return fewest
+    total = math.log(sum(arm.visits for arm in arms) + 1)
+
+    def bound(place: int) -> float:
+        arm = arms[place]
+        mean = arm.reward / arm.weight if arm.weight else 0.0
+        return mean + EXPLORATION * math.sqrt(total / arm.visits)
+
+    return max(range(len(arms)), key=bound)
