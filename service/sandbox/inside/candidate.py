@@ -107,9 +107,15 @@ def _command(command: Sequence[str], folder: str) -> Call:
 
     def call(message: Any) -> Any:
         given = json.dumps(message["input"]) if "input" in message else ""
-        done = subprocess.run(
-            words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-        )
+        try:
+            done = subprocess.run(
+                words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+            )
+        except (FileNotFoundError, PermissionError) as error:
+            raise ComplaintError(
+                f"the command {words[0]!r} cannot be started: install it under /usr, where the sandbox finds programs,"
+                " or name another one in evaluator.command"
+            ) from error
         sys.stderr.write(done.stderr)
         if done.returncode != 0:
             raise ComplaintError(f"the command ended with status {done.returncode}: {done.stderr.strip()[-200:]}")

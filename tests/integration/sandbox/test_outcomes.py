@@ -272,6 +272,14 @@ async def test_a_command_takes_json_and_prints_json(tmp_path: Path) -> None:
     assert silent.reason == "the command printed no JSON value: 'hello'"
 
 
+async def test_a_command_that_the_machine_lacks_is_named_with_what_to_do(tmp_path: Path) -> None:
+    evaluator = "def score(outputs, program): return {'score': 1}"
+    async with sandbox(tmp_path, evaluator, command=("no-such-awk",)) as opened:
+        evaluation = await opened.evaluate(Program.of({"run.sh": "echo 1"}), "evl_1")
+    assert evaluation.outcome is Outcome.ERROR
+    assert evaluation.reason.startswith("the command 'no-such-awk' cannot be started: install it under /usr")
+
+
 async def test_inputs_may_be_larger_than_outputs(tmp_path: Path) -> None:
     evaluator = """
         def inputs(): return [["x" * 200_000], ["y" * 200_000]]
