@@ -7,15 +7,15 @@ nothing above it.
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from service.bootstrap.notebook import run as run
-
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from service.bootstrap.notebook import run as run
+else:
 
-def __getattr__(name: str) -> object:
-    if name != "run":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from service.bootstrap.notebook import run
+    def __getattr__(name: str) -> object:
+        if name != "run":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from service.bootstrap.notebook import run
 
-    return run
+        return run

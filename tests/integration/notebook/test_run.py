@@ -1,0 +1,446 @@
+"""`evolve.run`: any function scores, any function answers, and the result is a value that equal calls repeat."""
+
+import asyncio
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evolve
+from evolve.errors import ConfigurationError, PolicyUnavailable, ProblemError
+from evolve.events import Event, Kind
+from evolve.problem import Direction, EvaluatorSpec, Limits, Measure, Objective, Problem
+from evolve.program import Program
+from evolve.result import Result
+from service.errors import InvalidProblemError, NotFoundError, UsageError
+from service.policy.syntax.policy import SyntaxPolicy
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+DOCS = EXAMPLES.parent / "docs"
+SEED = "x = 7\n"
+
+
+def value_of(source: str) -> float:
+    space: dict[str, Any] = {}
+    exec(source, space)
+    return float(space["x"])
+
+
+def closeness(source: str) -> float:
+    return -abs(value_of(source) - 42)
+
+
+def examples(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def plain(result: Result) -> list[dict[str, Any]]:
+    """All that does not depend on how busy the machine is."""
+    return [{key: value for key, value in record.items() if key != "seconds"} for record in result.candidates]
+
+
+def counting(prompt: str) -> str:
+    """A policy that adds one to what it is shown last."""
+    last = re.findall(r"x = (\d+)", prompt)[-1]
+    return f"x = {int(last) + 1}\n"
+
+
+def test_a_seed_and_a_function_are_enough() -> None:
+    result = evolve.run(SEED, evaluate=closeness, evaluations=40, seed=1)
+    assert (result.reason, result.account.evaluations) == ("evaluations", 40)
+    assert result.scores == {"combined_score": closeness(result.source)}
+    assert result.fitness is not None
+    assert result.fitness > closeness(SEED)
+    assert [record["fitness"] for record in result.candidates if record["outcome"] == "ok"] == [
+        closeness(record["source"]) for record in result.candidates if record["outcome"] == "ok"
+    ]
+
+
+def test_equal_calls_give_equal_results_and_another_seed_another() -> None:
+    first, again, other = (
+        evolve.run(SEED, evaluate=closeness, evaluations=30, seed=seed, islands=2) for seed in (1, 1, 2)
+    )
+    assert plain(first) == plain(again)
+    assert first.history == again.history
+    assert first.run_id != other.run_id
+    assert [record["source"] for record in first.candidates] != [record["source"] for record in other.candidates]
+
+
+async def test_it_is_a_plain_call_inside_a_running_event_loop() -> None:
+    asyncio.get_running_loop()
+    inside = evolve.run(SEED, evaluate=closeness, evaluations=15, seed=3)
+    outside = await asyncio.to_thread(evolve.run, SEED, evaluate=closeness, evaluations=15, seed=3)
+    assert plain(inside) == plain(outside)
+
+
+def test_an_asynchronous_function_overlaps_with_itself() -> None:
+    under_way, most = 0, 0
+
+    async def evaluate(source: str) -> dict[str, float]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return {"score": closeness(source)}
+
+    result = evolve.run(SEED, evaluate=evaluate, objectives="score", evaluations=20, concurrency={"evaluations": 3})
+    assert result.account.evaluations == 20
+    assert most == 3
+
+
+def test_a_plain_function_is_called_in_the_calling_thread_and_in_others_where_several_are_wanted() -> None:
+    threads: set[int] = set()
+
+    def evaluate(source: str) -> float:
+        threads.add(threading.get_ident())
+        return closeness(source)
+
+    evolve.run(SEED, evaluate=evaluate, evaluations=10)
+    assert threads == {threading.get_ident()}
+    threads.clear()
+    evolve.run(SEED, evaluate=evaluate, evaluations=10, concurrency={"evaluations": 2})
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+def raising(error: BaseException) -> Any:
+    def evaluate(source: str) -> float:
+        if source != SEED:
+            raise error
+        return 0.0
+
+    return evaluate
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (ValueError("too\n round"), "error", "ValueError: too round"),
+        (StopIteration("over"), "error", "StopIteration: over"),
+        (SystemExit(3), "error", "it called sys.exit(3)"),
+        (GeneratorExit(), "error", "GeneratorExit"),
+        (asyncio.CancelledError(), "error", "CancelledError"),
+        (TimeoutError("5 s are over"), "timeout", "TimeoutError: 5 s are over"),
+        (MemoryError(), "memory", "MemoryError"),
+    ],
+)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_what_a_function_raises_is_the_reason_of_a_failed_candidate(
+    error: BaseException, outcome: str, reason: str, asynchronous: bool
+) -> None:
+    evaluate = raising(error)
+
+    async def later(source: str) -> float:
+        return float(evaluate(source))
+
+    result = evolve.run(SEED, evaluate=later if asynchronous else evaluate, evaluations=4)
+    failed = [record for record in result.candidates if record["proposal_number"] and record["outcome"]]
+    assert len(failed) == 3
+    # In a coroutine Python itself makes a RuntimeError of a StopIteration.
+    expected = "RuntimeError" if asynchronous and isinstance(error, StopIteration) else reason
+    assert all(record["outcome"] == outcome and record["reason"].startswith(expected) for record in failed)
+
+
+def test_the_line_of_a_program_that_raises_is_named() -> None:
+    def evaluate(source: str) -> float:
+        exec("def f():\n    return 1 / 0\n\nf()" if source != SEED else source, {})
+        return 1.0
+
+    result = evolve.run(SEED, evaluate=evaluate, evaluations=3)
+    reasons = {record["reason"] for record in result.candidates if record["outcome"] == "error"}
+    assert reasons == {"ZeroDivisionError: division by zero (line 2 of the program, in f)"}
+
+
+def test_scores_cases_feedback_and_measures_are_read_as_everywhere() -> None:
+    def evaluate(source: str) -> dict[str, Any]:
+        x = value_of(source)
+        return {
+            "error": "" if x < 1e6 else "too far",
+            "distance": np.float32(abs(x - 42)),
+            "magnitude": np.int64(abs(x)),
+            "cases": np.array([1.0, 0.5]),
+            "feedback": f"x is {x:g}",
+            "artifacts": {"trace": "left, right"},
+        }
+
+    distance = Objective(name="distance", direction=Direction.MINIMIZE)
+    result = evolve.run(SEED, evaluate=evaluate, objectives=[distance], measures="magnitude", evaluations=10)
+    assert result.best is not None
+    assert result.fitness == -result.scores["distance"]
+    assert set(result.best.measures) == {"magnitude"}
+    seed = result.candidates[0]
+    assert (seed["scores"], seed["cases"]) == ({"distance": 35.0}, {"0": 1.0, "1": 0.5})
+    assert seed["feedback"].split("\n") == ["error: ", "x is 7", "trace: left, right"]
+
+
+@pytest.mark.parametrize("returned", [None, "high", [1.0], object(), float("nan"), {"score": float("inf")}, {}])
+def test_what_is_no_score_is_an_invalid_candidate(returned: Any) -> None:
+    result = evolve.run(SEED, evaluate=lambda source: 1.0 if source == SEED else returned, evaluations=3)
+    invalid = [record for record in result.candidates if record["proposal_number"] and record["outcome"]]
+    assert len(invalid) == 2
+    assert all(record["outcome"] == "invalid" and record["reason"] for record in invalid)
+
+
+def test_a_seed_that_cannot_be_scored_is_an_error_with_its_reason() -> None:
+    with pytest.raises(InvalidProblemError, match=r"no seed of program could be scored: NameError: name 'y'"):
+        evolve.run("x = y\n", evaluate=closeness)
+
+
+def test_several_objectives_give_a_front() -> None:
+    def evaluate(source: str) -> dict[str, float]:
+        x = value_of(source)
+        return {"small": -abs(x), "large": min(abs(x), 100.0)}
+
+    objectives = [Objective(name="small", low=-100, high=0), Objective(name="large", low=0, high=100)]
+    result = evolve.run(SEED, evaluate=evaluate, objectives=objectives, evaluations=30)
+    # What one gains the other loses, so within the bounds nobody beats anybody.
+    inside = {record["candidate_id"] for record in result.candidates if record["scores"].get("small", -1e9) >= -100}
+    assert inside <= {individual.candidate_id for individual in result.front}
+    with pytest.raises(ProblemError, match="needs low and high"):
+        evolve.run(SEED, evaluate=evaluate, objectives=["small", "large"])
+
+
+def test_an_interrupt_inside_a_function_returns_what_there_is_so_far() -> None:
+    calls = []
+
+    def evaluate(source: str) -> float:
+        calls.append(source)
+        if len(calls) == 6:
+            signal.raise_signal(signal.SIGINT)
+        return closeness(source)
+
+    result = evolve.run(SEED, evaluate=evaluate, evaluations=1000)
+    assert (result.reason, result.account.evaluations) == ("interrupted", 5)
+    assert result.source in calls[:5]
+
+
+def test_an_interrupt_ends_a_program_that_never_returns() -> None:
+    def evaluate(source: str) -> float:
+        if source != SEED:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            while True:
+                pass
+        return 0.0
+
+    result = evolve.run(SEED, evaluate=evaluate, evaluations=1000)
+    assert (result.reason, result.account.evaluations) == ("interrupted", 1)
+
+
+def test_events_are_told_in_order_in_the_calling_thread() -> None:
+    heard: list[Event] = []
+    threads = set()
+
+    def on_event(event: Event) -> None:
+        heard.append(event)
+        threads.add(threading.get_ident())
+
+    result = evolve.run(SEED, evaluate=closeness, evaluations=8, on_event=on_event)
+    assert tuple(heard) == result.events
+    assert threads == {threading.get_ident()}
+
+
+def test_what_a_listener_raises_ends_the_run() -> None:
+    def on_event(event: Event) -> None:
+        if event.kind is Kind.BEST_IMPROVED:
+            raise RuntimeError("heard enough")
+
+    with pytest.raises(RuntimeError, match="heard enough"):
+        evolve.run(SEED, evaluate=closeness, evaluations=1000, on_event=on_event)
+
+
+def test_a_line_says_how_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    result = evolve.run(SEED, evaluate=closeness, evaluations=8, progress=True)
+    told = capsys.readouterr()
+    assert told.out == ""
+    failed = sum(record["outcome"] == "error" for record in result.candidates)
+    assert told.err.rsplit("\r", 1)[1].strip() == f"best {result.fitness:.6g} · 8/8 evaluated · {failed} failed"
+
+
+def test_a_function_answers_with_one_program() -> None:
+    result = evolve.run(SEED, evaluate=closeness, policy=counting, evaluations=6, selection={"tournament": 1.0})
+    assert {record["policy"] for record in result.candidates[1:]} == {"counting"}
+    assert result.source == "x = 12\n"
+
+
+async def _one_more(prompt: str) -> str:
+    await asyncio.sleep(0)
+    return counting(prompt)
+
+
+def test_an_asynchronous_function_answers_as_a_plain_one_does() -> None:
+    found = evolve.run(SEED, evaluate=closeness, policy=_one_more, evaluations=6)
+    assert [record["source"] for record in found.candidates] == [
+        record["source"] for record in evolve.run(SEED, evaluate=closeness, policy=counting, evaluations=6).candidates
+    ]
+
+
+def test_answers_are_taken_from_tags_or_from_a_list() -> None:
+    prompts: list[str] = []
+
+    def tagged(prompt: str) -> str:
+        prompts.append(prompt)
+        start = 10 * len(prompts)
+        return f"Well.\n<answer_1>\nx = {start}\n</answer_1>\n<answer_2>\nx = {start + 1}\n</answer_2>"
+
+    def listed(prompt: str) -> list[str]:
+        return re.findall(r"x = \d+", tagged(prompt))
+
+    by_tags = evolve.run(SEED, evaluate=closeness, policy=tagged, answers=2, evaluations=7)
+    prompts_of_tags, prompts = prompts, []
+    by_list = evolve.run(SEED, evaluate=closeness, policy=listed, answers=2, evaluations=7)
+    assert "<answer_2>" in prompts_of_tags[0]
+    expected = [(number, place) for number in (1, 2, 3) for place in (0, 1)]
+    for result in (by_tags, by_list):
+        assert [(one["proposal_number"], one["position"]) for one in result.candidates[1:]] == expected
+        assert [value_of(one["source"]) for one in result.candidates[1:]] == [10, 11, 20, 21, 30, 31]
+
+
+def test_samples_call_the_function_as_often_for_one_prompt() -> None:
+    prompts: list[str] = []
+
+    def policy(prompt: str) -> str:
+        prompts.append(prompt)
+        return f"x = {len(prompts)}\n"
+
+    evolve.run("x = 0\n", evaluate=closeness, policy=policy, samples=3, islands=1, evaluations=13)
+    assert len(prompts) == 12
+    assert prompts[0] == prompts[1] == prompts[2]
+    assert prompts[9] == prompts[10] == prompts[11] != prompts[0]
+
+
+def test_the_first_call_of_a_policy_has_to_work() -> None:
+    def broken(prompt: str) -> str:
+        return undefined_model(prompt)  # type: ignore[name-defined,no-any-return] # noqa: F821 - the slip under test
+
+    with pytest.raises(NameError, match="undefined_model"):
+        evolve.run(SEED, evaluate=closeness, policy=broken)
+    with pytest.raises(UsageError, match=r"returned 3 answers, and 1 is asked for: say answers=3"):
+        evolve.run(SEED, evaluate=closeness, policy=lambda _: ["x = 1", "x = 2", "x = 3"])
+    with pytest.raises(UsageError, match=r"returned a NoneType: return the completion as text"):
+        evolve.run(SEED, evaluate=closeness, policy=lambda _: None)
+
+
+def test_a_later_call_that_fails_costs_its_proposal_alone() -> None:
+    calls: list[str] = []
+
+    def policy(prompt: str) -> str:
+        calls.append(prompt)
+        if len(calls) % 2 == 0:
+            raise ConnectionError("the line is cut")
+        return f"x = {len(calls) + 100}\n"
+
+    result = evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=5)
+    failed = [event.payload["reason"] for event in result.events if event.kind is Kind.PROPOSAL_FAILED]
+    assert set(failed) == {"the policy policy failed: ConnectionError: the line is cut"}
+    assert (result.reason, len(failed)) == ("evaluations", 3)
+
+
+def test_a_function_may_ask_to_be_asked_again() -> None:
+    calls: list[str] = []
+
+    def policy(prompt: str) -> str:
+        calls.append(prompt)
+        if len(calls) == 1:
+            raise PolicyUnavailable("warming up", retry_after_seconds=0.01)
+        return f"x = {len(calls)}\n"
+
+    result = evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=3)
+    assert result.account.evaluations == 3
+    assert calls[0] == calls[1]
+    assert [event.payload["reason"] for event in result.events if event.kind is Kind.RUN_WAITING] == ["warming up"]
+
+
+def test_a_policy_object_answers() -> None:
+    problem = Problem(name="forty-two", seeds=(Program.of({"x.py": SEED}),), evaluator=EvaluatorSpec(text=True))
+    given = evolve.run(problem, evaluate=closeness, policy=SyntaxPolicy(problem, answers=4), evaluations=12, seed=4)
+    named = evolve.run(problem, evaluate=closeness, policy="syntax", evaluations=12, seed=4)
+    assert plain(given) == plain(named)
+
+
+@pytest.mark.filterwarnings("ignore:isolation is weak", "ignore:programs run without isolation")
+def test_a_folder_is_scored_by_its_own_evaluator_with_a_policy_by_name() -> None:
+    result = evolve.run(str(EXAMPLES / "maze"), policy="bundled:maze-vpo", evaluations=9, seed=2)
+    assert result.problem.name == "maze"
+    assert result.account.evaluations == 9
+    assert {record["policy"] for record in result.candidates[1:]} == {"bundled:maze-vpo"}
+    assert result.best is not None
+    assert result.best.evaluation.isolation.endswith("/separate")
+
+
+def test_a_folder_takes_a_function_in_place_of_its_evaluator() -> None:
+    result = evolve.run(
+        EXAMPLES / "two_files", evaluate=lambda files: {"length": float(len("".join(files.values())))}, evaluations=6
+    )
+    seed = result.candidates[0]
+    assert seed["scores"] == {"length": float(sum(len(text) for _, text in result.problem.seeds[0].files))}
+
+
+@pytest.mark.filterwarnings("ignore:isolation is weak", "ignore:programs run without isolation")
+def test_a_function_is_run_in_the_sandbox_where_that_is_wanted() -> None:
+    def evaluate(source: str) -> float:
+        import os
+
+        space: dict[str, Any] = {}
+        exec(source, space)
+        if space.get("x") != 7:
+            os._exit(9)  # in this process it would end the test
+        return re.match("x", source) is not None
+
+    result = evolve.run(
+        SEED, evaluate=evaluate, sandbox=True, limits=Limits(wall_seconds=20), objectives="fits", evaluations=4
+    )
+    assert result.scores == {"fits": 1.0}
+    failed = [record["outcome"] for record in result.candidates if record["proposal_number"] and record["outcome"]]
+    assert failed == ["crash"] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"evaluatons": 5}, ConfigurationError, "evolve.run: unknown key 'evaluatons': did you mean 'evaluations'?"),
+        ({"objective": "x"}, ConfigurationError, "evolve.run: unknown key 'objective': did you mean 'objectives'?"),
+        ({"islands": "four"}, ConfigurationError, "evolve.run: islands must be a whole number, not 'four'"),
+        ({"budget": {"answer": 1}}, ConfigurationError, "did you mean 'budget.answers'?"),
+        ({"problem": "no/such/folder"}, NotFoundError, "there is no folder 'no/such/folder'"),
+        ({"evaluate": None}, UsageError, "a seed's text needs evaluate"),
+        ({"evaluate": 3}, UsageError, "evaluate is a int: give a function"),
+        ({"policy": 3}, UsageError, "policy is a int: give a name, a Policy, or a function"),
+        ({"policy": "bundled:maze-vp"}, NotFoundError, "maze-vpo"),
+        ({"limits": Limits()}, UsageError, "limits hold in the sandbox alone"),
+        ({"problem": EXAMPLES / "maze", "description": "x"}, UsageError, "description: a folder and a Problem say"),
+        ({"measures": [Measure(name="size"), "size"]}, ProblemError, "two measures are called size"),
+        (
+            {"sandbox": True},
+            UsageError,
+            "closeness uses value_of, which stands outside of it and is not in the sandbox",
+        ),
+        ({"sandbox": True, "evaluate": len}, UsageError, "the sandbox takes evaluate as a function of its own name"),
+    ],
+)
+def test_what_is_off_is_refused_in_one_sentence_before_anything_runs(
+    given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    call: dict[str, Any] = {"problem": SEED, "evaluate": closeness, **given}
+    with pytest.raises(error) as raised:
+        evolve.run(call.pop("problem"), **call)
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    space: dict[str, Any] = {}
+    exec(examples(DOCS / "how-to" / "notebook.md")[0], space)
+    result = space["result"]
+    assert result.fitness > result.candidates[0]["fitness"]
+    assert result.source in capsys.readouterr().out
+
+
+def test_asking_for_anything_else_of_the_package_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'rum'"):
+        evolve.rum  # type: ignore[attr-defined] # noqa: B018 - the look-up is what is tested
