@@ -15,6 +15,9 @@ ISLAND_CHOICES = ("turns", "bandit")
 ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 SELECTIONS = ("dirichlet", "power_law", "tournament")
+OPERATORS = ("mutate", "crossover", "repair", "simplify")
+OPERATOR_CHOICES = ("shares", "adaptive")
+NOVELTIES = ("none", "syntax", "tokens")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_ISLANDS = 1000
 MOST_ANSWERS = 1000
@@ -62,6 +65,25 @@ class InspirationsConfig:
     def __post_init__(self) -> None:
         _at_least("inspirations.top", self.top, 0)
         _at_least("inspirations.diverse", self.diverse, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoveltyConfig:
+    """How different from its island's archive a program must be to be evaluated.
+
+    Attributes:
+        kind: of distance, Jaccard over runs of three words: those of the syntax tree (of Python, else as `tokens`), or
+            tokens; `none`: every program is.
+        least: distance from the nearest member below which a program is rejected.
+    """
+
+    kind: str = "none"
+    least: float = 0.1
+
+    def __post_init__(self) -> None:
+        _one_of("novelty.kind", self.kind, NOVELTIES)
+        if not 0 <= self.least <= 1:
+            raise ConfigurationError("novelty.least must lie between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +181,9 @@ class RunConfig:
         reset_from: the survivor: the best of all others, or the best of one drawn among the `better_half` of them.
         selection: share by which each selection chooses parents; empty: dirichlet with several objectives, else
             power_law.
+        operators: share by which each operator makes children; empty: mutate alone. The baselines have their own.
+        operator_choice: `shares`, or `adaptive`: by shares and by how often each operator found something better of
+            late.
         alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
         answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
     """
@@ -175,6 +200,9 @@ class RunConfig:
     archive: ArchiveConfig = field(default_factory=ArchiveConfig)
     selection: Mapping[str, float] = field(default_factory=dict)
     alpha: float = 1.0
+    operators: Mapping[str, float] = field(default_factory=dict)
+    operator_choice: str = "shares"
+    novelty: NoveltyConfig = field(default_factory=NoveltyConfig)
     inspirations: InspirationsConfig = field(default_factory=InspirationsConfig)
     answers: int = 0
     samples: int = 0
@@ -200,12 +228,19 @@ class RunConfig:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
         if not 0 < self.alpha <= LARGEST:
             raise ConfigurationError(f"alpha must lie above 0 and not beyond {LARGEST:g}")
-        for name, share in self.selection.items():
-            _one_of("selection", name, SELECTIONS)
-            if not 0 <= share <= LARGEST:
-                raise ConfigurationError(f"selection.{name} must lie between 0 and {LARGEST:g}")
-        if self.selection and not sum(self.selection.values()) > 0:
-            raise ConfigurationError("selection needs a share above 0")
+        _shares("selection", self.selection, SELECTIONS)
+        _shares("operators", self.operators, OPERATORS)
+        _one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
+
+
+def _shares(key: str, shares: Mapping[str, float], known: tuple[str, ...]) -> None:
+    for name, share in shares.items():
+        _one_of(key, name, known)
+        if not 0 <= share <= LARGEST:
+            raise ConfigurationError(f"{key}.{name} must lie between 0 and {LARGEST:g}")
+    if shares and not sum(shares.values()) > 0:
+        verb = "needs" if key == "selection" else "need"
+        raise ConfigurationError(f"{key} {verb} a share above 0")
 
 
 def _one_of(key: str, value: str, known: tuple[str, ...]) -> None:

@@ -50,7 +50,15 @@ def _tokens(text: str, free_form: bool) -> str:
 
 
 def _syntax(text: str) -> str | None:
-    """The syntax tree in prefix order, without recursion: however deep a tree was parsed, it is written."""
+    words = syntax_words(text)
+    return None if words is None else "\x1f".join(words)
+
+
+def syntax_words(text: str) -> list[str] | None:
+    """A Python text's syntax tree in prefix order, without what does not matter to its running; None: it has none.
+
+    It is written without recursion, however deep a tree was parsed.
+    """
     try:
         stack: list[Any] = [parse_python(text)]
     except SyntaxError:
@@ -73,7 +81,7 @@ def _syntax(text: str) -> str | None:
         else:
             # Decimal digits of a huge integer are refused by the interpreter; hexadecimal ones are not.
             write(hex(node) if kind is int else repr(node))
-    return "\x1f".join(out)
+    return out
 
 
 def _undocumented(node: Any, fields: tuple[str, ...]) -> list[Any]:

@@ -2,16 +2,19 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from evolve.archives import Archive, open_archive
 from evolve.bandit import Arm
 from evolve.configuration import RunConfig
+from evolve.operators import IN_THE_PROGRAM, REPAIR, Broken
 from evolve.problem import Problem
 from evolve.proposal import Individual
 from evolve.selection import REGISTRY, Chosen, draw_selection
+
+REPAIRABLE = 4
 
 
 class Island:
@@ -20,6 +23,7 @@ class Island:
     Attributes:
         arm: how it does, as a bandit over islands sees it.
         evaluated: candidates of this island that were evaluated.
+        repairable: its latest failures that lie in the program and were not repaired yet, if it is to repair any.
         best: its highest fitness since its start or last reset.
         since_best: evaluations since then.
     """
@@ -29,18 +33,21 @@ class Island:
         self.archive: Archive = open_archive(problem, config.archive, config.seed)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
         self.arm = Arm()
+        self.repairable: deque[Broken] = deque(maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
         self.evaluated = 0
         self.best = -math.inf
         self.since_best = 0
         self._problem = problem
         self._config = config
 
-    def count(self, individual: Individual) -> None:
-        """Take note of an evaluated candidate of this island."""
+    def count(self, individual: Individual, origin: Individual | None = None) -> None:
+        """Take note of an evaluated candidate of this island, and of the nearest ancestor that could be scored."""
         self.evaluated += 1
         self.since_best += 1
         if individual.fitness is None:
             self.failures.append(individual)
+            if individual.evaluation.outcome in IN_THE_PROGRAM:
+                self.repairable.append(Broken(failure=individual, origin=origin))
         else:
             self.credit(individual.fitness)
 
@@ -48,6 +55,21 @@ class Island:
         """Take note of a fitness that the island now has."""
         if fitness > self.best:
             self.best, self.since_best = fitness, 0
+
+    def fill(self, loaded: Callable[[Individual], Individual]) -> None:
+        """Put loaded failures in the place of those that a replay left without their texts."""
+        failures = [loaded(failure) for failure in self.failures]
+        self.failures.clear()
+        self.failures.extend(failures)
+        repairable = [broken.filled(loaded) for broken in self.repairable]
+        self.repairable.clear()
+        self.repairable.extend(repairable)
+
+    def repaired(self, candidate_id: str) -> None:
+        """A failure is being repaired: each is once."""
+        rest = [broken for broken in self.repairable if broken.failure.candidate_id != candidate_id]
+        self.repairable.clear()
+        self.repairable.extend(rest)
 
     def clear(self) -> None:
         """Forget the archive."""

@@ -12,11 +12,16 @@ _WIDTH = 3
 Grams = frozenset[tuple[str, ...]]
 
 
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a text in any language: words, and signs one by one."""
+    return _TOKEN.findall(text)
+
+
 def grams(program: Program) -> Grams:
     """The runs of three tokens in the files of a program; of a shorter file, all its tokens as one run."""
     found: set[tuple[str, ...]] = set()
     for _, text in program.files:
-        tokens = _TOKEN.findall(text)
+        tokens = tokens_of(text)
         if len(tokens) < _WIDTH:
             found.add(tuple(tokens))
         else:

@@ -6,6 +6,8 @@ from typing import Any
 from evolve.identity import candidate_id
 from evolve.proposal import Candidate, Completed, Individual, Proposal
 
+PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
+
 
 def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
     """(candidate id, role) of those a child of this proposal descends from, the parent first.
@@ -13,8 +15,10 @@ def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple
     Args:
         shown: the candidates that the policy was shown; None: all of the proposal's.
     """
-    inspirations = [i.candidate_id for i in proposal.inspirations if shown is None or i.candidate_id in shown]
-    return ((proposal.parent.candidate_id, "parent"), *((name, "inspiration") for name in inspirations))
+    others = [(proposal.mate, CROSSOVER)] if proposal.mate is not None else []
+    others += [(inspiration, INSPIRATION) for inspiration in proposal.inspirations]
+    seen = [(one.candidate_id, role) for one, role in others if shown is None or one.candidate_id in shown]
+    return ((proposal.parent.candidate_id, PARENT), *seen)
 
 
 def describe_proposal(proposal: Proposal) -> dict[str, Any]:
@@ -24,6 +28,7 @@ def describe_proposal(proposal: Proposal) -> dict[str, Any]:
         "proposal_id": proposal.id,
         "island": proposal.island,
         "operator": proposal.operator,
+        "probability": proposal.probability,
         "selection": proposal.selection,
         "weights": list(proposal.weights),
         "parents": [list(edge) for edge in edges(proposal)],
@@ -42,14 +47,16 @@ def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual
     Args:
         loaded: the individuals that the payload names, by id.
     """
-    parent, *inspirations = (loaded[candidate] for candidate, _ in payload["parents"])
+    parent, *others = ((loaded[candidate], role) for candidate, role in payload["parents"])
     return Proposal(
         id=payload["proposal_id"],
         number=payload["number"],
         island=payload["island"],
         operator=payload["operator"],
-        parent=parent,
-        inspirations=tuple(inspirations),
+        probability=payload.get("probability", 1.0),  # of a run from before there were several operators
+        parent=parent[0],
+        mate=next((one for one, role in others if role == CROSSOVER), None),
+        inspirations=tuple(one for one, role in others if role == INSPIRATION),
         failures=tuple(loaded[candidate] for candidate in payload["failures"]),
         selection=payload["selection"],
         weights=tuple(payload["weights"]),

@@ -53,6 +53,8 @@ class Proposal:
     Attributes:
         number: dense per run, from 1 (0 are the seeds); the random streams derive from it.
         seed: seed for the policy's own sampling; another for every proposal.
+        probability: with which this operator was asked for.
+        mate: second parent of a crossover.
         selection: name of the selection that chose the parent; empty when the strategy did.
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
@@ -62,7 +64,9 @@ class Proposal:
     number: int
     island: int
     operator: str
+    probability: float = 1.0
     parent: Individual
+    mate: Individual | None = None
     inspirations: tuple[Individual, ...] = ()
     failures: tuple[Individual, ...] = ()
     selection: str = ""

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +11,17 @@ from evolve.appraisal import Appraisal
 from evolve.budget import check_money, ended_by, extended, room
 from evolve.closing import let_go
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.decisions import Decisions
 from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, Kind, Subject
+from evolve.events import Event, Kind
 from evolve.fingerprint import fingerprint
 from evolve.identity import candidate_id, proposal_id
 from evolve.islands import Island
 from evolve.migration import migrants, survivor, targets
 from evolve.money import Money
+from evolve.nearness import Nearness
 from evolve.payloads import (
     describe_candidate,
     describe_completion,
@@ -100,12 +101,13 @@ class Search:
         self._asking = asking
         self._answers = config.answers or asking.answers
         self._samples = config.samples or asking.samples
-        self._strategy = open_strategy(problem, config, self.state.seeds)
+        self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._appraisal = Appraisal(problem, config)
+        self._nearness = Nearness(config.novelty, problem.language)
 
     def start(self) -> Step:
         """Propose the seeds."""
-        events = _Events(self.state)
+        events = Decisions(self.state)
         candidates: list[Candidate] = []
         for position, program in enumerate(self.problem.seeds):
             candidate = self._candidate(0, position, 0, program, ())
@@ -126,7 +128,9 @@ class Search:
             number=number,
             island=plan.island,
             operator=plan.operator,
+            probability=plan.probability,
             parent=plan.parent,
+            mate=plan.mate,
             inspirations=plan.inspirations,
             failures=plan.failures,
             selection=plan.selection,
@@ -153,16 +157,17 @@ class Search:
         position = proposal.position(answer)
         if position is None or position in entry.taken:
             return Step()
-        events = _Events(self.state)
+        events = Decisions(self.state)
         parents = edges(proposal, answer.shown)
         try:
             program = apply_answer(proposal.parent.program, answer.text, answer.edits, self.problem.language)
             _refuse_huge(program)
+            candidate = self._candidate(number, position, proposal.island, program, parents)
+            self._refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
             events.add(Kind.CANDIDATE_REJECTED, payload)
             return Step(events=events.taken())
-        candidate = self._candidate(number, position, proposal.island, program, parents)
         admitted = self._admit(candidate, events)
         return Step(events=events.taken(), candidates=admitted)
 
@@ -171,7 +176,7 @@ class Search:
         entry = self.state.open.get(number)
         if entry is None:
             return Step()
-        events = _Events(self.state)
+        events = Decisions(self.state)
         events.add(Kind.PROPOSAL_ANSWERED, describe_completion(number, len(entry.taken), completed), completed)
         return Step(events=events.taken())
 
@@ -179,7 +184,7 @@ class Search:
         """Close a proposal that will have no further answer."""
         if number not in self.state.open:
             return Step()
-        events = _Events(self.state)
+        events = Decisions(self.state)
         events.add(Kind.PROPOSAL_FAILED, describe_failure(number, reason))
         return Step(events=events.taken())
 
@@ -189,7 +194,7 @@ class Search:
         if waiting is None:
             return Step()
         individual = self._appraisal.individual(waiting, evaluation)
-        events = _Events(self.state)
+        events = Decisions(self.state)
         events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
@@ -220,7 +225,7 @@ class Search:
             ConfigurationError: there is no such key, or it cannot have this value.
         """
         budget = self.extended(key, value)
-        events = _Events(self.state)
+        events = Decisions(self.state)
         limits = {"from": _plain(getattr(self.state.budget, key)), "to": _plain(getattr(budget, key))}
         events.add(Kind.BUDGET_EXTENDED, {"key": key, **limits, "by": by})
         return Step(events=events.taken())
@@ -240,7 +245,7 @@ class Search:
         Args:
             cut: what the policy had written by then of proposals that await it, and what that took, by number.
         """
-        events = _Events(self.state)
+        events = Decisions(self.state)
         for event in let_go(self.state.open, self.state.pending.values(), cut):
             events.add(event.kind, event.payload, event.subject)
         return Step(events=events.taken())
@@ -306,7 +311,14 @@ class Search:
             parents=parents,
         )
 
-    def _admit(self, candidate: Candidate, events: "_Events") -> tuple[Candidate, ...]:
+    def _refuse_near(self, candidate: Candidate) -> None:
+        if candidate.fingerprint not in self.state.seen:  # a duplicate is told as one
+            members = self.state.islands[candidate.island].archive.members
+            objection = self._nearness.objection(candidate.program, candidate.island, members)
+            if objection:
+                raise AnswerError(objection)
+
+    def _admit(self, candidate: Candidate, events: Decisions) -> tuple[Candidate, ...]:
         first = self.state.seen.get(candidate.fingerprint)
         events.add(Kind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
         if first is None:
@@ -314,7 +326,7 @@ class Search:
         events.add(Kind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
         return ()
 
-    def _insert(self, individual: Individual, island: int, events: "_Events") -> None:
+    def _insert(self, individual: Individual, island: int, events: Decisions) -> None:
         insertion = self.state.insert(individual, island)
         payload = {
             "candidate_id": individual.candidate_id,
@@ -324,13 +336,13 @@ class Search:
         }
         events.note(Kind.INDIVIDUAL_INSERTED, payload)
 
-    def _improve(self, individual: Individual, events: "_Events") -> None:
+    def _improve(self, individual: Individual, events: Decisions) -> None:
         best = self.state.best
         if best is None or _value(individual) > _value(best):
             payload = {"candidate_id": individual.candidate_id, "fitness": individual.fitness, "objective": None}
             events.add(Kind.BEST_IMPROVED, payload)
 
-    def _migrate(self, island: Island, events: "_Events") -> None:
+    def _migrate(self, island: Island, events: Decisions) -> None:
         if island.evaluated % self.config.migration_interval:
             return
         for target in targets(island, len(self.state.islands), self.config):
@@ -343,7 +355,7 @@ class Search:
             for migrant in leaving:
                 self._insert(migrant, target, events)
 
-    def _reset(self, island: Island, events: "_Events") -> None:
+    def _reset(self, island: Island, events: Decisions) -> None:
         after = self.config.reset_after
         if not after or island.since_best < after:
             return
@@ -354,26 +366,6 @@ class Search:
         payload = {"island": island.number, "survivor": founder.candidate_id, "displaced": displaced}
         events.add(Kind.ISLAND_RESET, payload)
         self._insert(founder, island.number, events)
-
-
-class _Events:
-    """Events of one call, each folded into the state as it is decided."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._events: list[Event] = []
-
-    def add(self, kind: Kind, payload: Mapping[str, Any], subject: Subject | None = None) -> None:
-        event = Event(kind=kind, payload=payload, subject=subject)
-        self._state.apply(event)
-        self._events.append(event)
-
-    def note(self, kind: Kind, payload: Mapping[str, Any]) -> None:
-        """Record what the state already did."""
-        self._events.append(Event(kind=kind, payload=payload))
-
-    def taken(self) -> tuple[Event, ...]:
-        return tuple(self._events)
 
 
 def _plain(limit: object) -> object:

@@ -12,6 +12,7 @@ from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
 from evolve.events import Event, Kind
 from evolve.islands import Island
+from evolve.operators import REPAIR, Trials
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
@@ -53,12 +54,14 @@ class State:
         seen: fingerprint of every candidate -> id of the first that had it.
         seeds: seeds that were evaluated with success.
         latest: what was evaluated last, failed or not.
+        trials: proposals whose success will say how their operators do, where that is asked.
         reached: whether one individual has reached the target of every objective that has one.
     """
 
     def __init__(self, problem: Problem, config: RunConfig) -> None:
         self.problem = problem
         self.islands = [Island(number, problem, config) for number in range(island_count(config))]
+        self.trials = Trials()
         self.account = Account()
         self.budget = config.budget
         self.asked = 0
@@ -69,6 +72,10 @@ class State:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.reached = False
+        # An operator's success is asked for by an adaptive choice, and the origin of a failure by its repair.
+        self._tried = config.strategy == "islands" and (
+            config.operator_choice == "adaptive" or bool(config.operators.get(REPAIR))
+        )
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
     def apply(self, event: Event) -> None:
@@ -128,12 +135,11 @@ class State:
         """Put programs and texts in the place of what a replay left out; all that was loaded, by id."""
         known = {individual.candidate_id: individual for individual in loaded}
         self.pending |= {candidate.id: candidate for candidate in candidates}
+        self.trials.fill(lambda origin: _same(known, origin))
         for island in self.islands:
             for member in list(island.archive.members):
                 island.archive.members.replace(_same(known, member))
-            failures = [_same(known, failure) for failure in island.failures]
-            island.failures.clear()
-            island.failures.extend(failures)
+            island.fill(lambda failure: _same(known, failure))
         self.seeds[:] = [_same(known, seed) for seed in self.seeds]
         self.latest = self.latest and _same(known, self.latest)
         self.best = self.best and _same(known, self.best)
@@ -145,8 +151,11 @@ class State:
         if self.best is not None:
             yield self.best
         yield from self.seeds
+        yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
             yield from island.failures
+            for broken in island.repairable:
+                yield from (one for one in (broken.failure, broken.origin) if one is not None)
 
     def _extended(self, event: Event) -> None:
         self.budget = extended(self.budget, event.payload["key"], event.payload["to"])
@@ -159,6 +168,15 @@ class State:
         self.islands[int(event.payload["island"])].arm.visits += 1
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = Open(payload=event.payload, proposal=subject)
+        if self._tried:
+            self._try(event.payload)
+
+    def _try(self, payload: Mapping[str, Any]) -> None:
+        operator, (parent, *_) = payload["operator"], payload["parents"]
+        kin = [(self.find(candidate), role) for candidate, role in payload["parents"]]
+        self.trials.begin(payload["number"], operator, payload["weights"], kin)
+        if operator == REPAIR:
+            self.islands[int(payload["island"])].repaired(parent[0])
 
     def _created(self, event: Event) -> None:
         payload = event.payload
@@ -169,6 +187,7 @@ class State:
         if number:
             self.open[number].taken.add(position)
             self.open[number].fresh += 1
+            self.trials.await_children(number, 1)
             self.account.answers += 1
 
     def _rejected(self, event: Event) -> None:
@@ -179,31 +198,36 @@ class State:
         number = self.pending.pop(event.payload["candidate_id"]).number
         if number:
             self.open[number].fresh -= 1
+            self.trials.await_children(number, -1)
 
     def _answered(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
         self.account.spend(event.payload["tokens"], event.payload.get("cost"))
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
+        self.trials.close(int(event.payload["number"]))
 
     def _failed(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
         if "tokens" in event.payload:
             self.account.spend(event.payload["tokens"], event.payload["cost"])
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
+        self.trials.close(int(event.payload["number"]))
 
     def _evaluated(self, event: Event) -> None:
         payload = event.payload
         candidate = self.pending.pop(payload["candidate_id"])
         subject = event.subject if isinstance(event.subject, Individual) else None
         if payload["outcome"] == Outcome.CANCELLED:
+            self.trials.tell(candidate.number, None)
             return
         individual = subject or self._scored(candidate, payload)
         if candidate.number:
             island = self.islands[candidate.island]
             island.arm.learn(gain(individual.fitness, island.best, self.best and self.best.fitness))
+        origin = self.trials.tell(candidate.number, individual)
         self.account.evaluations += 1
         self.account.since_best += 1
-        self.islands[candidate.island].count(individual)
+        self.islands[candidate.island].count(individual, origin)
         self.latest = individual
         if individual.fitness is not None and self._targets:
             scores = individual.evaluation.scores

@@ -1,7 +1,7 @@
 """Strategies: which parent a proposal starts from. All of them spend the same budget in the same accounts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -9,8 +9,11 @@ import numpy as np
 from evolve.bandit import choose
 from evolve.configuration import RunConfig
 from evolve.islands import Island
+from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
 from evolve.problem import Problem
 from evolve.proposal import Individual
+
+_MATINGS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +22,9 @@ class Plan:
 
     island: int
     operator: str
+    probability: float = 1.0
     parent: Individual
+    mate: Individual | None = None
     inspirations: tuple[Individual, ...] = ()
     failures: tuple[Individual, ...] = ()
     selection: str = ""
@@ -38,11 +43,17 @@ class Strategy(Protocol):
 
 
 class Islands:
-    """Evolution: parents are selected within islands that take turns; prompts show inspirations and failures."""
+    """Evolution: parents are selected within islands that take turns; prompts show inspirations and failures.
 
-    def __init__(self, problem: Problem, config: RunConfig) -> None:
+    Args:
+        credit: how the operators of this run have done.
+    """
+
+    def __init__(self, problem: Problem, config: RunConfig, credit: Credit) -> None:
         default = "dirichlet" if len(problem.objectives) > 1 else "power_law"
         self._shares: Mapping[str, float] = config.selection or {default: 1.0}
+        self._operators: Mapping[str, float] = config.operators or {MUTATE: 1.0}
+        self._credit = credit if config.operator_choice == "adaptive" else None
         self._config = config
 
     def _turn(self, number: int, islands: Sequence[Island]) -> int:
@@ -52,21 +63,64 @@ class Islands:
         return number % len(islands)
 
     def plan(self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator) -> Plan:
-        """Select a parent on the island whose turn it is."""
+        """Draw an operator, and what it starts from, on the island whose turn it is."""
         del latest
         island = islands[self._turn(number, islands)]
+        chances = probabilities(self._operators, _possible(island), self._credit)
+        operator = draw_operator(chances, rng)
+        start = self._repair if operator == REPAIR else self._select
+        return replace(start(island, operator, rng), probability=chances[operator])
+
+    def _select(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
         selection, chosen = island.select(self._shares, self._config.alpha, rng)
         parent = island.archive.members[chosen.place]
-        shown = self._config.inspirations
+        mate = self._mate(island, parent, rng) if operator == CROSSOVER else None
         return Plan(
             island=island.number,
-            operator="mutate",
+            operator=operator,
             parent=parent,
-            inspirations=tuple(island.inspire(parent, shown.top, shown.diverse, rng)),
+            mate=mate,
+            inspirations=self._inspirations(island, parent, mate, rng),
             failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,
         )
+
+    def _repair(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
+        """Start from one of the latest failures; what worked before it comes first among the inspirations."""
+        broken = island.repairable[int(rng.integers(len(island.repairable)))]
+        origin = (broken.origin,) if broken.origin is not None else ()
+        return Plan(
+            island=island.number,
+            operator=operator,
+            parent=broken.failure,
+            inspirations=(*origin, *self._inspirations(island, broken.failure, broken.origin, rng)),
+            failures=tuple(one for one in island.failures if one.candidate_id != broken.failure.candidate_id),
+        )
+
+    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> Individual:
+        """A second parent, selected as the first was; any other member where selection insists on the first."""
+        members = island.archive.members
+        for _ in range(_MATINGS):
+            _, chosen = island.select(self._shares, self._config.alpha, rng)
+            if members[chosen.place].candidate_id != parent.candidate_id:
+                return members[chosen.place]
+        drawn = members[int(rng.integers(len(members) - 1))]
+        return drawn if drawn.candidate_id != parent.candidate_id else members[len(members) - 1]
+
+    def _inspirations(
+        self, island: Island, parent: Individual, shown: Individual | None, rng: np.random.Generator
+    ) -> tuple[Individual, ...]:
+        """Inspirations beside a parent and what the prompt shows with it."""
+        wanted = self._config.inspirations
+        drawn = island.inspire(parent, wanted.top, wanted.diverse, rng)
+        return tuple(one for one in drawn if shown is None or one.candidate_id != shown.candidate_id)
+
+
+def _possible(island: Island) -> Collection[str]:
+    """The operators that an island has something for."""
+    kin = {CROSSOVER} if len(island.archive.members) > 1 else set()
+    return {MUTATE, SIMPLIFY} | kin | ({REPAIR} if island.repairable else set())
 
 
 class BestOfN:
@@ -90,15 +144,16 @@ class Sequential:
         return Plan(island=0, operator="revise", parent=latest)
 
 
-def open_strategy(problem: Problem, config: RunConfig, seeds: Sequence[Individual]) -> Strategy:
+def open_strategy(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
     """The strategy a configuration names.
 
     Args:
         seeds: the seeds that were evaluated with success; filled before the first plan is asked for.
+        credit: how the operators of this run have done.
     """
     if config.strategy == "best_of_n":
         return BestOfN(seeds)
-    return Sequential() if config.strategy == "sequential" else Islands(problem, config)
+    return Sequential() if config.strategy == "sequential" else Islands(problem, config, credit)
 
 
 def island_count(config: RunConfig) -> int:

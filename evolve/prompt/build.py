@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from evolve.chain import example, parse_format
 from evolve.configuration import PromptConfig
 from evolve.errors import PolicyRefused
+from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
 from evolve.problem import Problem
 from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
@@ -43,8 +44,9 @@ class PromptRequest:
 def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
-    Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback;
-    the parent is always shown whole. Each part is counted once, and the sum of the parts stands for the prompt.
+    Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback,
+    then the second parent of a crossover, so that a mutation is asked for; the parent is always shown whole. Each part
+    is counted once, and the sum of the parts stands for the prompt.
 
     Args:
         request: the proposal, the problem, and the form and the size that prompt and reply may have.
@@ -54,10 +56,11 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         PolicyRefused: the parent does not fit.
     """
     system = request.config.system or fill(request.templates, "system")
-    shared, parent, ending = _shared(request), _parent(request), _ending(request)
+    shared, parent = _shared(request), _parent(request)
     space = _Space(request.context_tokens - request.reply_tokens - 2 * _MESSAGE_TOKENS, count)
-    for text in (system, shared, parent, ending):
+    for text in (system, shared, parent):
         space.spend(text)
+    mate, ending = _fit_ending(request, space)
     if space.left < 0:
         raise PolicyRefused(
             f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: a prompt"
@@ -66,7 +69,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     feedback = _fit_feedback(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
-    parts = (shared, *inspirations, failures, parent, feedback, ending)
+    individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
+    parts = (shared, *inspirations, failures, parent, feedback, mate, ending)
     return Prompt(
         messages=(
             Message(role="system", parts=(system,)),
@@ -161,10 +165,27 @@ def _parent(request: PromptRequest) -> str:
     return fill(request.templates, "parent", scores=scores, program=shown(parent.program, request.problem.language))
 
 
-def _ending(request: PromptRequest) -> str:
+def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
+    """The second parent, if there is one and it fits, and the request, which is for a mutation where it does not."""
+    proposal = request.proposal
+    if proposal.operator == CROSSOVER and proposal.mate is not None:
+        program = shown(proposal.mate.program, request.problem.language)
+        mate = fill(request.templates, "mate", scores=scores_text(request.problem, proposal.mate), program=program)
+        ending = _ending(request, CROSSOVER)
+        if space.take(mate + ending):
+            return mate, ending
+    ending = _ending(request, MUTATE if proposal.operator == CROSSOVER else proposal.operator)
+    space.spend(ending)
+    return "", ending
+
+
+def _ending(request: PromptRequest, operator: str) -> str:
     problem, templates, m = request.problem, request.templates, _answers(request)
-    weights = request.proposal.weights if len(problem.objectives) > 1 else ()
+    weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
     drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
+    if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
+        count = "one program" if m == 1 else f"{m} genuinely different programs"
+        return drawn + fill(templates, f"request_{operator}", count=count)
     if m == 1:
         return drawn + fill(templates, "request_one")
     if len(problem.objectives) < 2:

@@ -107,6 +107,14 @@ $program
 
 """
 
+_MATE = """\
+# The second parent, to be joined with the first
+
+$scores
+$program
+
+"""
+
 _FEEDBACK = """\
 What the evaluator said about the parent:
 $feedback
@@ -137,6 +145,31 @@ for each way of weighing $names there should be an answer among them that is str
 specialise, each in another objective or trade-off, and differ in approach, not in wording. Use the form asked for.
 """
 
+_REQUEST_CROSSOVER = """\
+# Crossover
+
+Write $count, each joining what the two parents are good at: take from each the ideas, functions and values behind \
+the scores in which it is ahead, and make of them one program that is better than both. A program that merely repeats \
+one of the parents is worth nothing. Each answer starts from the first parent, the one called the parent program. Use \
+the form asked for.
+"""
+
+_REQUEST_REPAIR = """\
+# Repair
+
+The parent program failed; its scores and the evaluator's words above say how. Find out why, then write $count, each \
+of them free of this failure and keeping the idea of the program: repair it rather than going back to a program that \
+worked. If the idea itself cannot work, put the nearest one that can in its place. Use the form asked for.
+"""
+
+_REQUEST_SIMPLIFY = """\
+# Simplification
+
+Write $count, each scoring at least as well as the parent and shorter than it: remove what has no effect, join what \
+says the same twice, put a plain construction in the place of an involved one. Leave out no behaviour that scores \
+depend on. Use the form asked for.
+"""
+
 TEMPLATES: Mapping[str, Template] = {
     "system": Template(text=_SYSTEM),
     "problem": Template(text=_PROBLEM, required=("description", "objectives"), optional=("name", "language")),
@@ -151,11 +184,15 @@ TEMPLATES: Mapping[str, Template] = {
     "inspiration": Template(text=_INSPIRATION, required=("program",), optional=("number", "scores")),
     "failures": Template(text=_FAILURES, required=("failures",)),
     "parent": Template(text=_PARENT, required=("program", "scores")),
+    "mate": Template(text=_MATE, required=("program", "scores")),
     "feedback": Template(text=_FEEDBACK, required=("feedback",)),
     "weights": Template(text=_WEIGHTS, required=("weights",)),
     "request_one": Template(text=_REQUEST_ONE),
     "request_scalar": Template(text=_REQUEST_SCALAR, required=("count",)),
     "request_vector": Template(text=_REQUEST_VECTOR, required=("count",), optional=("names",)),
+    "request_crossover": Template(text=_REQUEST_CROSSOVER, required=("count",)),
+    "request_repair": Template(text=_REQUEST_REPAIR, required=("count",)),
+    "request_simplify": Template(text=_REQUEST_SIMPLIFY, required=("count",)),
 }
 
 

@@ -18,7 +18,6 @@ from service.problems.nearest import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
 _ABSENT = {
-    "operators": "operators is not available in this version: every child is a mutation",
     "policies": "policies is not available here: name policies with --policy",
     "budget.money": "budget.money is not available in this version: limit budget.tokens or budget.answers",
 }
@@ -32,7 +31,7 @@ def read_config(layers: Sequence[Layer]) -> RunConfig:
 
     A layer is a name for messages, such as `--config run.toml`, and a mapping: nested, or with dotted keys.
     `evaluations` is short for `budget.evaluations`; the text `none` lifts a limit (TOML has no null). A later layer
-    replaces single keys; `selection` is one key, so its shares are replaced as a whole.
+    replaces single keys; `selection` and `operators` are one key each, whose shares are replaced as a whole.
 
     Raises:
         ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
@@ -150,6 +149,12 @@ def _groups() -> dict[str, type]:
     return {name: kind for name, kind in hints.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
 
 
+@cache
+def _tables() -> frozenset[str]:
+    """Keys whose values are tables of names and shares."""
+    return frozenset(name for name, kind in _types().items() if typing.get_origin(kind) is Mapping)
+
+
 def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for word, value in values.items():
@@ -162,12 +167,12 @@ def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefi
                 complaints.append(f"{layer}: {key} is a table with the keys {keys}")
         elif key in _types():
             inner = {key: value}
-        elif key.startswith("selection."):
-            inner = {"selection": {**flat.get("selection", {}), key.removeprefix("selection."): value}}
+        elif (table := key.partition(".")[0]) in _tables() and key != table:
+            inner = {table: {**flat.get(table, {}), key.removeprefix(f"{table}."): value}}
         else:
             inner = {}
             complaints.append(f"{layer}: {_unknown(key)}")
-        complaints += [f"{layer}: {name} is given twice" for name in inner if name in flat and name != "selection"]
+        complaints += [f"{layer}: {name} is given twice" for name in inner if name in flat and name not in _tables()]
         flat |= inner
     return flat
 

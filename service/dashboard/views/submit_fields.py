@@ -54,6 +54,7 @@ SEARCH = (
     Key(key="samples", label="Chains in a proposal"),
 )
 KEYS = (*LIMITS, *SEARCH)
+SHARES = frozenset({"selection", "operators"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,11 +162,11 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested configuration by dotted keys; shares of selections stay one value."""
+    """A nested configuration by dotted keys; tables of shares stay one value."""
     found: dict[str, Any] = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and key != "selection":
+        if isinstance(value, Mapping) and key not in SHARES:
             found |= flat(value, f"{key}.")
         else:
             found[key] = value

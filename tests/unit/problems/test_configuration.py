@@ -81,8 +81,16 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"budget": {"tokens": "many"}}, "there: budget.tokens must be a whole number or none, not 'many'"),
         ({"selection": {"dirichlet": "x"}}, "there: selection must be a table of names and shares"),
         ({"selection": 1}, "there: selection must be a table of names and shares"),
-        ({"operators": {"mutate": 1}}, "there: operators is not available in this version"),
-        ({"operators.mutate": 1}, "there: operators is not available in this version"),
+        ({"operators": {"mutate": "x"}}, "there: operators must be a table of names and shares"),
+        (
+            {"operators": {"cut": 1}},
+            "there: operators = 'cut' is unknown: choose one of mutate, crossover",
+        ),
+        ({"operators": {"mutate": 0}}, "there: operators need a share above 0"),
+        ({"operators.repair": -1}, "there: operators.repair must lie between 0 and"),
+        ({"operator_choice": "best"}, "there: operator_choice = 'best' is unknown: choose one of shares, adaptive"),
+        ({"novelty": {"kind": "embeddings"}}, "there: novelty.kind = 'embeddings' is unknown"),
+        ({"novelty": {"least": 1.5}}, "there: novelty.least must lie between 0 and 1"),
         ({"policies": ["a"]}, "--policy"),
         ({"policies.first": "a"}, "there: policies is not available here"),
         ({"operatorsx": 1}, "there: unknown key 'operatorsx'"),
@@ -175,5 +183,5 @@ def test_record_gives_the_configuration_back(config: RunConfig) -> None:
 
 
 def test_record_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="the run's record: unknown key 'novelty'"):
-        config_from_json({**config_as_json(RunConfig()), "novelty": 1})
+    with pytest.raises(ConfigurationError, match="the run's record: unknown key 'gravity'"):
+        config_from_json({**config_as_json(RunConfig()), "gravity": 1})
