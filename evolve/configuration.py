@@ -14,7 +14,21 @@ RESETS = ("best", "better_half")
 ISLAND_CHOICES = ("turns", "bandit")
 ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
-SELECTIONS = ("dirichlet", "power_law", "tournament")
+SELECTIONS = (
+    "boltzmann",
+    "dirichlet",
+    "downsampled_lexicase",
+    "hypervolume",
+    "lexicase",
+    "nsga2",
+    "nsga3",
+    "offspring",
+    "power_law",
+    "puct",
+    "tournament",
+    "ucb",
+    "uniform",
+)
 OPERATORS = ("mutate", "crossover", "repair", "simplify")
 OPERATOR_CHOICES = ("shares", "adaptive")
 NOVELTIES = ("none", "syntax", "tokens")
@@ -53,6 +67,25 @@ class ArchiveConfig:
             raise ConfigurationError(f"archive.size must be at most {MOST_CELLS} with archive.kind = {self.kind!r}")
         _within("archive.front", self.front, 1, MOST_CELLS)
         _within("archive.neighbours", self.neighbours, 1, MOST_NEIGHBOURS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionOptions:
+    """How selections choose.
+
+    Attributes:
+        exploration: how much `puct` and `ucb` give for what was seldom tried; 0: nothing.
+        cases: share of the cases that `downsampled_lexicase` draws for each choice, at least one case.
+    """
+
+    exploration: float = 1.0
+    cases: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.exploration <= LARGEST:
+            raise ConfigurationError(f"selection_options.exploration must lie between 0 and {LARGEST:g}")
+        if not 0 < self.cases <= 1:
+            raise ConfigurationError("selection_options.cases must lie above 0 and not beyond 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +233,7 @@ class RunConfig:
     archive: ArchiveConfig = field(default_factory=ArchiveConfig)
     selection: Mapping[str, float] = field(default_factory=dict)
     alpha: float = 1.0
+    selection_options: SelectionOptions = field(default_factory=SelectionOptions)
     operators: Mapping[str, float] = field(default_factory=dict)
     operator_choice: str = "shares"
     novelty: NoveltyConfig = field(default_factory=NoveltyConfig)

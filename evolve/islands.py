@@ -9,10 +9,11 @@ import numpy as np
 from evolve.archives import Archive, open_archive
 from evolve.bandit import Arm
 from evolve.configuration import RunConfig
+from evolve.lineage import Lineage
 from evolve.operators import IN_THE_PROGRAM, REPAIR, Broken
 from evolve.problem import Problem
 from evolve.proposal import Individual
-from evolve.selection import REGISTRY, Chosen, draw_selection
+from evolve.selection import REGISTRY, Chosen, Knobs, View, draw_selection
 
 REPAIRABLE = 4
 
@@ -28,7 +29,7 @@ class Island:
         since_best: evaluations since then.
     """
 
-    def __init__(self, number: int, problem: Problem, config: RunConfig) -> None:
+    def __init__(self, number: int, problem: Problem, config: RunConfig, lineage: Lineage) -> None:
         self.number = number
         self.archive: Archive = open_archive(problem, config.archive, config.seed)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
@@ -39,6 +40,8 @@ class Island:
         self.since_best = 0
         self._problem = problem
         self._config = config
+        self._lineage = lineage
+        self._view = self._open_view()
 
     def count(self, individual: Individual, origin: Individual | None = None) -> None:
         """Take note of an evaluated candidate of this island, and of the nearest ancestor that could be scored."""
@@ -74,12 +77,13 @@ class Island:
     def clear(self) -> None:
         """Forget the archive."""
         self.archive = open_archive(self._problem, self._config.archive, self._config.seed)
+        self._view = self._open_view()
         self.best, self.since_best = -math.inf, 0
 
-    def select(self, shares: Mapping[str, float], alpha: float, rng: np.random.Generator) -> tuple[str, Chosen]:
+    def select(self, shares: Mapping[str, float], knobs: Knobs, rng: np.random.Generator) -> tuple[str, Chosen]:
         """Choose one parent; the name of the selection that did."""
         name = draw_selection(shares, rng)
-        return name, REGISTRY[name](self.archive.members, rng, alpha)
+        return name, REGISTRY[name](self._view, rng, knobs)
 
     def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
         """Further programs for a prompt: the island's best, then others drawn at random, all different."""
@@ -93,3 +97,7 @@ class Island:
                 known.add(member.candidate_id)
                 chosen.append(member)
         return chosen
+
+    def _open_view(self) -> View:
+        problem = self._problem
+        return View(self.archive.members, self._lineage, problem.objective_names, problem.reference_point)

@@ -13,6 +13,9 @@ class Population:
     """A set of individuals that selections read: rewards, fitness and ranks, kept up to date by `add` and `remove`.
 
     Adding and removing cost a constant number of array writes and one insertion into a sorted list.
+
+    Attributes:
+        version: how often it was changed.
     """
 
     def __init__(self, width: int) -> None:
@@ -21,6 +24,8 @@ class Population:
         self._ranking: list[tuple[float, int, str]] = []
         self._ages: dict[str, int] = {}
         self._clock = 0
+        self.version = 0
+        self._written = np.zeros(16, dtype=np.int64)
         self._rewards = np.zeros((16, width))
         self._fitness = np.zeros(16)
 
@@ -54,6 +59,10 @@ class Population:
         """Where the member of this id stands."""
         return self._places[candidate_id]
 
+    def changed_since(self, version: int) -> NDArray[np.intp]:
+        """Places that hold another member, or another value of it, than at a version."""
+        return np.flatnonzero(self._written[: len(self._members)] > version)
+
     def ranked(self, rank: int) -> int:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]
@@ -81,6 +90,7 @@ class Population:
 
     def remove(self, candidate_id: str) -> Individual:
         """Remove a member; the last one takes its place."""
+        self.version += 1
         place = self._places.pop(candidate_id)
         gone = self._members[place]
         del self._ranking[bisect_left(self._ranking, self._entry(gone))]
@@ -94,7 +104,9 @@ class Population:
 
     def replace(self, individual: Individual) -> None:
         """Put a member of the same id and scores in the place of the one there."""
-        self._members[self._places[individual.candidate_id]] = individual
+        place = self._places[individual.candidate_id]
+        self._members[place] = individual
+        self._write(place, individual)
 
     def _entry(self, individual: Individual) -> tuple[float, int, str]:
         return (-fitness_of(individual), self._ages[individual.candidate_id], individual.candidate_id)
@@ -102,10 +114,13 @@ class Population:
     def _write(self, place: int, individual: Individual) -> None:
         self._rewards[place] = individual.rewards
         self._fitness[place] = fitness_of(individual)
+        self.version += 1
+        self._written[place] = self.version
 
     def _grow(self) -> None:
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
         self._fitness = np.concatenate([self._fitness, np.zeros_like(self._fitness)])
+        self._written = np.concatenate([self._written, np.zeros_like(self._written)])
 
 
 def fitness_of(individual: Individual) -> float:

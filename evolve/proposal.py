@@ -1,7 +1,8 @@
 """Proposals and what comes back for them: the values that pass between search, policy and evaluator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from evolve.evaluation import Evaluation
 from evolve.money import Money
@@ -57,6 +58,7 @@ class Proposal:
         mate: second parent of a crossover.
         selection: name of the selection that chose the parent; empty when the strategy did.
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
+        why: what else decided, as a few JSON values.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
     """
 
@@ -71,6 +73,7 @@ class Proposal:
     failures: tuple[Individual, ...] = ()
     selection: str = ""
     weights: tuple[float, ...] = ()
+    why: Mapping[str, Any] = field(default_factory=dict)
     policy: str = ""
     seed: int = 0
     answers: int = 1

@@ -135,6 +135,7 @@ class Search:
             failures=plan.failures,
             selection=plan.selection,
             weights=plan.weights,
+            why=plan.why,
             policy=self._asking.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,

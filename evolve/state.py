@@ -12,6 +12,7 @@ from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
 from evolve.events import Event, Kind
 from evolve.islands import Island
+from evolve.lineage import Lineage
 from evolve.operators import REPAIR, Trials
 from evolve.problem import Problem
 from evolve.program import Program
@@ -54,13 +55,15 @@ class State:
         seen: fingerprint of every candidate -> id of the first that had it.
         seeds: seeds that were evaluated with success.
         latest: what was evaluated last, failed or not.
+        lineage: how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators do, where that is asked.
         reached: whether one individual has reached the target of every objective that has one.
     """
 
     def __init__(self, problem: Problem, config: RunConfig) -> None:
         self.problem = problem
-        self.islands = [Island(number, problem, config) for number in range(island_count(config))]
+        self.lineage = Lineage()
+        self.islands = [Island(number, problem, config, self.lineage) for number in range(island_count(config))]
         self.trials = Trials()
         self.account = Account()
         self.budget = config.budget
@@ -168,6 +171,7 @@ class State:
         self.islands[int(event.payload["island"])].arm.visits += 1
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = Open(payload=event.payload, proposal=subject)
+        self.lineage.propose(number, _edges(event.payload)[0])
         if self._tried:
             self._try(event.payload)
 
@@ -184,6 +188,7 @@ class State:
         candidate = event.subject if isinstance(event.subject, Candidate) else _unloaded(payload)
         self.pending[candidate.id] = candidate
         self.seen.setdefault(candidate.fingerprint, candidate.id)
+        self.lineage.await_score(number)
         if number:
             self.open[number].taken.add(position)
             self.open[number].fresh += 1
@@ -196,6 +201,7 @@ class State:
 
     def _duplicated(self, event: Event) -> None:
         number = self.pending.pop(event.payload["candidate_id"]).number
+        self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
             self.trials.await_children(number, -1)
@@ -205,6 +211,7 @@ class State:
         self.account.spend(event.payload["tokens"], event.payload.get("cost"))
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
+        self.lineage.settle(int(event.payload["number"]))
 
     def _failed(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
@@ -212,6 +219,7 @@ class State:
             self.account.spend(event.payload["tokens"], event.payload["cost"])
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
+        self.lineage.settle(int(event.payload["number"]))
 
     def _evaluated(self, event: Event) -> None:
         payload = event.payload
@@ -219,8 +227,11 @@ class State:
         subject = event.subject if isinstance(event.subject, Individual) else None
         if payload["outcome"] == Outcome.CANCELLED:
             self.trials.tell(candidate.number, None)
+            self.lineage.settle(candidate.number)
             return
         individual = subject or self._scored(candidate, payload)
+        self.lineage.evaluate(candidate.id, candidate.number, individual.fitness, individual.rewards)
+        self.lineage.settle(candidate.number)
         if candidate.number:
             island = self.islands[candidate.island]
             island.arm.learn(gain(individual.fitness, island.best, self.best and self.best.fitness))

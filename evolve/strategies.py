@@ -1,8 +1,8 @@
 """Strategies: which parent a proposal starts from. All of them spend the same budget in the same accounts."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from evolve.islands import Island
 from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
 from evolve.problem import Problem
 from evolve.proposal import Individual
+from evolve.selection import Knobs
 
 _MATINGS = 4
 
@@ -29,6 +30,7 @@ class Plan:
     failures: tuple[Individual, ...] = ()
     selection: str = ""
     weights: tuple[float, ...] = ()
+    why: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Strategy(Protocol):
@@ -54,6 +56,7 @@ class Islands:
         self._shares: Mapping[str, float] = config.selection or {default: 1.0}
         self._operators: Mapping[str, float] = config.operators or {MUTATE: 1.0}
         self._credit = credit if config.operator_choice == "adaptive" else None
+        self._knobs = Knobs.of(config)
         self._config = config
 
     def _turn(self, number: int, islands: Sequence[Island]) -> int:
@@ -72,7 +75,7 @@ class Islands:
         return replace(start(island, operator, rng), probability=chances[operator])
 
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
-        selection, chosen = island.select(self._shares, self._config.alpha, rng)
+        selection, chosen = island.select(self._shares, self._knobs, rng)
         parent = island.archive.members[chosen.place]
         mate = self._mate(island, parent, rng) if operator == CROSSOVER else None
         return Plan(
@@ -84,6 +87,7 @@ class Islands:
             failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,
+            why=chosen.why,
         )
 
     def _repair(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
@@ -102,7 +106,7 @@ class Islands:
         """A second parent, selected as the first was; any other member where selection insists on the first."""
         members = island.archive.members
         for _ in range(_MATINGS):
-            _, chosen = island.select(self._shares, self._config.alpha, rng)
+            _, chosen = island.select(self._shares, self._knobs, rng)
             if members[chosen.place].candidate_id != parent.candidate_id:
                 return members[chosen.place]
         drawn = members[int(rng.integers(len(members) - 1))]

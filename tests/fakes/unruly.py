@@ -11,6 +11,7 @@ from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.events import Event
 from evolve.identity import digest
 from evolve.islands import Island
+from evolve.lineage import Lineage
 from evolve.ordering import Ordering
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
@@ -131,6 +132,8 @@ class UnrulyWorld:
         raw: dict[str, Any] = {"closeness": -abs(x), "smallness": 1 / (1 + abs(x)), "magnitude": x}
         if candidate.number and rng.random() > self.candour:
             raw[str(rng.choice(list(raw)))] = EXTREMES[int(rng.integers(len(EXTREMES)))]
+        if rng.random() < 0.8:
+            raw["cases"] = {name: float(rng.integers(5)) / 4 for name in "abcd"[: int(rng.integers(1, 5))]}
         return read_result(raw, self.problem)
 
     def replies(self, proposal: Proposal) -> list[Reply]:
@@ -193,7 +196,15 @@ def known(state: State) -> dict[str, Any]:
         "seen": state.seen,
         "told": (list(state.seeds), state.latest, state.best, state.reached),
         "islands": [_island(island) for island in state.islands],
+        "lineage": _lineage(state.lineage),
     }
+
+
+def _lineage(lineage: Lineage) -> tuple[Any, ...]:
+    rows = lineage.rows(list(lineage))
+    counts = (lineage.proposals, lineage.observations, lineage.flights)
+    standings = [(name, lineage.standing(name)) for name in lineage]
+    return counts, standings, lineage.airborne(rows).tolist(), lineage.related(rows).tolist()
 
 
 def _island(island: Island) -> tuple[Any, ...]:

@@ -47,7 +47,8 @@ def score(problem: Problem, program: Program) -> Evaluation:
     if round(abs(x) * 100) % 7 == 3:
         return Evaluation(outcome=Outcome.ERROR, reason=f"ValueError: {x} is unlucky")
     raw = {"closeness": -((x - 3) ** 2), "smallness": 1 / (1 + abs(x)), "magnitude": abs(x)}
-    return read_result(raw, problem)
+    cases = {f"near {place}": max(0.0, 1 - abs(x - place) / 4) for place in range(6)}
+    return read_result({**raw, "cases": cases}, problem)
 
 
 def answers(proposal: Proposal) -> list[Answer]:

@@ -19,6 +19,7 @@ from evolve.configuration import (
     DeterministicConfig,
     PromptConfig,
     RunConfig,
+    SelectionOptions,
 )
 from evolve.events import Event, Kind
 from evolve.ordering import Ordering, open_search
@@ -90,6 +91,9 @@ def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
         archive=st.builds(ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(1, 6)),
         selection=st.dictionaries(st.sampled_from(SELECTIONS), st.floats(0.1, 1e100), max_size=3),
         alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+        selection_options=st.builds(
+            SelectionOptions, exploration=st.sampled_from([0.0, 1.0, 1e100]), cases=st.sampled_from([1e-9, 0.5, 1.0])
+        ),
         prompt=st.builds(PromptConfig, failures=st.integers(0, 2)),
         budget=budgets(),
         seed=st.integers(0, 9),

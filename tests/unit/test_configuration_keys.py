@@ -47,6 +47,8 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "archive.neighbours": (1, {"archive.kind": "dominated_novelty", "archive.size": 5}),
     "selection": ({"tournament": 1.0}, {}),
     "alpha": (9.0, {}),
+    "selection_options.exploration": (0.0, {"selection": {"ucb": 1.0}}),
+    "selection_options.cases": (1.0, {"selection": {"downsampled_lexicase": 1.0}}),
     "operators": ({"crossover": 1.0, "simplify": 1.0}, {}),
     "operator_choice": ("adaptive", {"operators": {"mutate": 1.0, "crossover": 1.0}}),
     "novelty.kind": ("tokens", {"novelty.least": 0.8}),

@@ -1,0 +1,207 @@
+"""Lineage: who descends from whom, how often each was built upon and what came of it; a fold of a run's events."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Places = NDArray[np.intp]
+_Number = TypeVar("_Number", np.int64, np.float64)
+DIGITS = 3  # significant ones of each reward by which outcomes are told apart
+_PARENT, _OUTCOME, _VISITS, _IN_FLIGHT, _CHILDREN, _EXPANSIONS = range(6)
+_SEEN, _AIRBORNE = range(2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How one candidate stands.
+
+    Attributes:
+        parent: the first of its parents; None for a seed.
+        visits: proposals that started from it, failed ones included.
+        in_flight: those of them whose policy has not ended, or whose candidates are not all scored.
+        children: of its candidates, those that were evaluated.
+        expansions: visits to it and to whatever descends from it.
+        best: the highest fitness among itself and what descends from it; minus infinity where none has one.
+        seen: how often its outcome was met in the run: as a result, and as the start of a proposal.
+    """
+
+    parent: str | None
+    visits: int
+    in_flight: int
+    children: int
+    expansions: int
+    best: float
+    seen: int
+
+
+@dataclass(slots=True)
+class _Flight:
+    row: int
+    awaited: int
+
+
+class Lineage:
+    """The standings of all that was evaluated in a run, in arrays by row; a candidate's row never changes.
+
+    Attributes:
+        proposals: how many there were.
+        observations: how often any outcome was met.
+    """
+
+    def __init__(self) -> None:
+        self.proposals = 0
+        self.observations = 0
+        self._ids: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._counts: Counts = np.zeros((16, 6), dtype=np.int64)
+        self._best = np.zeros(16)
+        self._outcomes: dict[tuple[float, ...], int] = {}
+        self._met: Counts = np.zeros((16, 2), dtype=np.int64)
+        self._flights: dict[int, _Flight] = {}
+        self._unspread: list[int] = []
+
+    def propose(self, number: int, parent: str) -> None:
+        """A proposal starts from a candidate."""
+        row = self._rows[parent]
+        self._flights[number] = _Flight(row, 1)
+        self._unspread.append(row)
+        self.proposals += 1
+        self._counts[row, _VISITS] += 1
+        self._counts[row, _IN_FLIGHT] += 1
+        outcome = self._counts[row, _OUTCOME]
+        if outcome >= 0:
+            self._met[outcome] += 1  # seen once more, and airborne
+            self.observations += 1
+
+    def await_score(self, number: int) -> None:
+        """A proposal has a candidate to be scored."""
+        if number:
+            self._flights[number].awaited += 1
+
+    def settle(self, number: int) -> None:
+        """One thing less is awaited of a proposal: the end of its policy, or the fate of a candidate."""
+        if not number:
+            return
+        flight = self._flights[number]
+        flight.awaited -= 1
+        if not flight.awaited:
+            del self._flights[number]
+            self._counts[flight.row, _IN_FLIGHT] -= 1
+            outcome = self._counts[flight.row, _OUTCOME]
+            if outcome >= 0:
+                self._met[outcome, _AIRBORNE] -= 1
+
+    def evaluate(self, candidate_id: str, number: int, fitness: float | None, rewards: Sequence[float]) -> None:
+        """A candidate of a proposal (0: a seed) was evaluated; it has no fitness when it failed."""
+        row, parent = len(self._ids), self._flights[number].row if number else -1
+        if row == len(self._best):
+            self._counts, self._best = _doubled(self._counts), _doubled(self._best)
+        self._ids.append(candidate_id)
+        self._rows[candidate_id] = row
+        outcome = -1 if fitness is None else self._meet(rewards)
+        self._counts[row] = (parent, outcome, 0, 0, 0, 0)
+        self._best[row] = -np.inf
+        if parent >= 0:
+            self._counts[parent, _CHILDREN] += 1
+        if fitness is not None:
+            self._credit(row, fitness)
+
+    def rows(self, candidate_ids: Sequence[str]) -> Places:
+        """Rows of candidates that were evaluated."""
+        return np.array([self._rows[candidate_id] for candidate_id in candidate_ids], dtype=np.intp)
+
+    def standing(self, candidate_id: str) -> Standing:
+        """How a candidate stands that was evaluated."""
+        row = self.rows([candidate_id])
+        parent = int(self._counts[row[0], _PARENT])
+        return Standing(
+            parent=self._ids[parent] if parent >= 0 else None,
+            visits=int(self.visits(row)[0]),
+            in_flight=int(self.in_flight(row)[0]),
+            children=int(self.children(row)[0]),
+            expansions=int(self.expansions(row)[0]),
+            best=float(self.best(row)[0]),
+            seen=int(self.seen(row)[0]),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        """All that was evaluated, in order."""
+        return iter(self._ids)
+
+    def visits(self, rows: Places) -> Counts:
+        """Proposals that started from each."""
+        return np.asarray(self._counts[rows, _VISITS])
+
+    def in_flight(self, rows: Places) -> Counts:
+        """Proposals that started from each and are not over."""
+        return np.asarray(self._counts[rows, _IN_FLIGHT])
+
+    def children(self, rows: Places) -> Counts:
+        """Evaluated candidates of the proposals that started from each."""
+        return np.asarray(self._counts[rows, _CHILDREN])
+
+    def expansions(self, rows: Places) -> Counts:
+        """Proposals that started from each, or from whatever descends from it."""
+        for start in self._unspread:
+            row = start
+            while row >= 0:
+                self._counts[row, _EXPANSIONS] += 1
+                row = int(self._counts[row, _PARENT])
+        self._unspread.clear()
+        return np.asarray(self._counts[rows, _EXPANSIONS])
+
+    def best(self, rows: Places) -> NDArray[np.float64]:
+        """The highest fitness among each and what descends from it."""
+        return self._best[rows]
+
+    def seen(self, rows: Places) -> Counts:
+        """How often the outcome of each was met; 0 for one that failed."""
+        return self._of_outcome(rows, _SEEN)
+
+    def airborne(self, rows: Places) -> Counts:
+        """Proposals that are not over and started from the outcome of each."""
+        return self._of_outcome(rows, _AIRBORNE)
+
+    @property
+    def flights(self) -> int:
+        """Proposals that are not over."""
+        return len(self._flights)
+
+    def related(self, rows: Places) -> NDArray[np.bool_]:
+        """Which are in flight, or are an ancestor or a sibling of one that is."""
+        paths, families = set[int](), set[int]()
+        for flight in self._flights.values():
+            row = flight.row
+            families.add(int(self._counts[row, _PARENT]))
+            while row >= 0 and row not in paths:
+                paths.add(row)
+                row = int(self._counts[row, _PARENT])
+        families.discard(-1)
+        return np.isin(rows, list(paths)) | np.isin(self._counts[rows, _PARENT], list(families))
+
+    def _of_outcome(self, rows: Places, what: int) -> Counts:
+        outcomes = self._counts[rows, _OUTCOME]
+        return np.where(outcomes >= 0, self._met[outcomes, what], 0)
+
+    def _meet(self, rewards: Sequence[float]) -> int:
+        key = tuple(float(f"{reward:.{DIGITS}g}") for reward in rewards)
+        outcome = self._outcomes.setdefault(key, len(self._outcomes))
+        if outcome == len(self._met):
+            self._met = _doubled(self._met)
+        self._met[outcome, _SEEN] += 1
+        self.observations += 1
+        return outcome
+
+    def _credit(self, row: int, fitness: float) -> None:
+        # An ancestor is never behind what descends from it: above one that gains nothing, none does.
+        while row >= 0 and fitness > self._best[row]:
+            self._best[row] = fitness
+            row = int(self._counts[row, _PARENT])
+
+
+def _doubled(array: NDArray[_Number]) -> NDArray[_Number]:
+    return np.concatenate([array, np.zeros_like(array)])

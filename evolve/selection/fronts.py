@@ -1,0 +1,151 @@
+"""Selections by dominance: ranks and crowding, reference directions, shares of the volume."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.contribution import EXACT, contributions, contributions_sampled
+from evolve.pareto import ranks
+from evolve.scalarization import Floats
+from evolve.selection.choosing import Chosen, Knobs, brief, draw
+from evolve.selection.view import View
+
+Places = NDArray[np.intp]
+MOST_DIRECTIONS = 100
+FAR = 1e100  # its square is finite
+SAMPLES = 4_096
+SAMPLES_SEED = 0  # what is remembered must not depend on which proposal asked first
+
+
+def select_nsga2(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """The better of two members drawn with repetition: of lower rank, else less crowded (NSGA-II, Deb et al. 2002)."""
+    del knobs
+    layers, distances = view.once(_layers), view.once(_distances)
+    first, second = (int(place) for place in rng.integers(len(view), size=2))
+    better = (layers[second], -distances[second]) < (layers[first], -distances[first])
+    place = second if better else first
+    return Chosen(place=place, why={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
+
+
+def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """A member near a reference direction: the direction is drawn among those that have any.
+
+    Directions are those of Das and Dennis (1998), members belong to the nearest (NSGA-III, Deb and Jain 2014), and of
+    two of them drawn with repetition the one of lower rank is chosen, else the nearer (Seada and Deb 2016).
+    """
+    del knobs
+    layers, niches = view.once(_layers), view.once(_niches)
+    direction = int(niches.filled[rng.integers(len(niches.filled))])
+    crowd = np.flatnonzero(niches.of == direction)
+    first, second = (int(place) for place in crowd[rng.integers(len(crowd), size=2)])
+    better = (layers[second], niches.distances[second]) < (layers[first], niches.distances[first])
+    place = second if better else first
+    return Chosen(
+        place=place,
+        why={
+            "rank": int(layers[place]),
+            "direction": [brief(float(part)) for part in directions(view.rewards.shape[1])[direction]],
+            "distance": brief(float(niches.distances[place])),
+        },
+    )
+
+
+def select_hypervolume(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """A member in proportion to the volume that the front would lose without it.
+
+    Measured from the problem's reference point, else from a tenth of the range below the worst of the members.
+    """
+    del knobs
+    shares = view.once(_shares)
+    place = draw(shares, rng)
+    return Chosen(place=place, why={"share": brief(float(shares[place]))})
+
+
+@lru_cache(maxsize=16)
+def directions(k: int) -> Floats:
+    """Reference points on the unit simplex of k objectives (Das and Dennis 1998), (n, k).
+
+    The finest lattice of up to 100 points. With fewer divisions than objectives none of them lies inside, and a second
+    layer at half the size is added (Deb and Jain 2014).
+    """
+    divisions = 1
+    while k > 1 and comb(divisions + k, k - 1) <= MOST_DIRECTIONS:
+        divisions += 1
+    outer = _lattice(k, divisions)
+    if 1 < divisions < k:
+        return np.concatenate([outer, _lattice(k, divisions - 1) / 2 + 1 / (2 * k)])
+    return outer
+
+
+def _lattice(k: int, divisions: int) -> Floats:
+    """All points of the simplex whose coordinates are multiples of 1 / divisions: stars and bars."""
+    bars = np.array(list(combinations(range(divisions + k - 1), k - 1)), dtype=np.int64)
+    edges = np.concatenate([np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), divisions + k - 1)], axis=1)
+    return (np.diff(edges, axis=1) - 1) / divisions
+
+
+def _layers(view: View) -> Places:
+    return ranks(view.rewards)
+
+
+def _distances(view: View) -> Floats:
+    """Crowding distance of each member within its rank, as `evolve.pareto.crowding` of that rank alone."""
+    layers = view.once(_layers)
+    total = np.zeros(len(layers))
+    for column in view.rewards.T:
+        order = np.lexsort((column, layers))
+        values, sorted_layers = column[order], layers[order]
+        starts = np.flatnonzero(np.diff(sorted_layers, prepend=-1))
+        ends = np.append(starts[1:], len(order)) - 1
+        sizes = ends - starts + 1
+        spans = np.repeat(values[ends] - values[starts], sizes)
+        gaps = np.zeros(len(order))
+        gaps[1:-1] = values[2:] - values[:-2]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gaps = gaps / spans
+        gaps[starts] = gaps[ends] = np.inf
+        total[order] += np.where(spans > 0, gaps, 0.0)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Niches:
+    """The direction that each member belongs to, its distance from it, and which directions have any."""
+
+    of: Places
+    distances: Floats
+    filled: Places
+
+
+def _niches(view: View) -> _Niches:
+    """Members by the nearest line from the ideal point: rewards over the range of the front, seen from its best."""
+    rewards, first = view.rewards, view.rewards[view.once(_layers) == 0]
+    ideal, nadir = rewards.max(axis=0), first.min(axis=0)
+    span = ideal - nadir
+    with np.errstate(over="ignore"):
+        losses = np.minimum((ideal - rewards) / np.where(span > 0, span, 1.0), FAR)
+    lines = directions(rewards.shape[1])
+    along = losses @ (lines / np.linalg.norm(lines, axis=1, keepdims=True)).T
+    of = along.argmax(axis=1)
+    apart = (losses**2).sum(axis=1) - along[np.arange(len(of)), of] ** 2
+    return _Niches(of, np.sqrt(np.maximum(apart, 0.0)), np.unique(of))
+
+
+def _shares(view: View) -> Floats:
+    """Contributions to the volume of the front as shares of the whole box, twins with half of theirs each."""
+    rewards, which, counts = np.unique(view.rewards, axis=0, return_inverse=True, return_counts=True)
+    best, worst = rewards.max(axis=0), rewards.min(axis=0)
+    below = worst - 0.1 * np.where(best > worst, best - worst, 1.0)
+    reference = below if view.reference is None else np.asarray(view.reference)
+    # Over the range of each objective: volumes of large rewards would not be finite.
+    gains = np.maximum(rewards - reference, 0.0) / np.where(best > reference, best - reference, 1.0)
+    zero = np.zeros(rewards.shape[1])
+    if rewards.shape[1] <= EXACT:
+        found = contributions(gains, zero)
+    else:
+        found = contributions_sampled(gains, zero, np.random.default_rng(SAMPLES_SEED), SAMPLES)
+    return (found / counts)[which.reshape(-1)]

@@ -1,0 +1,93 @@
+"""Selections by one number: a weighted sum drawn anew, the fitness, or nothing at all."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.scalarization import dirichlet, scalarise, soft_argmax
+from evolve.selection.choosing import Chosen, Knobs, brief, draw
+from evolve.selection.view import View
+
+TOURNAMENT_SIZE = 4
+TEMPERATURE = 0.05
+LOWEST_TEMPERATURE = 0.01
+STEEPNESS = 10.0
+MOST_STEPS = 500.0  # the sigmoid is 0 or 1 long before
+
+
+def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """Draw w ~ Dirichlet(alpha), then a member by a soft argmax of w.r over the range of w.r in the view.
+
+    The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
+    """
+    weights = dirichlet(rng, view.rewards.shape[1], knobs.alpha)
+    values = scalarise(view.rewards, weights)
+    spread = float(np.ptp(values))
+    (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
+    return Chosen(place=int(place), weights=tuple(float(weight) for weight in weights))
+
+
+def select_power_law(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
+    cumulative = _power_law(len(view), knobs.alpha)
+    rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    rank = min(rank, len(view) - 1)
+    return Chosen(place=view.ranked(rank), why={"rank": rank})
+
+
+def select_tournament(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """The fittest of four members drawn with repetition."""
+    del knobs
+    entrants = rng.integers(len(view), size=TOURNAMENT_SIZE)
+    return Chosen(place=int(entrants[np.argmax(view.fitness[entrants])]))
+
+
+def select_uniform(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """Any member, each as likely as the others."""
+    del knobs
+    return Chosen(place=int(rng.integers(len(view))))
+
+
+def select_boltzmann(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """A member with probability softmax(u / T), where u is the fitness over its range in the view.
+
+    T is the standard deviation of u, at least 0.01: whatever the scale of the fitness, the choice is as sharp.
+    """
+    del knobs
+    fitness = view.fitness
+    spread = float(np.ptp(fitness))
+    shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
+    temperature = max(float(shares.std()), LOWEST_TEMPERATURE)
+    (place,) = soft_argmax(shares, 1, rng, temperature)
+    return Chosen(place=int(place), why={"temperature": brief(temperature)})
+
+
+def select_offspring(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+    """A fit member that has few children: in proportion to sigmoid(10 (f - median) / MAD) / (1 + children).
+
+    As ShinkaEvolve weighs parents; MAD is the median absolute deviation of the fitness in the view.
+    """
+    del knobs
+    children = view.children
+    place = draw(view.once(_fit) / (1 + children), rng)
+    return Chosen(place=place, why={"children": int(children[place])})
+
+
+def _fit(view: View) -> NDArray[np.float64]:
+    ahead = view.fitness - np.median(view.fitness)
+    deviation = np.median(np.abs(ahead))
+    with np.errstate(over="ignore"):
+        # Without a deviation the limit of the formula: 1 above the median, 1/2 at it, 0 below.
+        steps = STEEPNESS * ahead / deviation if deviation > 0 else np.sign(ahead) * MOST_STEPS
+    return 1 / (1 + np.exp(-np.clip(steps, -MOST_STEPS, MOST_STEPS)))
+
+
+@lru_cache(maxsize=8)
+def _power_law_table(size: int, alpha: float) -> NDArray[np.float64]:
+    return np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -alpha)
+
+
+def _power_law(size: int, alpha: float) -> NDArray[np.float64]:
+    # Tables come in powers of two: a growing population asks for a new one a logarithmic number of times.
+    return _power_law_table(1 << max(0, size - 1).bit_length(), alpha)[:size]
