@@ -15,7 +15,7 @@ class Appraisal:
         self._problem = problem
         self._reference = Reference.of(problem.seeds)
         self._built_in = {measure.name for measure in problem.measures}
-        if not self._built_in and config.archive.kind in MEASURED:
+        if not self._built_in and any(archive.kind in MEASURED for archive in config.archives):
             self._built_in = {"complexity", "novelty"}
 
     def individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:

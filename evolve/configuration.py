@@ -1,7 +1,8 @@
 """The configuration of a run: every key a user may set, with its default."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from evolve.errors import ConfigurationError
 from evolve.money import Money
@@ -198,6 +199,32 @@ class ConcurrencyConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VariantConfig:
+    """What some islands have of their own; None: what all have.
+
+    Attributes:
+        islands: their numbers, from 0.
+    """
+
+    islands: tuple[int, ...]
+    archive: ArchiveConfig | None = None
+    selection: Mapping[str, float] | None = None
+    alpha: float | None = None
+    operators: Mapping[str, float] | None = None
+    inspirations: InspirationsConfig | None = None
+
+    def __post_init__(self) -> None:
+        if not self.islands:
+            raise ConfigurationError("variants: each needs islands = [numbers]")
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """What differs, by key of the run configuration."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "islands"}
+        return {name: value for name, value in own.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
     """One run's configuration; stored with the run.
 
@@ -218,6 +245,7 @@ class RunConfig:
         operator_choice: `shares`, or `adaptive`: by shares and by how often each operator found something better of
             late.
         alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
+        variants: islands that differ, and in what.
         answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
     """
 
@@ -238,6 +266,7 @@ class RunConfig:
     operator_choice: str = "shares"
     novelty: NoveltyConfig = field(default_factory=NoveltyConfig)
     inspirations: InspirationsConfig = field(default_factory=InspirationsConfig)
+    variants: tuple[VariantConfig, ...] = ()
     answers: int = 0
     samples: int = 0
     prompt: PromptConfig = field(default_factory=PromptConfig)
@@ -265,6 +294,31 @@ class RunConfig:
         _shares("selection", self.selection, SELECTIONS)
         _shares("operators", self.operators, OPERATORS)
         _one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
+        self._check_variants()
+
+    def on_island(self, number: int) -> "RunConfig":
+        """The configuration that holds on an island."""
+        own = [variant.own for variant in self.variants if number in variant.islands]
+        return replace(self, variants=(), **own[0]) if own else self
+
+    @property
+    def archives(self) -> tuple[ArchiveConfig, ...]:
+        """Those that its islands may keep."""
+        return (self.archive, *(variant.archive for variant in self.variants if variant.archive is not None))
+
+    def _check_variants(self) -> None:
+        named: set[int] = set()
+        for number in (number for variant in self.variants for number in variant.islands):
+            if not 0 <= number < self.islands:
+                raise ConfigurationError(f"variants: there is no island {number}: they are 0 to {self.islands - 1}")
+            if number in named:
+                raise ConfigurationError(f"variants: island {number} is named twice")
+            named.add(number)
+        for variant in self.variants:
+            try:
+                replace(self, variants=(), **variant.own)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"variants: {error}") from error
 
 
 def _shares(key: str, shares: Mapping[str, float], known: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ class Island:
     """One sub-population.
 
     Attributes:
+        config: what holds on it.
         arm: how it does, as a bandit over islands sees it.
         evaluated: candidates of this island that were evaluated.
         repairable: its latest failures that lie in the program and were not repaired yet, if it is to repair any.
@@ -31,15 +32,15 @@ class Island:
 
     def __init__(self, number: int, problem: Problem, config: RunConfig, lineage: Lineage) -> None:
         self.number = number
+        self.config = config
         self.archive: Archive = open_archive(problem, config.archive, config.seed)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
-        self.arm = Arm()
         self.repairable: deque[Broken] = deque(maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
+        self.arm = Arm()
         self.evaluated = 0
         self.best = -math.inf
         self.since_best = 0
         self._problem = problem
-        self._config = config
         self._lineage = lineage
         self._view = self._open_view()
 
@@ -76,7 +77,7 @@ class Island:
 
     def clear(self) -> None:
         """Forget the archive."""
-        self.archive = open_archive(self._problem, self._config.archive, self._config.seed)
+        self.archive = open_archive(self._problem, self.config.archive, self.config.seed)
         self._view = self._open_view()
         self.best, self.since_best = -math.inf, 0
 

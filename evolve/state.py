@@ -63,7 +63,9 @@ class State:
     def __init__(self, problem: Problem, config: RunConfig) -> None:
         self.problem = problem
         self.lineage = Lineage()
-        self.islands = [Island(number, problem, config, self.lineage) for number in range(island_count(config))]
+        self.islands = [
+            Island(number, problem, config.on_island(number), self.lineage) for number in range(island_count(config))
+        ]
         self.trials = Trials()
         self.account = Account()
         self.budget = config.budget
@@ -77,7 +79,7 @@ class State:
         self.reached = False
         # An operator's success is asked for by an adaptive choice, and the origin of a failure by its repair.
         self._tried = config.strategy == "islands" and (
-            config.operator_choice == "adaptive" or bool(config.operators.get(REPAIR))
+            config.operator_choice == "adaptive" or any(island.config.operators.get(REPAIR) for island in self.islands)
         )
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
@@ -232,10 +234,10 @@ class State:
         individual = subject or self._scored(candidate, payload)
         self.lineage.evaluate(candidate.id, candidate.number, individual.fitness, individual.rewards)
         self.lineage.settle(candidate.number)
+        origin = self.trials.tell(candidate.number, individual)
         if candidate.number:
             island = self.islands[candidate.island]
             island.arm.learn(gain(individual.fitness, island.best, self.best and self.best.fitness))
-        origin = self.trials.tell(candidate.number, individual)
         self.account.evaluations += 1
         self.account.since_best += 1
         self.islands[candidate.island].count(individual, origin)

@@ -12,7 +12,7 @@ from evolve.islands import Island
 from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
 from evolve.problem import Problem
 from evolve.proposal import Individual
-from evolve.selection import Knobs
+from evolve.selection import Chosen, Knobs
 
 _MATINGS = 4
 
@@ -52,11 +52,8 @@ class Islands:
     """
 
     def __init__(self, problem: Problem, config: RunConfig, credit: Credit) -> None:
-        default = "dirichlet" if len(problem.objectives) > 1 else "power_law"
-        self._shares: Mapping[str, float] = config.selection or {default: 1.0}
-        self._operators: Mapping[str, float] = config.operators or {MUTATE: 1.0}
+        self._default = {"dirichlet" if len(problem.objectives) > 1 else "power_law": 1.0}
         self._credit = credit if config.operator_choice == "adaptive" else None
-        self._knobs = Knobs.of(config)
         self._config = config
 
     def _turn(self, number: int, islands: Sequence[Island]) -> int:
@@ -69,13 +66,13 @@ class Islands:
         """Draw an operator, and what it starts from, on the island whose turn it is."""
         del latest
         island = islands[self._turn(number, islands)]
-        chances = probabilities(self._operators, _possible(island), self._credit)
+        chances = probabilities(island.config.operators or {MUTATE: 1.0}, _possible(island), self._credit)
         operator = draw_operator(chances, rng)
         start = self._repair if operator == REPAIR else self._select
         return replace(start(island, operator, rng), probability=chances[operator])
 
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
-        selection, chosen = island.select(self._shares, self._knobs, rng)
+        selection, chosen = self._choose(island, rng)
         parent = island.archive.members[chosen.place]
         mate = self._mate(island, parent, rng) if operator == CROSSOVER else None
         return Plan(
@@ -89,6 +86,9 @@ class Islands:
             weights=chosen.weights,
             why=chosen.why,
         )
+
+    def _choose(self, island: Island, rng: np.random.Generator) -> tuple[str, Chosen]:
+        return island.select(island.config.selection or self._default, Knobs.of(island.config), rng)
 
     def _repair(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
         """Start from one of the latest failures; what worked before it comes first among the inspirations."""
@@ -106,7 +106,7 @@ class Islands:
         """A second parent, selected as the first was; any other member where selection insists on the first."""
         members = island.archive.members
         for _ in range(_MATINGS):
-            _, chosen = island.select(self._shares, self._knobs, rng)
+            _, chosen = self._choose(island, rng)
             if members[chosen.place].candidate_id != parent.candidate_id:
                 return members[chosen.place]
         drawn = members[int(rng.integers(len(members) - 1))]
@@ -116,7 +116,7 @@ class Islands:
         self, island: Island, parent: Individual, shown: Individual | None, rng: np.random.Generator
     ) -> tuple[Individual, ...]:
         """Inspirations beside a parent and what the prompt shows with it."""
-        wanted = self._config.inspirations
+        wanted = island.config.inspirations
         drawn = island.inspire(parent, wanted.top, wanted.diverse, rng)
         return tuple(one for one in drawn if shown is None or one.candidate_id != shown.candidate_id)
 

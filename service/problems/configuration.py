@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from evolve.configuration import RunConfig
+from evolve.configuration import RunConfig, VariantConfig
 from evolve.errors import ConfigurationError
 from service.problems.documents import DocumentError, read_file, storable
 from service.problems.nearest import hint
@@ -21,7 +21,10 @@ _ABSENT = {
     "policies": "policies is not available here: name policies with --policy",
     "budget.money": "budget.money is not available in this version: limit budget.tokens or budget.answers",
 }
+VARIANTS = "variants"
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_TABLES = TypeAdapter(list[dict[str, Any]])
+_NUMBERS = TypeAdapter(list[int], config=ConfigDict(strict=True))
 
 Layer = tuple[str, Mapping[str, Any]]
 
@@ -144,6 +147,12 @@ def _leaves(group: type, prefix: str) -> list[tuple[str, Any]]:
 
 
 @cache
+def _varied() -> tuple[str, ...]:
+    """Keys and groups of keys in which islands may differ."""
+    return tuple(entry.name for entry in dataclasses.fields(VariantConfig) if entry.name != "islands")
+
+
+@cache
 def _groups() -> dict[str, type]:
     hints = typing.get_type_hints(RunConfig)
     return {name: kind for name, kind in hints.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
@@ -195,13 +204,32 @@ def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict
             if isinstance(value, str) and not storable(value):
                 complaints.append(f"{layer}: {key} holds a character that cannot be stored: write it as UTF-8")
                 continue
-            typed[key] = TypeAdapter(kind, config=_STRICT).validate_python(value)
+            if key == VARIANTS:
+                value = [_variant(layer, table, complaints) for table in _TABLES.validate_python(value)]
+            else:
+                value = TypeAdapter(kind, config=_STRICT).validate_python(value)
+            typed[key] = value
         except ValidationError:
             complaints.append(f"{layer}: {key} must be {_word(kind)}, not {_shown(value)}")
     return typed
 
 
+def _variant(layer: str, table: Mapping[str, Any], complaints: list[str]) -> dict[str, Any]:
+    """A table of keys for some islands, as a layer by itself, its keys dotted."""
+    own = {key: value for key, value in table.items() if key != "islands" and value is not None}
+    values = _flatten(f"{layer}: {VARIANTS}", own, complaints)
+    strange = [key for key in values if key.partition(".")[0] not in _varied()]
+    complaints += [
+        f"{layer}: {VARIANTS}: islands may differ in {', '.join(_varied())}, not in {key}" for key in strange
+    ]
+    known = {key: value for key, value in values.items() if key not in strange}
+    typed = _typed(f"{layer}: {VARIANTS}", known, complaints)
+    return {"islands": _NUMBERS.validate_python(table.get("islands")), **typed}
+
+
 def _word(kind: Any) -> str:
+    if kind == _types()[VARIANTS]:
+        return "a list of tables, each with islands = [0, 1] and what those have of their own"
     options = [option for option in typing.get_args(kind) if option is not NoneType]
     if typing.get_origin(kind) is not None and NoneType in typing.get_args(kind):
         return f"{_word(options[0])} or none"
@@ -225,10 +253,25 @@ def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[str]) -> RunC
         except ConfigurationError as error:
             complaints.append(f"{_origin(str(error), merged)}{error}")
     try:
+        if VARIANTS in parts:
+            parts[VARIANTS] = tuple(_differing(table, parts) for table in parts[VARIANTS])
         return RunConfig(**parts)
     except ConfigurationError as error:
         complaints.append(f"{_origin(str(error), merged)}{error}")
         return None
+
+
+def _differing(table: Mapping[str, Any], parts: Mapping[str, Any]) -> VariantConfig:
+    """What a table sets beside what all islands have: single keys of a group are replaced."""
+    own = {key: value for key, value in table.items() if "." not in key}
+    for name in _varied():
+        inner = {key.removeprefix(f"{name}."): value for key, value in table.items() if key.startswith(f"{name}.")}
+        if inner and name in parts:
+            try:
+                own[name] = dataclasses.replace(parts[name], **inner)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{VARIANTS}: {error}") from error
+    return VariantConfig(**{**own, "islands": tuple(table["islands"])})
 
 
 def _origin(message: str, merged: Mapping[str, tuple[str, Any]]) -> str:

@@ -173,7 +173,7 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-DEFAULTS = flat(asdict(RunConfig()))
+DEFAULTS = flat(json.loads(json.dumps(asdict(RunConfig()))))
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -54,7 +54,7 @@ def test_a_problem_is_taken_at_its_word_where_a_run_asks_for_nothing() -> None:
         warnings=[],
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    read = asdict(read_config([("the problem", search)]))
+    read = json.loads(json.dumps(asdict(read_config([("the problem", search)]))))
     assert asked_for_nothing(problem) == flat(read)
 
 

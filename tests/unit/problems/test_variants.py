@@ -1,0 +1,78 @@
+"""Islands that differ, as configurations say it: in TOML, on a command line and in a run's record."""
+
+import json
+import tomllib
+
+import pytest
+
+from evolve.configuration import ArchiveConfig, InspirationsConfig
+from evolve.errors import ConfigurationError
+from service.problems.configuration import config_as_json, config_from_json, parse_set, read_config
+
+PROBLEM = """
+[search]
+islands = 4
+archive = { kind = "grid", front = 3 }
+inspirations.diverse = 5
+
+[[search.variants]]
+islands = [2, 3]
+archive = { kind = "dominated_novelty", size = 100 }
+selection = { tournament = 1.0 }
+inspirations.top = 0
+
+[[search.variants]]
+islands = [1]
+alpha = 2
+operators = { crossover = 0.5, mutate = 0.5 }
+"""
+
+
+def test_tables_say_what_some_islands_have_of_their_own() -> None:
+    config = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"])])
+    plain, second, third = (config.on_island(number) for number in (0, 1, 2))
+    assert plain is config
+    assert (second.alpha, second.operators) == (2.0, {"crossover": 0.5, "mutate": 0.5})
+    assert second.archive == ArchiveConfig(kind="grid", front=3)
+    assert third.archive == ArchiveConfig(kind="dominated_novelty", front=3, size=100)
+    assert third.inspirations == InspirationsConfig(top=0, diverse=5)
+    assert third.selection == {"tournament": 1.0}
+    assert config.on_island(3) == third
+    assert third.variants == ()
+
+
+def test_a_record_and_a_flag_say_the_same() -> None:
+    config = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"])])
+    assert config_from_json(json.loads(json.dumps(config_as_json(config)))) == config
+    flag = parse_set('variants=[{islands=[1], archive={kind="top"}, inspirations.top=1}]')
+    other = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"]), ("--set", flag)])
+    assert [variant.islands for variant in other.variants] == [(1,)]
+    assert other.on_island(1).archive == ArchiveConfig(kind="top", front=3)
+
+
+def test_a_later_layer_changes_what_variants_stand_on() -> None:
+    config = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"]), ("--set", {"archive.neighbours": 9})])
+    assert config.on_island(2).archive.neighbours == 9
+
+
+@pytest.mark.parametrize(
+    ("variants", "words"),
+    [
+        ([{"islands": [7], "alpha": 2.0}], "there: variants: there is no island 7: they are 0 to 3"),
+        ([{"islands": [1]}, {"islands": [0, 1]}], "there: variants: island 1 is named twice"),
+        ([{"islands": []}], "there: variants: each needs islands = [numbers]"),
+        ([{"islands": [1], "archive": {"kind": "box"}}], "there: variants: archive.kind = 'box' is unknown: choose one of auto, grid"),
+        ([{"islands": [1], "archive": {"kidn": "top"}}], "there: variants: unknown key 'archive.kidn'"),
+        ([{"islands": [1], "seed": 3}], "there: variants: islands may differ in archive, selection, alpha"),
+        ([{"islands": [1], "alpha": "big"}], "there: variants: alpha must be a number, not 'big'"),
+        ([{"islands": [1], "selection": {"tournament": -1.0}}], "selection.tournament must lie between 0"),
+        ([{"alpha": 2.0}], "there: variants must be a list of tables, each with islands = [0, 1]"),
+        ({"islands": [1]}, "there: variants must be a list of tables"),
+        ([3], "there: variants must be a list of tables"),
+    ],
+)
+def test_what_is_wrong_with_a_variant_is_said_in_one_sentence(variants: object, words: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read_config([("there", {"variants": variants})])
+    assert words in str(raised.value)
+    assert "; " not in str(raised.value)
