@@ -136,7 +136,7 @@ def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
     if key is None or not key.valid(now):
         return None
     parts.keys.used(key.id, now)
-    return Caller(tenant=key.tenant, actor=key.id, scopes=frozenset(key.scopes))
+    return Caller(tenant=key.tenant, actor=key.id, name=key.name, scopes=frozenset(key.scopes))
 
 
 def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
@@ -149,7 +149,7 @@ def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
     if key is None:
         caller = Caller(tenant=DEFAULT_TENANT, actor=value["id"], scopes=frozenset(Scope))
     else:
-        caller = Caller(tenant=key.tenant, actor=value["id"], scopes=frozenset(key.scopes))
+        caller = Caller(tenant=key.tenant, actor=value["id"], name=key.name, scopes=frozenset(key.scopes))
     if request.method in _UNSAFE:
         request.state.caller = caller  # who is refused stands in the audit too
         shown, right = request.headers.get(CSRF_HEADER, ""), csrf_token(parts, str(value["id"]))

@@ -13,6 +13,7 @@ from service.ports import (
     BatchStore,
     Clock,
     EvaluationLeases,
+    EvaluationRecords,
     KeyStore,
     ProblemStore,
     RateLimiter,
@@ -65,6 +66,7 @@ class Parts:
     new_webhook_secret: Callable[[], str]
     limiter: RateLimiter
     workers: Workers
+    evaluated: EvaluationRecords
     leases: Callable[[str, str], EvaluationLeases]
     login: "OneTimeLogin | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)

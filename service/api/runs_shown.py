@@ -1,6 +1,6 @@
 """Runs as the API shows them."""
 
-from service.ports import ENDED, Counters, RunRecord
+from service.ports import ENDED, Caller, Counters, RunRecord
 from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
 
 _TRANSIENT: dict[str, State] = {"cancelled": "cancelling", "paused": "pausing"}
@@ -14,8 +14,8 @@ def shown_state(run: RunRecord) -> State:
     return _TRANSIENT.get(run.desired_state, state)
 
 
-def shown(run: RunRecord) -> Run:
-    """A run as it goes over the wire."""
+def shown(run: RunRecord, caller: Caller) -> Run:
+    """A run as it goes over the wire; names of people not to the bearers of shares."""
     counters, at, base = run.counters, run.finished_at, f"/v1/runs/{run.id}"
     return Run(
         id=run.id,
@@ -52,6 +52,7 @@ def shown(run: RunRecord) -> Run:
         sequence=run.sequence,
         source=run.source,
         created_at=run.created_at,
+        created_by="" if caller.run_id else run.created_by,
         started_at=run.started_at,
         paused_at=run.paused_at,
         cancelled_at=at if run.state == "cancelled" else None,

@@ -20,6 +20,7 @@ from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.audit import SqlAuditLog
 from service.db.batches import SqlBatchStore
 from service.db.engine import Database, open_database
+from service.db.evaluated import SqlEvaluationRecords
 from service.db.intents import SqlRunIntents
 from service.db.keys import SqlKeyStore
 from service.db.problems import SqlProblemStore
@@ -110,6 +111,7 @@ async def open_parts(
             new_webhook_secret=new_secret,
             limiter=found.limiter,
             workers=found.workers,
+            evaluated=SqlEvaluationRecords(database),
             leases=found.leases,
             login=login,
             checks=checks,

@@ -103,7 +103,7 @@ class StoredControl:
         from service.ports import RunRequest
 
         submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
-        return submissions.submit(run.tenant, RunRequest(config=config, fork_of=candidate_id))
+        return submissions.submit(run.tenant, RunRequest(config=config, fork_of=candidate_id), COMMAND_LINE)
 
     def delete(self, run: RunRecord) -> None:
         """Remove an ended or paused run with everything that is its own."""

@@ -69,7 +69,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     async with answering(plan, settings.policies) as policy, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
-            storage.log.create(replace(new, owner=this_process()))
+            storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,

@@ -144,8 +144,13 @@ class BundledSubmissions:
             ) from None
         return ProblemReport(name=name, document=document, complaints=complaints, warnings=loaded.warnings, seeds=seeds)
 
-    def prepare(self, tenant: str, requests: Sequence[RunRequest]) -> Sequence[NewRun]:
+    def prepare(self, tenant: str, requests: Sequence[RunRequest], by: str = "") -> Sequence[NewRun]:
         """Make of requests the runs that they ask for; nothing is stored, and names of addresses are waited for.
+
+        Args:
+            tenant: whose runs they will be.
+            requests: one for each run.
+            by: name of the key that they came with; empty: with none.
 
         Raises:
             NotFoundError: no such problem, candidate or policy.
@@ -155,7 +160,7 @@ class BundledSubmissions:
             UnreachableError: a policy's address does not resolve.
         """
         known: dict[str, LoadedProblem] = {}
-        return [self._prepared(tenant, request, known) for request in requests]
+        return [replace(self._prepared(tenant, request, known), created_by=by) for request in requests]
 
     def store(self, run: NewRun) -> RunRecord:
         """Store a prepared run, queued.
@@ -180,9 +185,9 @@ class BundledSubmissions:
             for run in runs:
                 self._log.create(run)
 
-    def submit(self, tenant: str, request: RunRequest) -> RunRecord:
+    def submit(self, tenant: str, request: RunRequest, by: str = "") -> RunRecord:
         """Prepare a run and store it; what both raise."""
-        (run,) = self.prepare(tenant, [request])
+        (run,) = self.prepare(tenant, [request], by)
         return self.store(run)
 
     def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem]) -> NewRun:

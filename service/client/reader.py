@@ -134,6 +134,7 @@ def run_record(run: Run) -> RunRecord:
         fork_of=run.fork_of or "",
         revision=1,  # the wire tells it in a tag alone; what a service drives, front doors want
         wanted_budget=run.wanted_budget,
+        created_by=run.created_by,
     )
 
 

@@ -59,6 +59,7 @@ def _row(run: NewRun, problem_id: str) -> dict[str, object]:
             "lease_expires_at": run.created_at + FIRST_LEASE if run.owner else None,
             "fence": 0,
             "created_at": run.created_at,
+            "created_by": run.created_by,
             "sequence": 1,
             "last_at": run.created_at,
             "state": "queued",

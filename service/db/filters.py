@@ -22,6 +22,8 @@ def of_runs(only: RunFilter) -> list[ColumnElement[bool]]:
         conditions.append(ProblemRow.name == only.problem)
     if only.batch_id:
         conditions.append(RunRow.batch_id.in_(wellformed([only.batch_id])))
+    if only.created_by:
+        conditions.append(RunRow.created_by == only.created_by)
     return conditions
 
 

@@ -108,6 +108,7 @@ class RunRow(Base):
     wanted_budget: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
     wanted_by: Mapped[str | None]
     paused_at: Mapped[datetime | None]
+    created_by: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class EventRow(Base):
@@ -234,7 +235,7 @@ class EvaluationRow(Base):
     """
 
     __tablename__ = "evaluations"
-    __table_args__ = (Index(None, "candidate_id", "attempt", "outcome"),)
+    __table_args__ = (Index(None, "candidate_id", "attempt", "outcome"), Index(None, "at"))
 
     candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

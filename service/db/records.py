@@ -223,6 +223,7 @@ def _run(row: RowMapping) -> RunRecord:
         fork_of=row["fork_of"] or "",
         revision=row["revision"],
         wanted_budget=row["wanted_budget"],
+        created_by=row["created_by"],
     )
 
 

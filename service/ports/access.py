@@ -25,12 +25,14 @@ class Caller:
 
     Attributes:
         actor: id of the key, of the session, or of the share that was shown.
+        name: of the key that was shown, now or to open the session; empty: none was.
         run_id: the only run that may be read, for the bearer of a share; empty: all of the tenant's.
     """
 
     tenant: str
     actor: str
     scopes: frozenset[Scope]
+    name: str = ""
     run_id: str = ""
 
 

@@ -1,6 +1,6 @@
 """Evaluations on their way to workers and back."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -61,6 +61,14 @@ class WorkerState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskInHand:
+    """What a worker evaluates. `seconds`: for how long by now."""
+
+    evaluation_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBeat:
     """What a worker publishes of itself.
 
@@ -68,6 +76,7 @@ class WorkerBeat:
         isolation: level that its self-test found.
         version: of the program that it is.
         evaluations: how many it has done.
+        tasks: what it evaluates; a worker of an earlier version does not say.
         seen_at: when it was heard, by the queue's own clock; None where it speaks of itself.
     """
 
@@ -80,7 +89,37 @@ class WorkerBeat:
     started_at: datetime
     state: WorkerState = WorkerState.ACTIVE
     evaluations: int = 0
+    tasks: Sequence[TaskInHand] = ()
     seen_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """An evaluation that a worker did, or is about to do.
+
+    Attributes:
+        outcome: empty: it is not done.
+        ended_at: when it was stored.
+    """
+
+    tenant: str
+    run_id: str
+    candidate_id: str
+    attempt: int
+    worker: str = ""
+    outcome: str = ""
+    seconds: float = 0.0
+    ended_at: datetime | None = None
+
+
+class EvaluationRecords(Protocol):
+    """Evaluations of all tenants, for those who watch over the workers."""
+
+    def done(self, since: datetime, limit: int) -> Sequence[Evaluated]:
+        """Those that workers ended since a time, the latest first."""
+
+    def wanted(self, evaluation_ids: Collection[str]) -> Mapping[str, Evaluated]:
+        """Those of some ids that are to be done, by id; others are left out."""
 
 
 class EvaluationQueue(Protocol):

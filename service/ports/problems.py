@@ -137,10 +137,15 @@ class Submissions(Protocol):
             RefusedError: nothing here may run programs.
         """
 
-    def prepare(self, tenant: str, requests: Sequence[RunRequest]) -> Sequence[NewRun]:
+    def prepare(self, tenant: str, requests: Sequence[RunRequest], by: str = "") -> Sequence[NewRun]:
         """Make of requests the runs that they ask for; nothing is stored.
 
         It waits for names that others chose to be resolved: hold no transaction meanwhile.
+
+        Args:
+            tenant: whose runs they will be.
+            requests: one for each run.
+            by: name of the key that they came with; empty: with none.
 
         Raises:
             NotFoundError: no such problem, candidate or policy.

@@ -19,11 +19,12 @@ from service.ports.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs; empty: all. `problem`: by its name. `labels`: those that have all of these pairs."""
+    """Which runs; empty: all. `problem`, `created_by`: by a name. `labels`: those that have all of these pairs."""
 
     states: Sequence[str] = ()
     problem: str = ""
     batch_id: str = ""
+    created_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -29,6 +29,7 @@ class NewRun:
         fork_of: candidate of another run whose program is the seed.
         owner: who drives it from the beginning and will take its lease at once; empty: whoever finds it.
         policies: name, kind, address and model of each policy; never a key.
+        created_by: name of the key that it was submitted with; empty: of none.
         source: where the problem's folder lay, for people.
     """
 
@@ -51,6 +52,7 @@ class NewRun:
     fork_of: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     owner: str = ""
+    created_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,7 @@ class RunRecord:
     fork_of: str = ""
     revision: int = 0
     wanted_budget: Mapping[str, Any] = field(default_factory=dict)
+    created_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

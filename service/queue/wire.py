@@ -12,7 +12,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import LARGEST
 from evolve.program import Program
 from service.errors import UsageError
-from service.ports import EvaluationTask, WorkerBeat, WorkerState
+from service.ports import EvaluationTask, TaskInHand, WorkerBeat, WorkerState
 
 SCHEMA = 1
 _NUMBERS = ("scores", "measures", "cases", "spread")
@@ -79,9 +79,15 @@ def beat_from_json(text: str | bytes, seen_at: datetime | None = None) -> Worker
         values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation", "version")}
         values |= {name: int(_number(raw[name])) for name in ("slots", "busy", "evaluations")}
         started_at = datetime.fromisoformat(_text(raw, "started_at"))
-        return WorkerBeat(state=WorkerState(_text(raw, "state")), started_at=started_at, seen_at=seen_at, **values)
+        tasks = tuple(map(_in_hand, raw.get("tasks", ())))
+        state = WorkerState(_text(raw, "state"))
+        return WorkerBeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
         return None
+
+
+def _in_hand(raw: Mapping[str, Any]) -> TaskInHand:
+    return TaskInHand(evaluation_id=_text(raw, "evaluation_id"), seconds=max(0.0, _number(raw["seconds"])))
 
 
 def _object(text: str | bytes) -> Mapping[str, Any]:

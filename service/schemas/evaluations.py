@@ -84,6 +84,13 @@ class LeaseCompletion(Request):
     evaluation: EvaluationGiven
 
 
+class TaskInHand(Request):
+    """What a worker evaluates."""
+
+    evaluation_id: Annotated[Text, Field(max_length=100)]
+    seconds: Seconds = Field(default=0.0, description="For how long by now")
+
+
 class WorkerWord(Request):
     """What a worker says of itself every few seconds."""
 
@@ -95,6 +102,9 @@ class WorkerWord(Request):
     started_at: Moment
     state: Literal["active", "draining"] = "active"
     evaluations: Count = Field(default=0, description="How many it has done")
+    tasks: Annotated[list[TaskInHand], Field(max_length=MOST_SLOTS)] = Field(
+        default=[], description="What it evaluates"
+    )
 
 
 class WorkerOrders(Reply):

@@ -170,6 +170,9 @@ class Run(Reply):
     sequence: Count = Field(description="Of its last event")
     source: str
     created_at: Moment
+    created_by: str = Field(
+        default="", description="Name of the key that it was submitted with; empty: with none, or told to a share"
+    )
     started_at: Moment | None
     paused_at: Moment | None
     cancelled_at: Moment | None

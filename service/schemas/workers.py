@@ -20,6 +20,26 @@ class Worker(Reply):
     seen_at: Moment | None = Field(description="When it was heard")
 
 
+class WorkerEvaluation(Reply):
+    """An evaluation in the hands of a worker, or one that it ended."""
+
+    worker_id: str
+    run_id: str | None = Field(description="Null: it is another tenant's, or its run has ended meanwhile")
+    candidate_id: str | None = Field(description="Null as `run_id` is")
+    outcome: str | None = Field(description="Null: it is under way")
+    began_at: Moment
+    ended_at: Moment | None = Field(description="When it was stored; null: it is under way")
+
+
+class WorkerTimeline(Reply):
+    """What workers evaluate now, and what they evaluated of late, the latest first."""
+
+    since: Moment
+    until: Moment
+    items: list[WorkerEvaluation]
+    truncated: bool = Field(description="Whether there are more, earlier ones")
+
+
 class WorkerList(Reply):
     """Workers that live, by pool and id, and how many tasks wait in each pool."""
 

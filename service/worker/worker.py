@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, WorkerBeat, WorkerState
+from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, TaskInHand, WorkerBeat, WorkerState
 from service.worker.evaluators import Evaluators, Open
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -53,7 +53,7 @@ class Worker:
         self.drain = asyncio.Event()
         self._leases, self._beat, self._pace = leases, beat, pace or Pace()
         self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
         self._free = asyncio.Semaphore(beat.slots)
 
@@ -61,7 +61,9 @@ class Worker:
     def beat(self) -> WorkerBeat:
         """What it says of itself."""
         state = WorkerState.DRAINING if self.drain.is_set() else WorkerState.ACTIVE
-        return replace(self._beat, busy=len(self._serving), state=state, evaluations=self._evaluations)
+        now = time.monotonic()
+        tasks = tuple(TaskInHand(evaluation_id=id_, seconds=now - began) for id_, began in self._serving.values())
+        return replace(self._beat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
 
     async def run(self) -> None:
         """Work until told to drain, then until all is done; cancelling ends every evaluation."""
@@ -97,11 +99,11 @@ class Worker:
             else:
                 REDELIVERIES.inc()
             task = asyncio.create_task(self._serve(lease))
-            self._serving.add(task)
+            self._serving[task] = lease.task.evaluation_id, time.monotonic()
             task.add_done_callback(self._served)
 
     def _served(self, task: asyncio.Task[None]) -> None:
-        self._serving.discard(task)
+        self._serving.pop(task, None)
         self._free.release()
         if not task.cancelled() and (error := task.exception()) is not None:
             # Left to lapse: another worker tries it, and after some tries it is put away.

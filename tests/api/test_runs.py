@@ -50,6 +50,25 @@ async def test_a_submitted_run_is_queued_and_found_where_location_says(owner: ht
     assert (again.json(), again.headers["ETag"]) == (run, answer.headers["ETag"])
 
 
+async def test_a_run_is_of_the_key_that_it_was_submitted_with(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    key = (await owner.post("/v1/api-keys", json={"name": "alice", "scopes": ["runs:read", "runs:write"]})).json()
+    alices = {"Authorization": f"Bearer {key['key']}"}
+    made = await owner.post("/v1/runs", json={"problem": "p"}, headers=alices)
+    assert made.json()["created_by"] == "alice"
+    assert (await submit(owner))["created_by"] == "test"
+    page = (await owner.get("/v1/runs", params={"created_by": "alice", "include": "count"})).json()
+    assert ([run["id"] for run in page["items"]], page["count"]) == ([made.json()["id"]], 1)
+    batch = await owner.post("/v1/batches", json={"name": "b", "runs": [{"problem": "p"}]}, headers=alices)
+    assert batch.status_code == 201, batch.text
+    assert len(await walk(owner, "/v1/runs", created_by="alice")) == 2
+    # Who opens a share learns no names.
+    share = (await owner.post(f"/v1/runs/{made.json()['id']}/shares", json={})).json()
+    shown = await owner.get(f"/v1/runs/{made.json()['id']}", headers={"Authorization": f"Bearer {share['token']}"})
+    assert (shown.status_code, shown.json()["created_by"]) == (200, "")
+
+
 @pytest.mark.parametrize("name", ["p", "p@1", "ID"])
 async def test_a_problem_is_named_by_id_by_name_or_by_version(
     owner: httpx.AsyncClient, problem: str, name: str

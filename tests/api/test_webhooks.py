@@ -6,8 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from evolve.identity import evaluation_id
 from service.ports import Scope
 from tests.api.told import Told
+from tests.contract.story import RUN, Story, new_run
 
 # An address that is nobody's secret; nothing is sent to it here.
 URL = "https://192.0.43.8/hook"
@@ -111,6 +113,33 @@ async def test_a_removed_webhook_is_gone_with_its_deliveries(told: Told, owner: 
     assert (await owner.delete(place)).status_code == 204
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/deliveries"), ("POST", "/ping"), ("POST", "/rotate")):
         assert (await owner.request(method, place + path)).status_code == 404
+
+
+async def test_what_workers_evaluate_now_and_did_of_late_is_told(told: Told, owner: httpx.AsyncClient) -> None:
+    now = datetime.now(UTC)
+    told.create(new_run(created_at=now))
+    story = Story(at=now)
+    told.append([*story.seed(), story.propose(1, story.id(0)), story.create(1)])
+    tasks = [
+        {"evaluation_id": evaluation_id(story.id(1), 1), "seconds": 4.0},
+        {"evaluation_id": "evl_of_nobody", "seconds": 2.0},
+    ]
+    word = {"slots": 2, "busy": 2, "started_at": now.isoformat(), "tasks": tasks}
+    assert (await owner.post("/v1/workers/w-1/beat", json=word)).status_code == 200
+    page = (await owner.get("/v1/workers/evaluations?minutes=60")).json()
+    first, unknown, done = page["items"]
+    assert (first["worker_id"], first["run_id"], first["candidate_id"]) == ("w-1", RUN, story.id(1))
+    assert (first["outcome"], first["ended_at"], page["truncated"]) == (None, None, False)
+    assert (
+        3.0 < (datetime.fromisoformat(page["until"]) - datetime.fromisoformat(first["began_at"])).total_seconds() < 60
+    )
+    assert (unknown["run_id"], unknown["candidate_id"]) == (None, None)
+    assert (done["worker_id"], done["candidate_id"], done["outcome"]) == ("worker-1", story.id(0), "ok")
+    took = datetime.fromisoformat(done["ended_at"]) - datetime.fromisoformat(done["began_at"])
+    assert took.total_seconds() == 0.25
+    assert (await owner.get("/v1/workers/evaluations?minutes=0")).status_code == 422
+    async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
+        assert (await other.get("/v1/workers/evaluations")).status_code == 403
 
 
 async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: httpx.AsyncClient) -> None:

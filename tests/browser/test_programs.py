@@ -53,7 +53,7 @@ def test_filters_and_columns_stand_in_the_address(page: Page, service: Service, 
 def test_a_text_is_found_in_sources_and_stands_in_the_address(page: Page, service: Service, finished_run: str) -> None:
     best = service.get(f"/v1/runs/{finished_run}/programs?order=fitness&limit=1")["items"][0]
     line = service.get(f"/v1/programs/{best['id']}/source")["files"][0]["text"].strip().splitlines()[-1].strip()
-    page.goto(f"/runs/{finished_run}/programs")
+    page.goto(f"/runs/{finished_run}/programs?order=fitness")
     page.keyboard.press("/")
     page.keyboard.type(line.upper())
     page.keyboard.press("Enter")

@@ -51,6 +51,22 @@ def test_a_worker_is_drained_by_a_button(page: Page, beating: Any) -> None:
     assert beating() == {"drain": True}
 
 
+def test_what_a_worker_has_in_hand_stands_in_a_strip_of_its_own(page: Page, service: Service, beating: Any) -> None:
+    word = {**WORD, "pool": "far", "tasks": [{"evaluation_id": "evl_of_nobody", "seconds": 90.0}]}
+    service.client.post(f"/v1/workers/{NAME}/beat", json=word).raise_for_status()
+    page.goto("/workers")
+    strip = page.locator("figure.occupancy").filter(has_text=NAME)
+    expect(strip).to_contain_text("1 under way, 0 done in 10 minutes")
+    bar = strip.locator("rect.now")
+    expect(bar).to_have_count(1)
+    # A minute and a half of ten, up to the right edge, as far as the clock of the test goes on.
+    width, left = float(bar.get_attribute("width") or 0), float(bar.get_attribute("x") or 0)
+    assert 150 <= width < 200
+    assert left + width == pytest.approx(1000, abs=1)
+    expect(strip.locator("li")).to_contain_text("of another tenant, or of a run that has ended")
+    assert_accessible(page)
+
+
 def test_figures_change_by_themselves_and_are_announced(page: Page, service: Service, beating: Any) -> None:
     page.goto("/workers")
     rows = page.get_by_role("region", name="Workers").locator("tbody tr")

@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import NotFoundError
-from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, WorkerState
+from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, TaskInHand, WorkerState
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import (
     BUNDLE,
@@ -320,6 +320,7 @@ class TestWorkers:
     async def test_workers_are_known_by_their_last_word_while_they_live(self, bench: Bench) -> None:
         watch = bench.workers()
         beats = [beat("a", 2), replace(beat("b", 3), state=WorkerState.DRAINING, evaluations=7), beat("c", 4, "gpu")]
+        beats[0] = replace(beats[0], tasks=(TaskInHand(evaluation_id="evl_1", seconds=1.5),))
         assert list(await watch.workers()) == []
         for one in beats:
             assert not await bench.worker(one.worker_id, one.pool).beat(one)

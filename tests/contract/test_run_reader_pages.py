@@ -116,6 +116,7 @@ class TestRuns:
                     created_at=START - timedelta(minutes=age // 2),
                     problem_name="packing" if age % 2 else "other",
                     batch_id="bat_1" if age < 3 else "",
+                    created_by="alice' OR 1=1" if age in (2, 5) else "",
                     labels={"team": "a" if age % 3 else "b", 'odd "$.key\x00': "1"} if age else {},
                 )
             )
@@ -134,6 +135,8 @@ class TestRuns:
             RunFilter(problem="packing"),
             RunFilter(batch_id="bat_1"),
             RunFilter(batch_id="bat_\x00"),
+            RunFilter(created_by="alice' OR 1=1"),
+            RunFilter(created_by="nobody"),
             RunFilter(labels={"team": "a"}),
             RunFilter(labels={"team": "b", 'odd "$.key\x00': "1"}),
             RunFilter(labels={"team": "c"}),
@@ -159,6 +162,7 @@ class TestRuns:
             (not only.states or run.state in only.states)
             and only.problem in ("", run.problem_name)
             and only.batch_id in ("", run.batch_id)
+            and only.created_by in ("", run.created_by)
             and only.labels.items() <= run.labels.items()
         )
 

@@ -63,7 +63,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
         parts.submissions.store_all(runs)
         return _located(parts, caller, batch_id, 201)
 
-    return once.after(lambda: parts.submissions.prepare(caller.tenant, requests), effect)
+    return once.after(lambda: parts.submissions.prepare(caller.tenant, requests, caller.name), effect)
 
 
 @router.get("", response_model=BatchPage, operation_id="list_batches")

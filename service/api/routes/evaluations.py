@@ -12,7 +12,7 @@ from service.api.answers import EMPTY
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.parts import Parts
-from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, WorkerBeat, WorkerState
+from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, TaskInHand, WorkerBeat, WorkerState
 from service.schemas.evaluations import (
     LeaseCompletion,
     Leased,
@@ -112,6 +112,7 @@ async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Re
 async def beat_worker(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
     """Say that a worker lives, and hear whether it shall drain; who is silent is taken for dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
+    said["tasks"] = tuple(TaskInHand(**task.model_dump()) for task in body.tasks)
     return WorkerOrders(drain=await parts.leases(body.pool, worker_id).beat(WorkerBeat(worker_id=worker_id, **said)))
 
 

@@ -50,6 +50,10 @@ LabelPairs = Annotated[
     ),
 ]
 ProblemName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only of this problem, by name.")]
+Submitter = Annotated[
+    str,
+    Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those submitted with a key of this name."),
+]
 BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
 Prefer = Annotated[
     str,
@@ -89,6 +93,7 @@ def list_runs(
     state: States = "",
     problem: ProblemName = "",
     batch_id: BatchId = "",
+    created_by: Submitter = "",
     labels: LabelPairs = "",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
@@ -96,13 +101,17 @@ def list_runs(
 ) -> RunPage:
     """List runs, newest first."""
     only = RunFilter(
-        states=tuple(filter(None, state.split(","))), problem=problem, batch_id=batch_id, labels=_pairs(labels)
+        states=tuple(filter(None, state.split(","))),
+        problem=problem,
+        batch_id=batch_id,
+        created_by=created_by,
+        labels=_pairs(labels),
     )
     paging = Paging(parts.seal, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only})
     reader = reader_of(parts, caller)
     rows, following = paging.cut(reader.runs(paging.limit + 1, paging.after, only), lambda run: run.id)
     count = reader.count_runs(only) if include else None
-    return RunPage(items=[shown(run) for run in rows], next_cursor=following, count=count)
+    return RunPage(items=[shown(run, caller) for run in rows], next_cursor=following, count=count)
 
 
 @router.get("/{run_id}", response_model=Run, responses=NOT_MODIFIED, operation_id="get_run")
@@ -112,7 +121,7 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
     run = await run_in_threadpool(reader.run, run_id)
     wait = _WAIT.search(prefer)
     if wait is None:
-        return tagged(request, shown(run), run_tag(run))
+        return tagged(request, shown(run, caller), run_tag(run))
     seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
     if run.state not in ENDED:
         with opened_of(request).one(caller.actor):
@@ -121,7 +130,7 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
             elif seen(request, run_tag(run)):
                 await watch_of(request).beyond(run.id, run.sequence, seconds)
         run = await run_in_threadpool(reader.run, run.id)
-    answer = tagged(request, shown(run), run_tag(run))
+    answer = tagged(request, shown(run, caller), run_tag(run))
     answer.headers["Preference-Applied"] = f"wait={seconds}"
     return answer
 
@@ -131,7 +140,7 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     """Replace a run's labels."""
     run = reader_of(parts, caller).run(run_id)
     run = parts.intents(caller.tenant).label(run.id, body.labels, revision_of(if_match))
-    return made(shown(run), 200, {"ETag": run_tag(run)})
+    return made(shown(run, caller), 200, {"ETag": run_tag(run)})
 
 
 @router.delete("/{run_id}", status_code=204, responses=EMPTY, operation_id="delete_run")
@@ -169,7 +178,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
     """Give a run that has not ended another budget."""
     budget = body.budget.model_dump(exclude_unset=True)
     run = reader_of(parts, caller).run(run_id)
-    return once(lambda: _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202))
+    return once(lambda: _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202, caller))
 
 
 @router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_MADE, operation_id="fork_run")
@@ -189,18 +198,18 @@ def _asked(body: RunCreate) -> RunRequest:
 
 def _submitted(parts: Parts, caller: Caller, request: RunRequest, once: Once) -> Response:
     return once.after(
-        lambda: parts.submissions.prepare(caller.tenant, [request])[0],
-        lambda run: _located(parts.submissions.store(run), 201),
+        lambda: parts.submissions.prepare(caller.tenant, [request], caller.name)[0],
+        lambda run: _located(parts.submissions.store(run), 201, caller),
     )
 
 
 def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
     run = reader_of(parts, caller).run(run_id)
-    return _located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202)
+    return _located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202, caller)
 
 
-def _located(run: RunRecord, status: int) -> Response:
-    return made(shown(run), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
+def _located(run: RunRecord, status: int, caller: Caller) -> Response:
+    return made(shown(run, caller), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -1,17 +1,21 @@
 """Workers: who evaluates, and who shall stop."""
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, requires
-from service.ports import Caller, Scope, WorkerBeat
-from service.schemas.workers import Worker, WorkerList
+from service.ports import Caller, Evaluated, Scope, WorkerBeat
+from service.schemas.workers import Worker, WorkerEvaluation, WorkerList, WorkerTimeline
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
+MOST_EVALUATIONS = 2000
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
+Minutes = Annotated[int, Query(ge=1, le=60, description="So far back.")]
 WorkerId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:-]{1,200}$", description="Id of a worker.")]
 
 
@@ -24,12 +28,42 @@ async def list_workers(caller: Operating, parts: PartsDep) -> WorkerList:
     return WorkerList(items=[_shown(beat) for beat in beats], waiting=dict(depths), oldest_seconds=dict(waits))
 
 
+@router.get("/evaluations", response_model=WorkerTimeline, operation_id="list_worker_evaluations")
+async def list_worker_evaluations(caller: Operating, parts: PartsDep, minutes: Minutes = 10) -> WorkerTimeline:
+    """List what workers evaluate now, as they said last, and what they ended in the last minutes; 2000 at most."""
+    beats, now = await parts.workers.workers(), parts.clock.now()
+    since, ids = now - timedelta(minutes=minutes), {task.evaluation_id for beat in beats for task in beat.tasks}
+    known = await run_in_threadpool(parts.evaluated.wanted, ids) if ids else {}
+    done = await run_in_threadpool(parts.evaluated.done, since, MOST_EVALUATIONS + 1)
+    items = [
+        _evaluation(caller, beat.worker_id, known.get(task.evaluation_id), (beat.seen_at or now), task.seconds)
+        for beat in beats
+        for task in beat.tasks
+    ]
+    items += [_evaluation(caller, one.worker, one, one.ended_at or now, one.seconds) for one in done]
+    return WorkerTimeline(
+        since=since, until=now, items=items[:MOST_EVALUATIONS], truncated=len(items) > MOST_EVALUATIONS
+    )
+
+
 @router.post("/{worker_id}/drain", status_code=202, response_class=Response, operation_id="drain_worker")
 async def drain_worker(worker_id: WorkerId, caller: Operating, parts: PartsDep) -> Response:
     """Have a worker finish what it has and end; repeating changes nothing."""
     del caller
     await parts.workers.drain(worker_id)
     return Response(status_code=202)
+
+
+def _evaluation(caller: Caller, worker: str, one: Evaluated | None, at: datetime, seconds: float) -> WorkerEvaluation:
+    mine = one is not None and one.tenant == caller.tenant
+    return WorkerEvaluation(
+        worker_id=worker,
+        run_id=one.run_id if one and mine else None,
+        candidate_id=one.candidate_id if one and mine else None,
+        outcome=one.outcome or None if one else None,
+        began_at=at - timedelta(seconds=seconds),
+        ended_at=one.ended_at if one else None,
+    )
 
 
 def _shown(beat: WorkerBeat) -> Worker:

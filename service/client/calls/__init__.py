@@ -92,6 +92,7 @@ from service.client.calls.system import (
     get_health,
     get_readiness,
     list_policies,
+    list_worker_evaluations,
     list_workers,
 )
 from service.client.calls.webhooks import (
@@ -174,6 +175,7 @@ __all__ = [
     "list_shares",
     "list_views",
     "list_webhooks",
+    "list_worker_evaluations",
     "list_workers",
     "pause_batch",
     "pause_run",

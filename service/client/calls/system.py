@@ -5,7 +5,7 @@ from types import NoneType
 from service.client.call import Call, chosen, place
 from service.schemas.artifacts import PolicyPage
 from service.schemas.system import CodePage, Health, Readiness
-from service.schemas.workers import WorkerList
+from service.schemas.workers import WorkerList, WorkerTimeline
 
 
 def get_health() -> Call[Health]:
@@ -26,6 +26,11 @@ def get_error_code(code: str) -> Call[CodePage]:
 def list_workers() -> Call[WorkerList]:
     """List workers that live."""
     return Call(method="GET", path="/v1/workers", answer=WorkerList)
+
+
+def list_worker_evaluations(minutes: int = 10) -> Call[WorkerTimeline]:
+    """List what workers evaluate now, and what they ended in the last minutes."""
+    return Call(method="GET", path="/v1/workers/evaluations", params=chosen(minutes=minutes), answer=WorkerTimeline)
 
 
 def drain_worker(worker_id: str) -> Call[None]:

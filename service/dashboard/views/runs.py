@@ -98,6 +98,7 @@ async def _page(
         newest=runs[0].id if runs and not cursor else "",
         next=only.address(cursor=following) if following else "",
         count=count,
+        owners=sorted({run.created_by for run in runs if run.created_by}),
         problems=sorted({problem.name for problem in problems}),
         views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views)],
         wrong=wrong,

@@ -13,7 +13,7 @@ from service.errors import UsageError
 from service.schemas.runs import Run, RunPage, State
 
 STATES: tuple[str, ...] = get_args(State)
-GROUPS = ("problem", "state", "policy")
+GROUPS = ("problem", "state", "policy", "owner")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class RunsFilter:
     """What the address of a list says.
 
     Attributes:
+        created_by: name of the key that they were submitted with.
         labels: as they were typed: `key=value, key=value`.
         group: by what the rows of a page are put together; empty: they are not.
     """
@@ -29,6 +30,7 @@ class RunsFilter:
     problem: str = ""
     labels: str = ""
     batch_id: str = ""
+    created_by: str = ""
     group: str = ""
 
     @classmethod
@@ -42,6 +44,7 @@ class RunsFilter:
             problem=named.get("problem", ""),
             labels=named.get("labels", ""),
             batch_id=named.get("batch_id", ""),
+            created_by=named.get("created_by", ""),
             group=named["group"] if named.get("group") in GROUPS else "",
         )
 
@@ -53,7 +56,7 @@ class RunsFilter:
     def query(self, **more: str) -> str:
         """As the query of an address, always written the same way."""
         pairs = [("state", state) for state in self.states]
-        pairs += [(name, getattr(self, name)) for name in ("problem", "labels", "batch_id", "group")]
+        pairs += [(name, getattr(self, name)) for name in ("problem", "labels", "batch_id", "created_by", "group")]
         return urlencode([(key, value) for key, value in (*pairs, *more.items()) if value])
 
     def address(self, **more: str) -> str:
@@ -76,6 +79,7 @@ class RunsFilter:
             states=self.states,
             problem=self.problem,
             batch_id=self.batch_id,
+            created_by=self.created_by,
             labels=read_labels(self.labels),
             limit=limit,
             count=count,
@@ -120,4 +124,6 @@ def _shared(run: Run, group: str) -> str:
         return run.problem
     if group == "state":
         return run.state
+    if group == "owner":
+        return run.created_by or "nobody named"
     return ", ".join(map(policy_name, run.policies)) if group == "policy" else ""

@@ -13,12 +13,14 @@ from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
+from service.dashboard.views.occupancy import LANE, WIDTH, strips_of
 from service.errors import RefusedError, ServiceError
 from service.schemas.runs import Run
-from service.schemas.workers import Worker, WorkerList
+from service.schemas.workers import Worker, WorkerList, WorkerTimeline
 
 UNDER_WAY = ("queued", "running", "pausing", "cancelling")
 MOST_RUNS = 100
+MINUTES = 10
 router = APIRouter(prefix="/workers", route_class=PageRoute, include_in_schema=False)
 WorkerId = Annotated[str, Path(max_length=200)]
 
@@ -132,8 +134,9 @@ async def drain(worker_id: WorkerId, api: Api) -> Response:
 
 
 async def _standing(api: AsyncClient) -> dict[str, Any]:
-    (found, refused), checks, policies, runs = await asyncio.gather(
+    (found, refused), timeline, checks, policies, runs = await asyncio.gather(
         _workers(api),
+        _timeline(api),
         _checks(api),
         api.send(calls.list_policies(limit=200)),
         api.send(calls.list_runs(states=UNDER_WAY, limit=MOST_RUNS)),
@@ -142,8 +145,12 @@ async def _standing(api: AsyncClient) -> dict[str, Any]:
     paces = [pace_of(run) for run in runs.items]
     return {
         "workers": [(worker, silence(worker, now)) for worker in found.items],
+        "timeline": timeline,
+        "strips": strips_of(timeline) if timeline else [],
         "pools": pools_of(found),
         "refused": refused,
+        "strip_size": (WIDTH, LANE),
+        "minutes": MINUTES,
         "checks": checks,
         "policies": asked_of(policies.items, runs.items),
         "paces": paces,
@@ -159,6 +166,14 @@ async def _workers(api: AsyncClient) -> tuple[WorkerList, str]:
         return await api.send(calls.list_workers()), ""
     except RefusedError as error:
         return WorkerList(items=[], waiting={}), str(error)
+
+
+async def _timeline(api: AsyncClient) -> WorkerTimeline | None:
+    """What workers evaluate and evaluated; None to whom `_workers` says why it is not told."""
+    try:
+        return await api.send(calls.list_worker_evaluations(MINUTES))
+    except RefusedError:
+        return None
 
 
 async def _checks(api: AsyncClient) -> Mapping[str, str]:

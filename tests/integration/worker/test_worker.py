@@ -103,6 +103,9 @@ async def test_a_worker_has_no_more_under_way_than_slots(bench: MemoryBench, que
             await queue.submit(task(number), BUNDLE)
         await lab.until(lambda: len(lab.begun) == 2)
         assert worker.beat.busy == 2
+        said = worker.beat.tasks
+        assert [one.evaluation_id for one in said] == [task(0).evaluation_id, task(1).evaluation_id]
+        assert all(0 <= one.seconds < 60 for one in said)
         assert len(bench.broker.pool(POOL)) == 1
         lab.gate.set()
         assert len(await results(queue, 3)) == 3

@@ -16,6 +16,7 @@ FILTERS = st.builds(
     problem=TEXTS,
     labels=TEXTS,
     batch_id=TEXTS,
+    created_by=TEXTS,
     group=st.sampled_from(["", *GROUPS]),
 )
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"], exclude_characters=",="), min_size=1, max_size=12)
