@@ -1,17 +1,21 @@
 """Closing: what is under way when a run ends is let go, each with its own event."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.payloads import describe_failure, describe_outcome
 from evolve.proposal import Candidate, Completed, Individual
 
+NOTHING_CUT: Mapping[int, Completed] = MappingProxyType({})
 ENDED = "the run ended before an answer came"
 _UNSCORED = Evaluation(outcome=Outcome.CANCELLED, reason="the run ended before it was evaluated")
 
 
-def let_go(numbers: Iterable[int], candidates: Iterable[Candidate], cut: Mapping[int, Completed]) -> list[Event]:
+def let_go(
+    numbers: Iterable[int], candidates: Iterable[Candidate], cut: Mapping[int, Completed] = NOTHING_CUT
+) -> list[Event]:
     """Events that close what is under way.
 
     Args:

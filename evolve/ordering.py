@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 
-from evolve.closing import ENDED
+from evolve.closing import ENDED, NOTHING_CUT
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
-from evolve.search import NOTHING_CUT, Asking, Resumed, Search, Step
+from evolve.search import Asking, Resumed, Search, Step
 from evolve.state import State
 
 

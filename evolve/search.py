@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
 from evolve.appraisal import Appraisal
 from evolve.budget import check_money, ended_by, extended, room
-from evolve.closing import let_go
+from evolve.closing import NOTHING_CUT, let_go
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.decisions import Decisions
 from evolve.edit import apply_answer
@@ -40,7 +39,6 @@ from evolve.strategies import open_strategy
 
 MAX_PROGRAM_CHARACTERS = 1_000_000
 AT_ONCE = ("target", "patience", "wall_seconds")
-NOTHING_CUT: Mapping[int, Completed] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

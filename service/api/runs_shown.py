@@ -82,6 +82,7 @@ def _usage(run: RunRecord) -> TokenUsage:
         tokens_input=run.counters.tokens_input,
         tokens_cached=run.counters.tokens_cached,
         tokens_output=run.counters.tokens_output,
+        cost=run.counters.cost,
         active_seconds=run.active_seconds,
     )
 

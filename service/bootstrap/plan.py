@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from evolve.budget import check_money
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from service.bootstrap.storage import Storage
@@ -138,7 +139,12 @@ def plan_stored(record: RunRecord, log: RunLog) -> Plan:
 
 
 def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
-    """The record of a new run."""
+    """The record of a new run.
+
+    Raises:
+        ConfigurationError: its budget of money cannot be held.
+    """
+    check_money(plan.config.budget, plan.policy.currency)
     problem = plan.problem
     return NewRun(
         id=plan.run_id,

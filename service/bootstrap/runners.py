@@ -129,6 +129,7 @@ class StoredJobs:
                 clock=self._clock,
                 owner=this_process(),
                 elapsed_seconds=record.active_seconds,
+                currency=plan.policy.currency,
             )
 
     @asynccontextmanager

@@ -81,6 +81,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             owner=this_process(),
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
+            currency=plan.policy.currency,
         )
         warnings = (*plan.warnings, *scorer.warnings)
         yield Opened(

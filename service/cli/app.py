@@ -14,7 +14,7 @@ from service.cli.results_app import results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.vpo_app import vpo_app
-from service.cli.words import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
+from service.cli.words import HELP, Db, Json, KeyFile, Money, Queue, Server, place_of, terminal_of
 
 app = typer.Typer(
     name="evolve",
@@ -93,6 +93,7 @@ def run(
     islands: Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")] = None,
+    money: Money = None,
     db: Db = None,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
@@ -124,6 +125,7 @@ def run(
         settings=tuple(set_ or ()),
         flags={
             "budget.evaluations": evaluations,
+            "budget.money": money,
             "answers": answers,
             "samples": samples,
             "islands": islands,

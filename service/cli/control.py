@@ -10,7 +10,7 @@ from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
 
-BUDGET = ("evaluations", "answers", "tokens", "wall_seconds", "target", "patience")
+BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
 _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
 _COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "goes on"}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
+from service.cli.words import HELP, Db, Json, KeyFile, Money, RunId, Server, place_of, site_of, terminal_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -104,6 +104,7 @@ def extend(
     evaluations: Evaluations = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: answers.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: tokens.")] = None,
+    money: Money = None,
     wall_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Budget: time at work.")] = None,
     target: Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.")] = None,
     patience: Annotated[
@@ -122,6 +123,7 @@ def extend(
         "evaluations": evaluations,
         "answers": answers,
         "tokens": tokens,
+        "money": money,
         "wall_seconds": wall_seconds,
         "target": target,
         "patience": patience,

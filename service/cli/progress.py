@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evolve.money import Money
 from service.cli import figures
 from service.cli.records import budget_used
 from service.cli.terminal import OutputClosed, Terminal, plain
@@ -56,6 +57,17 @@ class Goal:
     objective: str = ""
 
 
+def limits(budget: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits of a run's budget that can be used up, as numbers, from its configuration as JSON."""
+    found = {key: budget.get(key) for key in ("evaluations", "answers", "tokens", "money", "wall_seconds")}
+    return found | {"money": None if found["money"] is None else amount(found["money"])}
+
+
+def amount(money: str | None) -> float:
+    """An amount of money as a line shows it; 0 where it is not known."""
+    return 0.0 if money is None else float(Money.read(money).amount)
+
+
 def used(status: "RunStatus") -> dict[str, float]:
     """What of each budget key is used up."""
     counters = status.counters
@@ -63,6 +75,7 @@ def used(status: "RunStatus") -> dict[str, float]:
         "evaluations": counters.evaluations,
         "answers": counters.answers,
         "tokens": counters.tokens_input + counters.tokens_output,
+        "money": amount(counters.cost),
         "wall_seconds": status.elapsed_seconds,
     }
 
@@ -100,6 +113,8 @@ def pieces(status: "RunStatus", goal: Goal, rate: float) -> list[str]:
 def _amount(key: str, entry: Mapping[str, float]) -> str:
     if key == "wall_seconds":
         return f"{_clock(entry['used'])} of {_clock(entry['limit'])}"
+    if key == "money":
+        return f"{entry['used']:.4g} of {entry['limit']:.4g} spent"
     unit = "" if key == "evaluations" else f" {key}"
     return f"{entry['used']:.0f}/{entry['limit']:.0f}{unit}"
 

@@ -15,7 +15,7 @@ from service.bootstrap.runs import Opened, open_run
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
-from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines
+from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
@@ -23,6 +23,7 @@ from service.cli.wish import DETERMINISTIC_WINDOW, Wish
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, StorageError, UsageError
 from service.ports import PAUSED
+from service.problems.configuration import config_as_json
 from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.orders import Wish as Wanted
@@ -133,9 +134,7 @@ def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None
     problem = opened.job.problem
     objective = problem.objectives[0].name if len(problem.objectives) == 1 else ""
     goal = Goal(
-        budget={
-            key: getattr(opened.job.config.budget, key) for key in ("evaluations", "answers", "tokens", "wall_seconds")
-        },
+        budget=limits(config_as_json(opened.job.config)["budget"]),
         objective=objective,
     )
     if terminal.verbosity > 0:

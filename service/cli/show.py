@@ -72,6 +72,7 @@ def run_rows(run: RunRecord, front: Front | None = None) -> Rows:
             f"{figures.count(counters.answers)} ({counters.duplicates} duplicates, {counters.rejected} rejected)",
         ),
         ("tokens", _tokens(counters.tokens_input, counters.tokens_cached, counters.tokens_output)),
+        ("cost", counters.cost if counters.tokens_input or counters.tokens_output else None),
         ("time", figures.duration(run.active_seconds)),
         ("started", figures.moment(run.started_at)),
         ("finished", figures.moment(run.finished_at) if run.finished_at else None),

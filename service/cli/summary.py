@@ -26,6 +26,7 @@ ENDS = {
     "evaluations": "the budget of evaluations is used up",
     "answers": "the budget of answers is used up",
     "tokens": "the budget of tokens is used up",
+    "money": "the budget of money is used up",
     "wall_seconds": "the time is up",
     "patience": "no better program came for the set number of evaluations",
     "exhausted": "nothing new comes any more",
@@ -110,7 +111,7 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
             "cached": counters.tokens_cached,
             "output": counters.tokens_output,
         },
-        "cost": None,
+        "cost": counters.cost,
         "seconds": run.active_seconds,
     }  # fmt: skip
 
@@ -186,6 +187,7 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
         ),
         ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
         ("tokens", _tokens(run)),
+        ("cost", counters.cost if used_model(run) else None),
         ("time", f"{figures.duration(run.active_seconds)}, {figures.number(pace, 3)} candidates/s"),
         ("isolation", f"{run.isolation}, integrity {run.integrity}"),
         ("run", run.id),

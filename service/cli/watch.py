@@ -9,7 +9,7 @@ from evolve.events import Event, Kind
 from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
-from service.cli.progress import Goal, LiveLine, PlainLines
+from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
 from service.cli.summary import read_outcome, show_summary, summary_json
 from service.cli.terminal import Terminal
@@ -17,8 +17,6 @@ from service.jsonlines import as_line
 from service.ports import ENDED, PAUSED, RUNNING, RunRecord
 from service.projections import count, entered
 from service.runner.status import RunStatus
-
-_LIMITS = ("evaluations", "answers", "tokens", "wall_seconds")
 
 
 def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
@@ -62,7 +60,7 @@ def _follow(terminal: Terminal, site: Site, run: RunRecord, after: int) -> None:
         _log(_until_rest(site, run, run.sequence))
         return
     objective = str(run.objectives[0]["name"]) if len(run.objectives) == 1 else ""
-    goal = Goal(budget={key: run.config.get("budget", {}).get(key) for key in _LIMITS}, objective=objective)
+    goal = Goal(budget=limits(run.config.get("budget", {})), objective=objective)
     status, began = _status(run, objective), time.monotonic()
     if terminal.err.is_terminal:
         with LiveLine(terminal, goal, time.monotonic) as line:

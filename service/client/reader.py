@@ -156,8 +156,8 @@ def candidate_record(program: programs.Program) -> CandidateRecord:
 def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
     same = (
         "id", "run_id", "number", "island", "operator", "selection", "weights", "policy", "state", "reason",
-        "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached", "tokens_output", "seconds",
-        "created_at", "answered_at",
+        "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached", "tokens_output", "cost",
+        "seconds", "created_at", "answered_at",
     )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
     return ProposalRecord(prompt=prompt, **_same(proposal, same))
@@ -175,6 +175,7 @@ def _counters(run: Run) -> Counters:
         tokens_input=run.usage.tokens_input,
         tokens_cached=run.usage.tokens_cached,
         tokens_output=run.usage.tokens_output,
+        cost=run.usage.cost,
     )
 
 

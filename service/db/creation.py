@@ -1,5 +1,6 @@
 """Storing a new run with its problem."""
 
+from dataclasses import asdict
 from datetime import timedelta
 
 from sqlalchemy import Connection, insert
@@ -8,9 +9,8 @@ from evolve.events import Kind
 from service.db.models import EventRow, RunRow
 from service.db.problems import store
 from service.db.statements import add
-from service.db.totals import COUNTERS
 from service.errors import ConflictError
-from service.ports import NewProblem, NewRun
+from service.ports import Counters, NewProblem, NewRun
 
 # For whoever begins to drive a run in the moment after it was stored.
 FIRST_LEASE = timedelta(seconds=15)
@@ -67,7 +67,7 @@ def _row(run: NewRun, problem_id: str) -> dict[str, object]:
             "active_seconds": 0.0,
         }
         | dict.fromkeys(_NOTHING_YET)
-        | dict.fromkeys(COUNTERS, 0)
+        | asdict(Counters())
     )
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, union_all, update
 
+from evolve.budget import check_money
+from evolve.configuration import BudgetConfig
+from evolve.money import read_money
 from service.db import leases, records
 from service.db.columns import Base
 from service.db.engine import Database
@@ -23,10 +26,11 @@ from service.db.rebuild import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
+from service.projections.money import currency_of
 
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
-         RunRow.wanted_budget, RunRow.wanted_by)  # fmt: skip
+         RunRow.wanted_budget, RunRow.wanted_by, RunRow.policies)  # fmt: skip
 # In an order that the foreign keys allow.
 _OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
 _OF_A_RUN: tuple[type[Base], ...] = (
@@ -73,11 +77,12 @@ class SqlRunIntents:
         Raises:
             NotFoundError: no such run.
             ConflictError: it has ended, or is being cancelled.
+            ConfigurationError: a limit of money cannot be held.
         """
         with self._database.write() as connection:
             run = self._locked(connection, run_id)
             _refuse_final(run)
-            wanted = {**run.wanted_budget, **budget}
+            wanted = {**run.wanted_budget, **budget, **_money(budget, run.policies)}
             if wanted != run.wanted_budget:
                 _write(connection, run, wanted_budget=wanted, wanted_by=by)
             return _record(connection, run_id)
@@ -226,6 +231,15 @@ def _aim(run: Row[Any]) -> str:
     if run.state in ENDED or (run.state == PAUSED and run.wanted_by is None):
         return str(run.state)
     return str(run.desired_state)
+
+
+def _money(budget: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The limit of money that is wanted, as its event will tell it."""
+    if budget.get("money") is None:
+        return {}
+    limit = read_money(budget["money"])
+    check_money(BudgetConfig(money=limit), currency_of(policies))
+    return {"money": str(limit)}
 
 
 def _refuse_final(run: Row[Any]) -> None:

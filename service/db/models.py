@@ -97,6 +97,7 @@ class RunRow(Base):
     tokens_input: Mapped[int] = mapped_column(BigInteger)
     tokens_cached: Mapped[int] = mapped_column(BigInteger)
     tokens_output: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[str | None]
     config: Mapped[Mapping[str, Any]]
     policies: Mapped[Sequence[Any]]
     objectives: Mapped[Sequence[Any]]
@@ -154,6 +155,7 @@ class ProposalRow(Base):
     tokens_input: Mapped[int] = mapped_column(BigInteger)
     tokens_cached: Mapped[int] = mapped_column(BigInteger)
     tokens_output: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[str | None]
     seconds: Mapped[float | None]
     attempts: Mapped[int]
     created_at: Mapped[datetime]

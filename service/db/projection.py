@@ -126,6 +126,7 @@ def _unanswered() -> Row:
         "tokens_input": 0,
         "tokens_cached": 0,
         "tokens_output": 0,
+        "cost": None,
         "seconds": None,
         "attempts": 0,
         "answered_at": None,
@@ -137,26 +138,24 @@ def _unanswered() -> Row:
 
 
 def _answer(projection: Projection, logged: LoggedEvent) -> None:
-    completed = _subject(logged, Completed)
-    usage = completed.usage
-    _settle(
-        projection,
-        logged,
-        {
-            "state": "answered",
-            "reason": "",
-            "tokens_input": usage.input,
-            "tokens_cached": usage.cached,
-            "tokens_output": usage.output,
-            "seconds": completed.seconds,
-            "attempts": completed.attempts,
-            "answered_at": logged.at,
-            "prompt": _prompt(projection, completed.prompt),
-            "finish_reasons": list(completed.finish_reasons),
-            "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
-            "completions": list(completed.completions),
-        },
-    )
+    end = {"state": "answered", "reason": "", "answered_at": logged.at}
+    _settle(projection, logged, _written(projection, _subject(logged, Completed)) | end)
+
+
+def _written(projection: Projection, completed: Completed) -> Row:
+    usage, cost = completed.usage, completed.cost
+    return {
+        "tokens_input": usage.input,
+        "tokens_cached": usage.cached,
+        "tokens_output": usage.output,
+        "cost": None if cost is None else str(cost),
+        "seconds": completed.seconds,
+        "attempts": completed.attempts,
+        "prompt": _prompt(projection, completed.prompt),
+        "finish_reasons": list(completed.finish_reasons),
+        "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
+        "completions": list(completed.completions),
+    }
 
 
 def _prompt(projection: Projection, prompt: Prompt | None) -> list[Row]:
@@ -166,7 +165,9 @@ def _prompt(projection: Projection, prompt: Prompt | None) -> list[Row]:
 
 def _give_up(projection: Projection, logged: LoggedEvent) -> None:
     outcome = {"state": "failed", "reason": logged.event.payload.get("reason") or "", "answered_at": logged.at}
-    _settle(projection, logged, _unanswered() | outcome)
+    cut = logged.event.subject
+    written = _written(projection, cut) if isinstance(cut, Completed) else {}
+    _settle(projection, logged, _unanswered() | written | outcome)
 
 
 def _settle(projection: Projection, logged: LoggedEvent, change: Row) -> None:

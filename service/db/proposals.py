@@ -69,6 +69,7 @@ def _proposal(row: RowMapping, prompt: Sequence[Mapping[str, str]], completions:
         tokens_input=row["tokens_input"],
         tokens_cached=row["tokens_cached"],
         tokens_output=row["tokens_output"],
+        cost=row["cost"],
         seconds=row["seconds"],
         created_at=row["created_at"],
         answered_at=row["answered_at"],

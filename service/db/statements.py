@@ -36,8 +36,8 @@ _END = (
     .values(until=bindparam("at_sequence"))
 )
 _RUN = update(RunRow).where(RunRow.id == bindparam("of_run"))
-_ANSWERED = ("state", "reason", "tokens_input", "tokens_cached", "tokens_output", "seconds", "attempts", "answered_at",
-             "prompt", "finish_reasons", "dropped", "completions")  # fmt: skip
+_ANSWERED = ("state", "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "attempts",
+             "answered_at", "prompt", "finish_reasons", "dropped", "completions")  # fmt: skip
 _TOLD = ("status", "reason", "duplicate_of", "attempt", "fitness", "rewards", "evaluated_at")
 
 

@@ -263,12 +263,14 @@ class OpenAIPolicy:
         return PolicyUnavailable(str(error), seconds)
 
     def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
+        usage = chains.usage or _estimated(chains, prompt)
         return Completed(
             completions=chains.completions,
             finish_reasons=chains.finish_reasons,
             prompt=prompt,
             dropped=chains.dropped,
-            usage=chains.usage or _estimated(chains, prompt),
+            usage=usage,
+            cost=self.settings.cost(usage),
             seconds=seconds,
             attempts=attempts,
         )

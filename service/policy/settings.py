@@ -4,6 +4,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -11,8 +12,10 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     SecretStr,
     ValidationError,
     field_validator,
@@ -21,6 +24,8 @@ from pydantic import (
 
 from evolve.chain import parse_format
 from evolve.errors import ConfigurationError
+from evolve.money import FREE, Money, Price, plain, read_amount, read_currency
+from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.shipped import PREFIX, choice, complete
 
@@ -60,6 +65,34 @@ def _format(text: str) -> str:
     return text
 
 
+def _amount(value: object) -> Decimal:
+    try:
+        return value if isinstance(value, Decimal) else read_amount(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _currency(text: str) -> str:
+    try:
+        return read_currency(text)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+Amount = Annotated[Decimal, BeforeValidator(_amount), PlainSerializer(plain)]
+
+
+class PriceSettings(BaseModel):
+    """What a million tokens cost, as decimals; those that a cache held cost as much as others where nothing is said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: Amount
+    cached: Amount | None = None
+    output: Amount
+    currency: Annotated[str, AfterValidator(_currency)] = "USD"
+
+
 class PolicySettings(BaseModel):
     """One policy. Everything here may be stored and shown: a key is named by its variable or file, never held."""
 
@@ -81,6 +114,7 @@ class PolicySettings(BaseModel):
     context_tokens: int = Field(default=16384, ge=256, description="context of the model where the server names none")
     concurrency: int = Field(default=16, ge=1, le=1024)
     timeout_seconds: float = Field(default=600.0, gt=0.0, le=86400.0)
+    price: PriceSettings | None = Field(default=None, description="None: what it costs is not known")
 
     @field_validator("api_key_env", "api_key_file", "base_url", "model", mode="before")
     @classmethod
@@ -123,7 +157,24 @@ class PolicySettings(BaseModel):
         """The policy as it is stored with a run: enough to build it again, without a key."""
         if self.kind in _KEYS_OF_KIND:
             return self.model_dump(include=set(_KEYS_OF_KIND[self.kind]))
-        return self.model_dump()
+        return self.model_dump(exclude=None if self.price else {"price"})
+
+    @property
+    def currency(self) -> str | None:
+        """The currency of its price; empty: it costs nothing; None: what it costs is not known."""
+        if self.kind in _KEYS_OF_KIND:
+            return ""
+        return self.price.currency if self.price else None
+
+    def cost(self, usage: Usage) -> Money | None:
+        """What the tokens of a completion cost; None: that is not known."""
+        if self.kind in _KEYS_OF_KIND:
+            return FREE
+        if self.price is None:
+            return None
+        cached = self.price.input if self.price.cached is None else self.price.cached
+        price = Price(input=self.price.input, cached=cached, output=self.price.output, currency=self.price.currency)
+        return price.of(usage.input, usage.cached, usage.output)
 
     def read_key(self, environment: Mapping[str, str] | None = None) -> SecretStr | None:
         """Read the key from where the settings say, else from the default variable or file; None: there is none.
@@ -225,7 +276,8 @@ def _complaint(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        return f"the key {key} is unknown: {_nearest(key, PolicySettings.model_fields)}"
+        known = PriceSettings if key.startswith("price.") else PolicySettings
+        return f"the key {key} is unknown: {_nearest(key.rpartition('.')[2], known.model_fields)}"
     message = message[0].lower() + message[1:]
     return f"{key}: {message}" if key and not message.startswith(f"{key} =") else message
 

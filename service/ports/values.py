@@ -78,7 +78,11 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Running totals of a run, a fold of its events."""
+    """Running totals of a run, a fold of its events.
+
+    Attributes:
+        cost: of the policies' tokens, an exact decimal with its currency; None: some of it is not known.
+    """
 
     proposals: int = 0
     answers: int = 0
@@ -90,6 +94,7 @@ class Counters:
     tokens_input: int = 0
     tokens_cached: int = 0
     tokens_output: int = 0
+    cost: str | None = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +210,7 @@ class ProposalRecord:
     tokens_input: int
     tokens_cached: int
     tokens_output: int
+    cost: str | None
     seconds: float | None
     created_at: datetime
     answered_at: datetime | None

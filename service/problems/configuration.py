@@ -13,13 +13,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from evolve.configuration import RunConfig, VariantConfig
 from evolve.errors import ConfigurationError
+from evolve.money import Money, read_money
 from service.problems.documents import DocumentError, read_file, storable
 from service.problems.nearest import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
 _ABSENT = {
     "policies": "policies is not available here: name policies with --policy",
-    "budget.money": "budget.money is not available in this version: limit budget.tokens or budget.answers",
 }
 VARIANTS = "variants"
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
@@ -57,7 +57,7 @@ def merge(layers: Sequence[Layer]) -> dict[str, Any]:
     merged = _merged(layers, complaints)
     if complaints:
         raise ConfigurationError("; ".join(complaints))
-    return {key: value for key, (_, value) in merged.items()}
+    return {key: str(value) if isinstance(value, Money) else value for key, (_, value) in merged.items()}
 
 
 def _merged(layers: Sequence[Layer], complaints: list[str]) -> dict[str, tuple[str, Any]]:
@@ -116,7 +116,10 @@ def parse_sets(texts: Sequence[str]) -> Layer:
 
 def config_as_json(config: RunConfig) -> dict[str, Any]:
     """Every key of a configuration, nested, for the run's record."""
-    return dataclasses.asdict(config)
+    record = dataclasses.asdict(config)
+    money = config.budget.money
+    record["budget"]["money"] = None if money is None else str(money)
+    return record
 
 
 def config_from_json(record: Mapping[str, Any]) -> RunConfig:
@@ -207,8 +210,11 @@ def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict
             if key == VARIANTS:
                 value = [_variant(layer, table, complaints) for table in _TABLES.validate_python(value)]
             else:
+                value = read_money(value) if value is not None and Money in typing.get_args(kind) else value
                 value = TypeAdapter(kind, config=_STRICT).validate_python(value)
             typed[key] = value
+        except ConfigurationError as error:
+            complaints.append(f"{layer}: {key}: {error}")
         except ValidationError:
             complaints.append(f"{layer}: {key} must be {_word(kind)}, not {_shown(value)}")
     return typed

@@ -5,6 +5,7 @@ from dataclasses import replace
 from evolve.evaluation import Outcome
 from evolve.events import Event, Kind
 from service.ports import Counters
+from service.projections.money import added
 
 _ENTERED = {
     Kind.RUN_STARTED: "running",
@@ -34,6 +35,7 @@ def count(counters: Counters, event: Event) -> Counters:
             tokens_input=counters.tokens_input + tokens["input"],
             tokens_cached=counters.tokens_cached + tokens["cached"],
             tokens_output=counters.tokens_output + tokens["output"],
+            cost=added(counters.cost, payload.get("cost")),
         )
     if kind is Kind.CANDIDATE_CREATED:
         return replace(counters, answers=counters.answers + (payload["number"] > 0))

@@ -39,6 +39,7 @@ class RunJob:
         owner: who holds the run's lease.
         elapsed_seconds: time at work in earlier sittings.
         patience_seconds: how long a database that is away is waited for.
+        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class RunJob:
     owner: str
     elapsed_seconds: float = 0.0
     patience_seconds: float = math.inf
+    currency: str | None = None
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunStatus:
@@ -72,7 +74,7 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunSta
 class _Sitting:
     def __init__(self, job: RunJob, observer: RunObserver, orders: Orders) -> None:
         policy, config = job.policy, job.config
-        asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples)
+        asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples, currency=job.currency)
         self._job = job
         self._observer = observer
         self._orders = orders

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from service.schemas.foreign import Foreign
-from service.schemas.types import Count, Moment, Object, Page, Reply
+from service.schemas.types import Count, Moment, Object, Page, Reply, Spent
 
 Status = Literal["pending", "evaluating", "evaluated", "duplicate", "rejected"]
 Direction = Literal["ancestors", "descendants", "path"]
@@ -169,6 +169,7 @@ class Proposal(Foreign):
     tokens_input: Count
     tokens_cached: Count
     tokens_output: Count
+    cost: Spent | None = Field(default=None, description="Of its tokens; null: it is not known")
     seconds: float | None
     finish_reasons: list[str]
     created_at: Moment

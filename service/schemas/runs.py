@@ -9,6 +9,7 @@ from service.schemas.types import (
     Identifier,
     Labels,
     Moment,
+    MoneyLimit,
     Name,
     Number,
     Object,
@@ -18,6 +19,7 @@ from service.schemas.types import (
     ProblemName,
     Reply,
     Request,
+    Spent,
 )
 
 State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
@@ -69,6 +71,7 @@ class Budget(Request):
     evaluations: Positive | None = None
     answers: Positive | None = None
     tokens: Positive | None = None
+    money: MoneyLimit | None = None
     wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     target: Number | None = None
     patience: Positive | None = None
@@ -125,6 +128,7 @@ class TokenUsage(Reply):
     tokens_input: Count
     tokens_cached: Count
     tokens_output: Count
+    cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
     active_seconds: float
 
 

@@ -17,6 +17,11 @@ NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
+# What `str` of `evolve.money.Money` gives: an exact decimal, and its currency unless it is nothing at all.
+Spent = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?( [A-Z]{3})?$", examples=["0.0125 USD"])]
+MoneyLimit = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?( [A-Z]{3})?$", examples=["2.50", "2.50 USD"])]
+
+
 class Request(BaseModel):
     """Base of what is sent to the service: unknown members are errors, and nothing is coerced."""
 

@@ -188,6 +188,7 @@ async def test_a_budget_is_extended_key_by_key(owner: httpx.AsyncClient, problem
         {"evaluations": 1.5},
         {"evaluations": True},
         {"money": 3},
+        {"money": "much"},
         {"wall_seconds": 0},
         {"patience": "9"},
         {"tokens": -1},

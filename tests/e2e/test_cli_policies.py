@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,42 @@ def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], s
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout.splitlines()[-1])
     assert (summary["evaluations"], summary["failed"]) == (40, 0)
+
+
+PRICED = """
+[[policies]]
+name = "priced"
+base_url = "{}"
+answers = 3
+samples = 2
+price = {{ input = "0.15", cached = "0.075", output = "0.6", currency = "EUR" }}
+"""
+
+
+def test_a_run_ends_by_money_and_says_what_it_spent(
+    environment: dict[str, str], server: OpenAIServer, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policies.toml"
+    policy.write_text(PRICED.format(server.url))
+    keyed = environment | {"EVOLVE_POLICY_API_KEY": KEY}
+    begin = ("run", f"{environment['HOME']}/problem", "--policy", str(policy), "--set", "budget.evaluations=none")
+    done = evolve(keyed, *begin, "--money", "0.0005 EUR", "--json")
+    assert done.returncode == 0, done.stderr
+    *events, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (summary["state"], summary["reason"]) == ("succeeded", "money")
+    # The price of what the server told, by hand: millionths of a euro.
+    tokens = summary["tokens"]
+    fresh = tokens["input"] - tokens["cached"]
+    exact = Decimal(fresh) * 15 / 100 + Decimal(tokens["cached"]) * 75 / 1000 + Decimal(tokens["output"]) * 6 / 10
+    amount, currency = summary["cost"].split()
+    assert (Decimal(amount) * 10**6, currency) == (exact, "EUR")
+    assert Decimal(amount) >= Decimal("0.0005")
+    answered = [event["cost"].split()[0] for event in events if event["kind"] == "proposal.answered"]
+    assert sum(map(Decimal, answered)) == Decimal(amount)
+    shown = evolve(environment, "show", "last").stdout
+    assert f"{summary['cost']}" in shown
+    other = evolve(keyed, *begin, "--money", "5 USD")
+    assert (other.returncode, "budget.money is in USD and the policy's price in EUR" in other.stderr) == (2, True)
+    unpriced = run(environment, server, "--money", "5")
+    assert "give the policy a price" in unpriced.stderr
+    assert unpriced.returncode == 2

@@ -97,11 +97,11 @@ async def _ask(api: AsyncClient, call: Call[Run], form: Form) -> Response:
 
 def _budget(form: Form) -> Budget:
     """What a form says of limits: a field left empty says nothing, `none` is no limit."""
-    named: dict[str, float | int | None] = {}
+    named: dict[str, float | int | str | None] = {}
     for name in Budget.model_fields:
         text = form.get(name, "").strip()
         if text:
-            named[name] = None if text == "none" else _number(name, text)
+            named[name] = None if text == "none" else text if name == "money" else _number(name, text)
     if not named:
         raise UsageError("no new limit was given: fill in at least one field")
     return checked(Budget, **named)

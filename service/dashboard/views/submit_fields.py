@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evolve.configuration import SELECTIONS, STRATEGIES, RunConfig
+from evolve.errors import ConfigurationError
+from evolve.money import read_money
 from service.dashboard.door import Form
 from service.dashboard.views.runs_filter import read_labels
 from service.dashboard.words import plain
@@ -44,6 +46,7 @@ LIMITS = (
     Key(key="budget.patience", label="Patience", note="without a better best"),
     Key(key="budget.answers", label="Answers", note="taken from the policy"),
     Key(key="budget.tokens", label="Tokens", note="in and out"),
+    Key(key="budget.money", label="Money", note="in the currency of the prices"),
 )
 SEARCH = (
     Key(key="strategy", label="Strategy", choices=STRATEGIES),
@@ -119,6 +122,8 @@ def _value(key: Key, text: str) -> Any:
         return {text: 1.0} if key.key == "selection" else text
     if text.lower() == NO_LIMIT and key in LIMITS:
         return NO_LIMIT
+    if key.key == "budget.money":
+        return _money(text)
     try:
         number = float(text)
     except ValueError:
@@ -128,6 +133,13 @@ def _value(key: Key, text: str) -> Any:
     if key.whole and not number.is_integer():
         raise UsageError(f"{plain(text, 40)} is no whole number")
     return int(number) if number.is_integer() else number
+
+
+def _money(text: str) -> str:
+    try:
+        return str(read_money(text))
+    except ConfigurationError as error:
+        raise UsageError(plain(error, 160)) from error
 
 
 def _table(typed: Typed, place: str, text: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from evolve.chain import parse_format
 from evolve.errors import PolicyRefused
+from evolve.money import FREE
 from evolve.proposal import Completed, Prompt, Proposal, Reply, Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.asking import PromptBuilder, fitted, sendable
@@ -154,6 +155,7 @@ class BundledPolicy:
             prompt=asked.prompt,
             dropped=chains.dropped,
             usage=Usage(input=len(asked.ids), output=words.count),
+            cost=FREE,
             seconds=seconds,
         )
 

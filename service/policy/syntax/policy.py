@@ -9,6 +9,7 @@ from itertools import accumulate
 import numpy as np
 
 from evolve.errors import AnswerError, PolicyRefused
+from evolve.money import FREE
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.text import fenced
@@ -76,6 +77,7 @@ class SyntaxPolicy:
             completions=tuple("\n".join(account) for account in accounts),
             finish_reasons=("stop",) * proposal.samples,
             dropped=tuple(dropped),
+            cost=FREE,
         )
 
     def _child(

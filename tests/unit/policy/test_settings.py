@@ -1,7 +1,9 @@
+import json
 from pathlib import Path
 
 import pytest
 
+from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled import shipped
 from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies
@@ -280,3 +282,55 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes 
         path.write_bytes(content)
     with pytest.raises(UsageError, match="cannot be read"):
         openai(api_key_file=str(path)).read_key({})
+
+
+PRICED = """
+[[policies]]
+name = "vpo"
+base_url = "http://localhost:8000/v1"
+price = {}
+"""
+
+
+def test_a_price_is_read_exactly_and_stored_as_text(tmp_path: Path) -> None:
+    (policy,) = load_policies(write(tmp_path, PRICED.format('{ input = "0.15", cached = 0.075, output = "0.60" }')))
+    assert policy.currency == "USD"
+    stored = policy.describe()
+    assert stored["price"] == {"input": "0.15", "cached": "0.075", "output": "0.6", "currency": "USD"}
+    again = PolicySettings.model_validate(json.loads(json.dumps(stored)))
+    cost = again.cost(Usage(input=1000, cached=400, output=50))
+    assert str(cost) == "0.00015 USD"
+
+
+def test_tokens_from_a_cache_cost_what_others_do_where_nothing_is_said(tmp_path: Path) -> None:
+    (policy,) = load_policies(write(tmp_path, PRICED.format('{ input = "2", output = "3", currency = "EUR" }')))
+    assert str(policy.cost(Usage(input=1_000_000, cached=999_999, output=0))) == "2 EUR"
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        ('{ input = "-1", output = "1" }', "price.input: '-1' is no amount"),
+        ('{ input = "free", output = "1" }', "price.input: 'free' is no amount"),
+        ('{ input = nan, output = "1" }', "price.input: 'nan' is no amount"),
+        ('{ input = "1" }', "price.output: field required"),
+        ('{ input = "1", output = "1", currency = "dollars" }', "price.currency: 'dollars' is no currency"),
+        ('{ input = "1", outputs = "1", output = "2" }', "price.outputs is unknown: the nearest known one is output"),
+        ('"1"', "price: "),
+    ],
+)
+def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str, said: str) -> None:
+    assert said in complaint(write(tmp_path, PRICED.format(price)))
+
+
+def test_what_runs_in_this_process_costs_nothing_and_what_has_no_price_is_not_known() -> None:
+    (syntax,) = load_policies("syntax")
+    assert (syntax.currency, str(syntax.cost(Usage(input=5, output=5)))) == ("", "0")
+    (server,) = load_policies("http://localhost:8000")
+    assert (server.currency, server.cost(Usage(input=5, output=5))) == (None, None)
+    assert "price" not in server.describe()
+
+
+def test_the_syntax_mutator_has_no_price(tmp_path: Path) -> None:
+    text = '[[policies]]\nname = "s"\nkind = "syntax"\nprice = { input = "1", output = "1" }\n'
+    assert "price has no meaning for the syntax mutator" in complaint(write(tmp_path, text))

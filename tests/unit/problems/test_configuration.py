@@ -14,6 +14,7 @@ from service.problems.configuration import (
     config_as_json,
     config_from_json,
     known_keys,
+    merge,
     parse_set,
     parse_sets,
     read_config,
@@ -94,7 +95,10 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"policies": ["a"]}, "--policy"),
         ({"policies.first": "a"}, "there: policies is not available here"),
         ({"operatorsx": 1}, "there: unknown key 'operatorsx'"),
-        ({"budget": {"money": "1"}}, "there: budget.money is not available in this version"),
+        ({"budget": {"money": "much"}}, "there: budget.money: 'much' is no amount: write a plain decimal"),
+        ({"budget": {"money": "5 Euro"}}, "there: budget.money: 'Euro' is no currency: write three capitals"),
+        ({"budget": {"money": -1}}, "there: budget.money: '-1' is no amount"),
+        ({"budget": {"money": 0}}, "there: budget.money must be above 0"),
         ({"islands": 0}, "there: islands must be at least 1"),
         ({"budget": {"tokens": 0}}, "there: budget.tokens must be at least 1"),
         ({"prompt": {"system": "\udc80"}}, "there: prompt.system holds a character that cannot be stored"),
@@ -185,3 +189,12 @@ def test_record_gives_the_configuration_back(config: RunConfig) -> None:
 def test_record_of_a_newer_version_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="the run's record: unknown key 'gravity'"):
         config_from_json({**config_as_json(RunConfig()), "gravity": 1})
+
+
+@pytest.mark.parametrize(("said", "kept"), [("2.50 USD", "2.5 USD"), (0.1, "0.1"), (3, "3"), ("none", None)])
+def test_money_is_kept_as_an_exact_decimal(said: object, kept: str | None) -> None:
+    config = read_config([("there", {"budget": {"money": said}})])
+    record = config_as_json(config)
+    assert record["budget"]["money"] == kept
+    assert config_from_json(record) == config
+    assert merge([("there", {"budget.money": said})]) == {"budget.money": kept}
