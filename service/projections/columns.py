@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -11,14 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.archives import Axis
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.pareto import dominated, front
 from service.ports import LoggedEvent, RunReader, RunRecord, Scored
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
-from service.projections.measures import measures_of
+from service.projections.measures import partition_of
 
 BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
 # By kind the members that name the island that was left, and the one that was reached.
@@ -76,7 +75,8 @@ class Columns:
     Attributes:
         run: which; as it was when its columns were begun.
         names: of its objectives.
-        axes: of its grid, as far as values were seen.
+        partition: the cells of its measures; None: it has none.
+        axes: of these, as far as values were seen.
         ids, numbers, positions, islands: of the candidates.
         parents: which evaluation was that of the first parent; -1: none was.
         sequences: of the events that scored them.
@@ -90,7 +90,8 @@ class Columns:
     def __init__(self, run: RunRecord) -> None:
         self.run = run
         self.names = tuple(objective.name for objective in objectives_of(run))
-        self.axes = tuple(Axis(measure) for measure in measures_of(run))
+        self.partition = partition_of(run)
+        self.axes = tuple(self.partition.axes) if self.partition else ()
         self.ids: list[str] = []
         self.numbers, self.positions, self.islands = array("q"), array("i"), array("i")
         self.parents, self.sequences = array("i"), array("q")
@@ -109,6 +110,7 @@ class Columns:
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
         self._covered = 0
+        self._cells: Places | None = None
 
     def __len__(self) -> int:
         """How many were evaluated."""
@@ -122,7 +124,7 @@ class Columns:
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
-        held += self._front.nbytes + self.costs.size
+        held += self._front.nbytes + self.costs.size + (0 if self._cells is None else self._cells.nbytes)
         return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
     @property
@@ -174,7 +176,7 @@ class Columns:
                 self._mark(logged)
             elif logged.event.kind in BESIDE:
                 self._tell(logged)
-        self.costs.settle(reader)
+        self.costs.settle(reader, self.run.id)
 
     def front(self) -> Places:
         """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""
@@ -192,15 +194,29 @@ class Columns:
         numbers, positions = np.array(self.numbers)[places], np.array(self.positions)[places]
         return places[np.lexsort((positions, numbers, -self.fitness[places]))]
 
-    def placed(self) -> Places:
-        """Which evaluations stand in the grid; the axes hold them."""
+    def placed(self) -> tuple[Places, Places]:
+        """Which evaluations have all measures, and the cell of each, a row; the axes hold them."""
         values, fitness = self.values, self.fitness
         there = np.isfinite(values).all(axis=1) & ~np.isnan(fitness)
         new = values[self._covered :][there[self._covered :]]
+        before = [axis.range for axis in self.axes]
         for axis, column in zip(self.axes, new.T, strict=True):
             axis.cover_all(column)
         self._covered = len(values)
-        return np.flatnonzero(there)
+        if self.partition is None:
+            return np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.intp)
+        if self._cells is None or before != [axis.range for axis in self.axes]:
+            self._cells = self.partition.cells(values[there])
+        elif len(new):
+            self._cells = np.concatenate([self._cells, self.partition.cells(new)])
+        return np.flatnonzero(there), self._cells
+
+    def filled_by(self, ids: Iterable[str]) -> int:
+        """How many cells some candidates fill."""
+        placed, cells = self.placed()
+        wanted = {self._places[candidate_id] for candidate_id in ids if candidate_id in self._places}
+        rows = cells[np.isin(placed, list(wanted))]
+        return len({tuple(row) for row in rows.tolist()})
 
     def _score(self, scored: Scored) -> None:
         valid = scored.outcome == Outcome.OK and scored.fitness is not None

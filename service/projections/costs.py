@@ -1,7 +1,8 @@
 """What asking policies came to: tokens, time, and what of their answers was lost; caught up with as a run goes on."""
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +12,19 @@ from evolve.events import Kind
 from service.ports import LoggedEvent, RunReader
 
 ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
+MOST_REASONS, OTHER = 20, "other"
 _NAMED_AT_ONCE = 500
 _NOBODY = -1
 
 
 @dataclass(slots=True)
 class Cost:
-    """What the proposals of one operator to one policy came to; `seconds`: of each that was answered."""
+    """What the proposals of one operator to one policy came to.
+
+    Attributes:
+        seconds: of each that was answered.
+        finish_reasons: why completions ended, as servers said, with how many of each.
+    """
 
     proposals: int = 0
     answered: int = 0
@@ -30,19 +37,27 @@ class Cost:
     tokens_cached: int = 0
     tokens_output: int = 0
     seconds: "array[float]" = field(default_factory=lambda: array("f"))
+    finish_reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Cost") -> None:
         """Count what another holds as well."""
         for name in COUNTED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.seconds.extend(other.seconds)
+        self.finish_reasons.update(other.finish_reasons)
+
+    def finish(self, reasons: Iterable[str]) -> None:
+        """Count why completions ended; servers that say something new each time are not told apart for ever."""
+        for reason in reasons:
+            known = reason in self.finish_reasons or len(self.finish_reasons) < MOST_REASONS
+            self.finish_reasons[reason if known else OTHER] += 1
 
     def quantile(self, share: float) -> float | None:
         """So long the answers of this share of proposals took at most; None: there was none."""
         return float(np.quantile(np.array(self.seconds), share)) if self.seconds else None
 
 
-COUNTED = tuple(name for name in Cost.__slots__ if name != "seconds")
+COUNTED = tuple(name for name in Cost.__slots__ if name not in ("seconds", "finish_reasons"))
 
 
 class Costs:
@@ -53,6 +68,7 @@ class Costs:
         self._costs: list[Cost] = []
         self._of = array("i")  # by the number of the proposal
         self._repeated: list[str] = []
+        self._answered: list[int] = []
 
     @property
     def size(self) -> int:
@@ -74,12 +90,21 @@ class Costs:
             case Kind.CANDIDATE_DUPLICATE:
                 self._repeated.append(told["candidate_id"])
 
-    def settle(self, reader: RunReader) -> None:
-        """Find out whose the duplicates are that were told: their events name the candidate alone."""
+    def settle(self, reader: RunReader, run_id: str) -> None:
+        """Find out what events do not tell: whose the duplicates are, and why completions ended."""
         while self._repeated:
             now, self._repeated = self._repeated[:_NAMED_AT_ONCE], self._repeated[_NAMED_AT_ONCE:]
             for candidate in reader.named(now):
                 self._count(candidate.number, "duplicates")
+        answered, self._answered = sorted(self._answered), []
+        while answered:
+            page = reader.proposals(run_id, after=answered[0] - 1, limit=_NAMED_AT_ONCE)
+            wanted = set(answered)
+            for proposal in page:
+                cost = self._cost(proposal.number)
+                if cost is not None and proposal.number in wanted:
+                    cost.finish(proposal.finish_reasons)
+            answered = [number for number in answered if page and number > page[-1].number]
 
     def by_operator(self) -> Mapping[str, Cost]:
         """The sum of each operator, by name."""
@@ -108,6 +133,7 @@ class Costs:
     def _answer(self, told: Mapping[str, Any]) -> None:
         number, tokens = told["number"], told["tokens"]
         self._count(number, "answered")
+        self._answered.append(number)
         for name in ("answers", "dropped"):
             self._count(number, name, told[name])
         for name in ("input", "cached", "output"):

@@ -73,6 +73,9 @@ class Cost(Foreign):
     tokens_output: Count
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
+    finish_reasons: dict[str, Count] = Field(
+        default={}, description="Why completions ended, as servers said, with how many of each"
+    )
 
 
 class Metrics(Reply):

@@ -136,6 +136,7 @@ def _costs(found: Mapping[str, costs.Cost]) -> list[Cost]:
             **{counted: getattr(cost, counted) for counted in costs.COUNTED},
             seconds_p50=cost.quantile(0.5),
             seconds_p95=cost.quantile(0.95),
+            finish_reasons=dict(cost.finish_reasons),
         )
         for name, cost in found.items()
     ]

@@ -1,5 +1,6 @@
 """Policy and cost, "who writes what is worth something, and what does it cost?": operators, policies, positions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -90,6 +91,14 @@ def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[Price]:
     ]
 
 
+def endings(costs: Sequence[Cost]) -> list[str]:
+    """Why completions ended, over all kinds of proposals, the most frequent reason first."""
+    tally: Counter[str] = Counter()
+    for one in costs:
+        tally.update(one.finish_reasons)
+    return [reason for reason, _ in tally.most_common()]
+
+
 def totals(metrics: Metrics) -> Totals:
     """Sums over all policies; the seeds were written by none of them, and improve nothing here."""
     read, cached, written = (
@@ -131,6 +140,7 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str) 
             ("policy", "By policy", yields(metrics.policies)),
             ("", "By position in the chain", yields(metrics.positions)),
         ],
+        "endings": endings(metrics.policy_costs),
         "prices": [
             ("policy", "By policy", prices(metrics.policy_costs, metrics.policies)),
             ("operator", "By operator", prices(metrics.operator_costs, metrics.operators)),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.dashboard.views.policy import prices, totals, yields
+from service.dashboard.views.policy import endings, prices, totals, yields
 from service.schemas.series import Cost, Metrics, Success
 
 
@@ -50,3 +50,12 @@ def test_the_seeds_are_no_improvement_that_tokens_bought() -> None:
     )
     found = totals(metrics)
     assert (found.per_improvement, found.per_evaluation) == (50, 25)
+
+
+def test_reasons_of_endings_stand_by_how_often_they_are_told() -> None:
+    told = [("a", {"length": 2, "stop": 3}), ("b", {"stop": 1, "": 5})]
+    assert endings([cost(name).model_copy(update={"finish_reasons": tally}) for name, tally in told]) == [
+        "",
+        "stop",
+        "length",
+    ]

@@ -1,0 +1,54 @@
+"""Why completions ended is counted once each, however their answers come in."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+from evolve.events import Event, Kind
+from service.ports import LoggedEvent, RunReader
+from service.projections.costs import MOST_REASONS, OTHER, Cost, Costs
+from tests.contract.story import RUN, START
+
+
+class Log:
+    """A reader of proposals that say `stop`, and of every third `length`; it counts how often it is asked."""
+
+    def __init__(self, last: int) -> None:
+        self.last, self.asked = last, 0
+
+    def proposals(self, _: str, after: int, limit: int) -> Sequence[Any]:
+        self.asked += 1
+        numbers = range(after + 1, min(self.last, after + limit) + 1)
+        return [SimpleNamespace(number=n, finish_reasons=["stop", "stop" if n % 3 else "length"]) for n in numbers]
+
+
+def told(kind: Kind, number: int, **more: Any) -> LoggedEvent:
+    payload = {"number": number, "operator": "mutate", "policy": "a"} | more
+    return LoggedEvent(run_id=RUN, sequence=number, at=START, event=Event(kind=kind, payload=payload))
+
+
+def answered(costs: Costs, *numbers: int) -> None:
+    tokens = {"input": 1, "cached": 0, "output": 1}
+    for number in numbers:
+        costs.take(told(Kind.PROPOSAL_ANSWERED, number, answers=1, dropped=0, tokens=tokens, seconds=1.0))
+
+
+def test_each_completion_is_counted_once_in_whatever_order_it_comes() -> None:
+    costs, log = Costs(), Log(1200)
+    reader = cast(RunReader, log)
+    for number in range(1, 1201):
+        costs.take(told(Kind.PROPOSAL_CREATED, number))
+    answered(costs, 1200, *range(2, 1200))
+    costs.settle(reader, RUN)
+    answered(costs, 1)
+    costs.settle(reader, RUN)
+    costs.settle(reader, RUN)
+    assert costs.by_policy()["a"].finish_reasons == {"stop": 2000, "length": 400}
+    assert log.asked == 4  # three pages of all, and one of the late one
+
+
+def test_a_server_that_says_something_new_each_time_fills_no_memory() -> None:
+    cost = Cost()
+    cost.finish(f"reason {n}" for n in range(1000))
+    assert len(cost.finish_reasons) == MOST_REASONS + 1
+    assert cost.finish_reasons[OTHER] == 1000 - MOST_REASONS
