@@ -13,6 +13,7 @@ ServiceError
 │   └── QuotaError        the tenant has used up what it may
 ├── InvalidProblemError   a problem folder that cannot be searched on
 ├── UnreachableError      the policy or the service does not answer
+│   └── HurriedError      it was asked too often: it answers again in a while
 └── StorageError          the database cannot take or give: full, locked, newer, away
     └── StorageAwayError  it does not answer, or is busy: it may again
 """
@@ -78,6 +79,10 @@ class InvalidProblemError(ServiceError):
 
 class UnreachableError(ServiceError):
     """The policy or the service does not answer."""
+
+
+class HurriedError(UnreachableError):
+    """The service was asked too often; it answers again in a while."""
 
 
 class StorageError(ServiceError):

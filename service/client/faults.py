@@ -8,6 +8,7 @@ import httpx
 from evolve.errors import ConfigurationError, EvolveError
 from service.errors import (
     ConflictError,
+    HurriedError,
     InProgressError,
     InvalidProblemError,
     KeyReusedError,
@@ -42,7 +43,7 @@ ERRORS: Mapping[str, type[ServiceError | EvolveError]] = {
     Code.RANGE_INVALID: UsageError,
     Code.TOO_LARGE: UsageError,
     Code.UNSUPPORTED_MEDIA_TYPE: UsageError,
-    Code.RATE_LIMITED: UnreachableError,
+    Code.RATE_LIMITED: HurriedError,
     Code.UNAVAILABLE: UnreachableError,
     Code.INTERNAL: ServiceError,
 }

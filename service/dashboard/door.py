@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from service.client import AsyncClient
-from service.errors import RefusedError, UsageError
+from service.errors import HurriedError, RefusedError, StorageAwayError, UsageError
 from service.net.retry import Backoff
 
 SESSION_COOKIE, CSRF_COOKIE, SHARE_COOKIE = "evolve_session", "evolve_csrf", "evolve_share"
@@ -52,12 +52,12 @@ async def open_session(request: Request, key: str) -> list[str]:
 
     Raises:
         SignedOutError: the key opens nothing.
-        RefusedError: too many keys were tried from there.
+        HurriedError: too many keys were tried from there.
     """
     async with _wire(request) as wire:
         answer = await wire.post("/v1/session", json={"key": key})
     if answer.status_code == 429:
-        raise RefusedError("too many attempts: wait a minute and try again")
+        raise HurriedError("too many attempts: wait a minute and try again")
     if not answer.is_success:
         raise SignedOutError("this key is unknown or void: check it, or ask for another")
     return answer.headers.get_list("set-cookie")
@@ -66,7 +66,10 @@ async def open_session(request: Request, key: str) -> list[str]:
 async def close_session(request: Request) -> list[str]:
     """The cookies that end a session."""
     async with _wire(request) as wire:
-        return (await wire.delete("/v1/session")).headers.get_list("set-cookie")
+        answer = await wire.delete("/v1/session", headers={"Cookie": request.headers.get("cookie", "")})
+    if not answer.is_success:
+        raise StorageAwayError("the session could not be ended: try again in a moment")
+    return answer.headers.get_list("set-cookie")
 
 
 def _wire(request: Request) -> httpx.AsyncClient:

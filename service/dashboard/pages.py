@@ -20,6 +20,7 @@ from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SESSION_COOKIE, SHAR
 from service.dashboard.words import FILTERS
 from service.errors import (
     ConflictError,
+    HurriedError,
     InvalidProblemError,
     NotFoundError,
     QuotaError,
@@ -51,6 +52,7 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (InvalidProblemError, 422, "The problem is invalid"),
     (ConfigurationError, 422, "The configuration is invalid"),
     (UsageError, 422, "The request cannot be read"),
+    (HurriedError, 429, "Too many requests"),
     (StorageAwayError, 503, "Away for a moment"),
     (UnreachableError, 503, "Away for a moment"),
     (ServiceError, 500, "The service failed"),

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from service.dashboard.door import FormDep, close_session, open_session
 from service.dashboard.pages import PageRoute, go_to, render
-from service.errors import RefusedError
+from service.errors import HurriedError, RefusedError
 
 FIRST = "/runs"
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -46,8 +46,9 @@ async def sign_in(request: Request, form: FormDep) -> Response:
     back = within(form.get("next", FIRST))
     try:
         cookies = await open_session(request, form.get("key", "").strip())
-    except RefusedError as error:
-        return render(request, "sign_in.html", 403, back=back, complaint=str(error))
+    except (RefusedError, HurriedError) as error:
+        status = 429 if isinstance(error, HurriedError) else 403
+        return render(request, "sign_in.html", status, back=back, complaint=str(error))
     return _with(go_to(back), cookies)
 
 
