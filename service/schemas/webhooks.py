@@ -40,7 +40,9 @@ class Webhook(Reply):
 class NewWebhook(Webhook):
     """A webhook with a new secret."""
 
-    secret: str = Field(description="`whsec_...`: it signs what is sent, and is shown this once")
+    secret: str | None = Field(
+        description="`whsec_...`: it signs what is sent, is shown this once, and null in an answer that is given again"
+    )
 
 
 class WebhookPage(Page):

@@ -36,6 +36,17 @@ async def test_a_secret_is_shown_when_it_is_made_and_never_again(owner: httpx.As
         assert rotated["secret"] not in text
 
 
+async def test_a_secret_is_not_shown_again_to_a_request_that_is_repeated(owner: httpx.AsyncClient) -> None:
+    body = {"url": URL, "types": ["run.failed"]}
+    first, again = [await owner.post("/v1/webhooks", json=body, headers={"Idempotency-Key": "m"}) for _ in range(2)]
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == first.json() | {"secret": None}
+    rotate = f"/v1/webhooks/{first.json()['id']}/rotate"
+    turned, repeated = [await owner.post(rotate, headers={"Idempotency-Key": "r"}) for _ in range(2)]
+    assert turned.json()["secret"] not in (None, first.json()["secret"])
+    assert repeated.json() == turned.json() | {"secret": None}
+
+
 @pytest.mark.parametrize(
     ("body", "outcome"),
     [

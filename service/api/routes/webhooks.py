@@ -61,7 +61,7 @@ def create_webhook(body: WebhookCreate, caller: Writing, parts: PartsDep, once: 
         parts.webhooks.add(webhook)
         return made(_with_secret(webhook), 201, {"Location": f"/v1/webhooks/{webhook.id}"})
 
-    return once(effect)
+    return once(effect, unstored="secret")
 
 
 @router.get("", response_model=WebhookPage, operation_id="list_webhooks")
@@ -119,7 +119,7 @@ def rotate_webhook_secret(webhook_id: WebhookId, caller: Writing, parts: PartsDe
 
         return made(_with_secret(parts.webhooks.change(caller.tenant, webhook_id, how)), 200)
 
-    return once(effect)
+    return once(effect, unstored="secret")
 
 
 @router.post(
