@@ -141,7 +141,7 @@ def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
 
 def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
     value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
-    if value is None or now.timestamp() >= value["until"]:
+    if value is None or now.timestamp() >= value["until"] or parts.sessions.ended(value["id"]):
         return None
     key = parts.keys.find(value["hash"]) if value["hash"] else None
     if value["hash"] and (key is None or not key.valid(now)):

@@ -20,6 +20,7 @@ from service.ports import (
     Readers,
     Requests,
     RunIntents,
+    Sessions,
     Shares,
     Submissions,
     Webhooks,
@@ -58,6 +59,7 @@ class Parts:
     annotations: Callable[[str], Annotations]
     shares: Shares
     keys: KeyStore
+    sessions: Sessions
     audit: AuditLog
     requests: Requests
     accounts: Accounts

@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -45,8 +45,12 @@ def open_session(request: Request, response: Response, parts: Parts, key_hash: s
     _set(request, response, CSRF_COOKIE, csrf_token(parts, session_id), until, hidden=False)
 
 
-def close_session(response: Response) -> None:
-    """Take the cookies away."""
+def close_session(request: Request, response: Response, parts: Parts) -> None:
+    """Void the session of a browser, with all copies of its cookie, and take the cookies away."""
+    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
+    now = parts.clock.now()
+    if value is not None and now.timestamp() < value["until"]:
+        parts.sessions.end(value["id"], now, datetime.fromtimestamp(value["until"], UTC))
     for name in (SESSION_COOKIE, CSRF_COOKIE):
         response.delete_cookie(name, path="/", samesite="lax")
 

@@ -29,6 +29,7 @@ from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
 from service.db.schema import Revision
 from service.db.schema import revision as revision_of
+from service.db.sessions import SqlSessions
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
 from service.net.address import check_address
@@ -103,6 +104,7 @@ async def open_parts(
             annotations=lambda tenant: SqlAnnotations(database, tenant),
             shares=SqlShares(database),
             keys=SqlKeyStore(database),
+            sessions=SqlSessions(database),
             audit=SqlAuditLog(database),
             requests=SqlRequests(database),
             accounts=SqlAccounts(database),

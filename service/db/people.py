@@ -29,6 +29,16 @@ class ApiKeyRow(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class EndedSessionRow(Base):
+    """A session of a browser that was ended before its time."""
+
+    __tablename__ = "ended_sessions"
+    __table_args__ = (Index(None, "until"),)
+
+    id: Mapped[Key]
+    until: Mapped[datetime]
+
+
 class AuditRow(Base):
     """Something that somebody did or was refused; rows are only ever added."""
 

@@ -13,6 +13,7 @@ from service.ports.access import (
     Quotas,
     Requests,
     Scope,
+    Sessions,
     StoredResponse,
     UsageRecord,
 )
@@ -169,6 +170,7 @@ __all__ = [
     "Scope",
     "Scored",
     "SeedReport",
+    "Sessions",
     "Share",
     "Shares",
     "Standing",

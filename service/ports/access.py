@@ -83,6 +83,22 @@ class KeyStore(Protocol):
         """Note the time of use; at most once a minute, so that reading stays reading."""
 
 
+class Sessions(Protocol):
+    """Sessions of browsers that were ended before their time; all others are known by their cookies alone."""
+
+    def end(self, session_id: str, at: datetime, until: datetime) -> None:
+        """Void a session; repeating changes nothing. What is past its time by now is forgotten.
+
+        Args:
+            session_id: which.
+            at: now.
+            until: from when on its cookie opens nothing anyway.
+        """
+
+    def ended(self, session_id: str) -> bool:
+        """Whether it was."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """Something that somebody did or was refused.

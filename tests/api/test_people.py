@@ -276,6 +276,19 @@ async def test_a_session_is_opened_with_a_valid_key(told: Told, shown: str) -> N
         assert "set-cookie" not in answer.headers
 
 
+async def test_who_signs_out_leaves_no_copy_of_the_session_behind(told: Told) -> None:
+    key = told.key()
+    async with browser(told) as client, browser(told) as thief, browser(told) as other:
+        for one in (client, other):
+            await one.post("/v1/session", json={"key": key})
+        thief.cookies.update(client.cookies)
+        assert (await thief.get("/v1/runs")).status_code == 200
+        assert (await client.delete("/v1/session")).status_code == 204
+        assert (await thief.get("/v1/runs")).status_code == 401
+        assert (await thief.delete("/v1/session")).status_code == 204
+        assert (await other.get("/v1/runs")).status_code == 200
+
+
 async def test_sessions_opened_and_refused_stand_in_the_audit(told: Told, owner: httpx.AsyncClient) -> None:
     async with browser(told) as client:
         assert (await client.post("/v1/session", json={"key": told.key()})).status_code == 204

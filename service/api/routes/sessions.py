@@ -52,8 +52,8 @@ async def create_session(request: Request, body: SessionCreate, parts: PartsDep)
 
 
 @router.delete("/v1/session", status_code=204, responses=EMPTY, operation_id="delete_session")
-async def delete_session() -> Response:
-    """End the session of this browser."""
+def delete_session(request: Request, parts: PartsDep) -> Response:
+    """End the session of this browser: its cookie opens nothing any more, wherever it was copied to."""
     response = Response(status_code=204)
-    close_session(response)
+    close_session(request, response, parts)
     return response

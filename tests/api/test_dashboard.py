@@ -1,0 +1,47 @@
+"""Pages over the API that stands behind them, without a browser."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from service.dashboard.app import add_dashboard
+from service.ports import Scope
+from tests.api.told import Told, open_told
+
+
+@asynccontextmanager
+async def visitor(told: Told, *scopes: Scope) -> AsyncIterator[httpx.AsyncClient]:
+    """Somebody who signed in with a key of these scopes; none: all of them."""
+    add_dashboard(told.app)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(told.app), base_url="http://localhost") as client:
+        answer = await client.post("/sign-in", data={"key": told.key(*scopes), "next": "/runs"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/runs")
+        yield client
+
+
+async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told: Told) -> None:
+    async with visitor(told) as client:
+        copied = {"Cookie": f"evolve_session={client.cookies['evolve_session']}"}
+        assert (await client.get("/runs")).status_code == 200
+        assert (await client.post("/sign-out")).headers["location"] == "/sign-in"
+        assert "evolve_session" not in client.cookies
+        answer = await client.get("/runs", headers=copied)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=%2Fruns")
+
+
+async def test_who_asks_too_often_is_told_so_on_a_page(tmp_path: Path) -> None:
+    async with open_told(tmp_path, requests_per_minute=8) as told, visitor(told) as client:
+        pages = [await client.get("/runs") for _ in range(12)]
+    assert pages[0].status_code == 200
+    assert pages[-1].status_code == 429
+    assert "<h1>Too many requests</h1>" in pages[-1].text
+    assert "wait" in pages[-1].text
+
+
+async def test_who_tries_too_many_keys_is_told_so_beside_the_field(tmp_path: Path) -> None:
+    async with open_told(tmp_path, requests_per_minute=3) as told, visitor(told) as client:
+        tries = [await client.post("/sign-in", data={"key": "evo_x"}) for _ in range(4)]
+    assert [answer.status_code for answer in tries] == [403, 403, 429, 429]
+    assert "too many attempts" in tries[-1].text
