@@ -38,6 +38,8 @@ class View:
         self._version = -1
         self._known: dict[Callable[[View], Any], Any] = {}
         self._cases = CaseTable(members)
+        self._found = np.zeros(16, dtype=np.intp)
+        self._followed = 0
 
     def __len__(self) -> int:
         return len(self.members)
@@ -132,7 +134,12 @@ class View:
 
     @property
     def _rows(self) -> NDArray[np.intp]:
-        return self.once(self._find_rows)
-
-    def _find_rows(self, _: "View") -> NDArray[np.intp]:
-        return self._lineage.rows([member.candidate_id for member in self.members])
+        """Rows of the members in the lineage, by place."""
+        count = len(self)
+        if self._followed != self.members.version:
+            changed = self.members.changed_since(self._followed)
+            if count > len(self._found):
+                self._found = np.concatenate([self._found, np.zeros(count, dtype=np.intp)])
+            self._found[changed] = self._lineage.rows([self.members[int(place)].candidate_id for place in changed])
+            self._followed = self.members.version
+        return self._found[:count]

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.lineage import Lineage
 from evolve.pareto import crowding, ranks
 from evolve.population import Population
 from evolve.problem import LARGEST
-from evolve.selection import REGISTRY, Knobs
+from evolve.selection import REGISTRY, Knobs, View
 from evolve.selection.cases import CaseTable
 from tests.unit.individuals import individual
 from tests.unit.selecting import choose, view_of
@@ -100,6 +101,24 @@ def test_a_table_of_cases_is_what_the_members_bring_however_they_came(
         if change == "read":
             check(table, members)
     check(table, members)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60))
+@settings(deadline=None)
+def test_standings_are_those_of_the_members_however_they_came_and_went(changes: list[bool]) -> None:
+    view, lineage = view_of([0.0]), Lineage()
+    lineage.evaluate("m0", 0, 0.0, (0.0,))
+    view = View(view.members, lineage, ["o0"])
+    for number, comes in enumerate(changes, start=1):
+        lineage.propose(number, f"m{number // 2 if number > 1 else 0}")
+        lineage.evaluate(f"m{number}", number, float(number), (float(number),))
+        if not comes and len(view) > 1:
+            view.members.remove(view.members[number % len(view)].candidate_id)
+        view.members.add(individual(f"m{number}", float(number)))
+        expected = [lineage.standing(member.candidate_id) for member in view.members]
+        assert view.visits.tolist() == [standing.visits for standing in expected]
+        assert view.expansions.tolist() == [standing.expansions for standing in expected]
+        assert view.descended.tolist() == [standing.best for standing in expected]
 
 
 def with_cases(name: str, cases: Mapping[str, float]) -> "Individual":
