@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -234,7 +235,7 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
     """
     words = complaint.removeprefix("the request: ").strip()
     for key in sorted((key.key for key in KEYS), key=len, reverse=True):
-        if words.startswith(key):
+        if re.match(rf"{re.escape(key)}\b", words):
             typed_here = form.get(key, "").strip()
             return (key if typed_here else FURTHER), words
     beginnings = {

@@ -137,3 +137,10 @@ def test_toml_that_would_take_long_to_read_is_not_read() -> None:
 )
 def test_a_refusal_stands_beside_the_field_that_it_is_about(complaint: str, place: str) -> None:
     assert place_of(complaint, Form({"islands": "0"})) == (place, complaint.removeprefix("the request: "))
+
+
+def test_a_refusal_of_a_key_stands_not_beside_one_whose_name_begins_the_same() -> None:
+    form = Form({"selection": "puct", "further": "selection_options.exploration = -1"})
+    words = "selection_options.exploration must lie between 0 and 1e+100"
+    assert place_of(f"the request: {words}", form) == ("further", words)
+    assert place_of("the request: selection.puct must lie between 0 and 1e+100", form)[0] == "selection"
