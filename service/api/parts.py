@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from service.config import ApiSettings
+from service.config import ApiSettings, RetentionSettings
 from service.ports import (
     Accounts,
     Annotations,
@@ -14,6 +14,7 @@ from service.ports import (
     Clock,
     EvaluationLeases,
     EvaluationRecords,
+    Holdings,
     KeyStore,
     ProblemStore,
     RateLimiter,
@@ -38,6 +39,7 @@ class Parts:
 
     Attributes:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
+        retention: how long runs are kept, by the settings of this process.
         unit: everything written inside it, in one thread, is one transaction.
         leases: those of one remote worker, by pool and the worker's id.
         check_webhook: refuses addresses that webhooks may not lead to.
@@ -63,6 +65,8 @@ class Parts:
     audit: AuditLog
     requests: Requests
     accounts: Accounts
+    holdings: Holdings
+    retention: RetentionSettings
     webhooks: Webhooks
     check_webhook: Callable[[str], object]
     new_webhook_secret: Callable[[], str]

@@ -21,6 +21,7 @@ from service.db.audit import SqlAuditLog
 from service.db.batches import SqlBatchStore
 from service.db.engine import Database, open_database
 from service.db.evaluated import SqlEvaluationRecords
+from service.db.holdings import SqlHoldings
 from service.db.intents import SqlRunIntents
 from service.db.keys import SqlKeyStore
 from service.db.problems import SqlProblemStore
@@ -108,6 +109,8 @@ async def open_parts(
             audit=SqlAuditLog(database),
             requests=SqlRequests(database),
             accounts=SqlAccounts(database),
+            holdings=SqlHoldings(database, clock),
+            retention=settings.retention,
             webhooks=SqlWebhooks(database),
             check_webhook=lambda address: check_address(address, private=settings.webhooks.private),
             new_webhook_secret=new_secret,

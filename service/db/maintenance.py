@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, exists, func, inspect, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, exists, func, inspect, or_, select, tuple_
 
 from service.db import leftovers
 from service.db.columns import Base
@@ -64,17 +64,20 @@ def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bo
     return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
 
 
+def past(before: datetime, now: datetime) -> ColumnElement[bool]:
+    """Whether the time of a run is over: it ended before one time, and nobody holds it or wants anything of it now."""
+    return and_(
+        RunRow.state.in_(sorted(ENDED)),
+        func.coalesce(RunRow.finished_at, RunRow.last_at) < before,
+        or_(RunRow.lease_owner.is_(None), RunRow.lease_expires_at <= now),
+        ~exists().where(ReassessmentRow.run_id == RunRow.id),
+    )
+
+
 def _ended(database: Database, before: datetime, now: datetime, keep: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Id and tenant of the runs whose time is over, oldest first."""
     query = (
-        select(RunRow.id, RunRow.tenant, RunRow.labels)
-        .where(
-            RunRow.state.in_(sorted(ENDED)),
-            func.coalesce(RunRow.finished_at, RunRow.last_at) < before,
-            or_(RunRow.lease_owner.is_(None), RunRow.lease_expires_at <= now),
-            ~exists().where(ReassessmentRow.run_id == RunRow.id),
-        )
-        .order_by(RunRow.created_at, RunRow.id)
+        select(RunRow.id, RunRow.tenant, RunRow.labels).where(past(before, now)).order_by(RunRow.created_at, RunRow.id)
     )
     with database.read() as connection:
         rows = connection.execute(query).all()

@@ -189,6 +189,29 @@ class UsageRecord:
     tokens_output: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What a tenant has in the database. `due_runs`, `due_answers`: of runs that are past their time."""
+
+    tenant: str
+    runs: int
+    ended: int
+    answers: int
+    evaluations: int
+    due_runs: int
+    due_answers: int
+
+
+class Holdings(Protocol):
+    """What the database holds, for whoever keeps it."""
+
+    def by_tenant(self, before: datetime | None) -> Sequence[Holding]:
+        """What each tenant has, by name; `before`: what ended earlier is past its time, None: nothing is."""
+
+    def size_bytes(self) -> int:
+        """What the database takes on disk, in all."""
+
+
 class Accounts(Protocol):
     """Quotas and usage of tenants."""
 

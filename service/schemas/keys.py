@@ -86,6 +86,28 @@ class Quota(Reply):
     tokens_per_day: Count | None
 
 
+class TenantHolding(Reply):
+    """What a tenant has in the database."""
+
+    tenant: str
+    runs: Count
+    ended: Count = Field(description="Of the runs")
+    answers: Count
+    evaluations: Count
+    due_runs: Count = Field(description="Runs that are past their time")
+    due_answers: Count = Field(description="Of these runs")
+
+
+class Retention(Reply):
+    """How long what is kept, and what is past its time."""
+
+    days: Count | None = Field(description="That runs are kept after their end, as asked or set; null: for ever")
+    set_days: Count | None = Field(description="By the setting `retention.days` of this process; null: it is not set")
+    audit_days: Count | None = Field(description="That the audit is kept; null: for ever")
+    database_bytes: int
+    tenants: list[TenantHolding]
+
+
 class Usage(Reply):
     """What a tenant used from one time to another, and what it may."""
 

@@ -190,6 +190,20 @@ async def test_times_that_are_off_are_refused(owner: httpx.AsyncClient, query: d
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
 
 
+async def test_the_operator_reads_what_is_held_and_past_its_time(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    await owner.post("/v1/runs", json={"problem": "p"})
+    found = (await owner.get("/v1/retention")).json()
+    assert (found["days"], found["set_days"], found["audit_days"]) == (None, None, None)
+    assert found["database_bytes"] > 0
+    (held,) = found["tenants"]
+    assert (held["tenant"], held["runs"], held["ended"], held["due_runs"]) == ("default", 1, 0, 0)
+    assert (await owner.get("/v1/retention?days=30")).json()["days"] == 30
+    async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
+        assert (await other.get("/v1/retention")).status_code == 403
+
+
 async def test_quotas_bound_what_a_tenant_submits(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
     await made_key(owner, tenant="other")
     path = "/v1/tenants/other/quotas"

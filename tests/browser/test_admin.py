@@ -1,5 +1,7 @@
 """Keys, webhooks, quotas, usage and audit as their forms show and change them."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -121,6 +123,20 @@ def test_quotas_are_set_and_stand_beside_the_usage(page: Page, service: Service,
     page.get_by_role("button", name="Set quotas").click()
     page.goto("/admin")
     expect(page.get_by_role("row").filter(has_text="Evaluations a day")).to_contain_text("no limit")
+
+
+def test_retention_says_what_is_held_and_the_command(page: Page, service: Service, finished_run: str) -> None:
+    told = service.get("/v1/retention?days=3")
+    page.goto("/admin")
+    page.get_by_role("link", name="Retention").click()
+    expect(page.get_by_text("Runs are kept for ever")).to_be_visible()
+    page.get_by_label("What if runs are kept so many days").fill("3")
+    page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile(r"days=3$"))
+    expect(page.locator("pre")).to_contain_text("evolve db prune --older-than 3 --dry-run")
+    row = page.get_by_role("row").filter(has_text=told["tenants"][0]["tenant"])
+    expect(row.locator("td").nth(4)).to_have_text(str(told["tenants"][0]["due_runs"]))
+    assert_accessible(page)
 
 
 def test_the_audit_tells_who_did_what(page: Page, service: Service) -> None:

@@ -1,5 +1,6 @@
 """Usage and quotas of tenants."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from service.api.access import PartsDep, requires
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.ports import Caller, Quotas, Scope
-from service.schemas.keys import Quota, QuotaLimits, Usage
+from service.schemas.keys import Quota, QuotaLimits, Retention, TenantHolding, Usage
 from service.schemas.problem_details import Code
 from service.schemas.types import Moment
 
@@ -22,6 +23,7 @@ Tenant = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description=
 Time = Annotated[
     str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
 ]
+Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end; 0: as set.")]
 LONGEST = timedelta(days=366)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
@@ -37,6 +39,27 @@ def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = 
     found = parts.accounts.usage(caller.tenant, begin, end)
     fields = {name: getattr(found, name) for name in Usage.model_fields if name != "quotas"}
     return Usage(**fields, quotas=_quota(caller.tenant, parts.accounts.quotas(caller.tenant)))
+
+
+@router.get("/retention", response_model=Retention, operation_id="get_retention")
+def get_retention(caller: Operating, parts: PartsDep, days: Days = 0) -> Retention:
+    """Read what the database holds of each tenant, and which runs `evolve db prune` would remove.
+
+    Runs with labels that the command is told to keep are counted too. Programs, texts and versions of problems that no
+    other run has go with the runs.
+    """
+    del caller
+    set_days = parts.retention.days
+    wanted = days or set_days
+    before = None if wanted is None else parts.clock.now() - timedelta(days=wanted)
+    holdings = [asdict(holding) for holding in parts.holdings.by_tenant(before)]
+    return Retention(
+        days=wanted,
+        set_days=set_days,
+        audit_days=parts.retention.audit_days,
+        database_bytes=parts.holdings.size_bytes(),
+        tenants=[TenantHolding(**holding) for holding in holdings],
+    )
 
 
 @router.get("/tenants/{tenant}/quotas", response_model=Quota, operation_id="get_quotas")

@@ -44,6 +44,7 @@ from service.client.calls.batches import (
 from service.client.calls.keys import (
     create_key,
     get_quotas,
+    get_retention,
     get_usage,
     list_audit,
     list_keys,
@@ -147,6 +148,7 @@ __all__ = [
     "get_proposal",
     "get_quotas",
     "get_readiness",
+    "get_retention",
     "get_run",
     "get_run_columns",
     "get_run_metrics",

@@ -3,7 +3,17 @@
 from datetime import datetime
 
 from service.client.call import Call, chosen, place
-from service.schemas.keys import ApiKey, AuditPage, KeyCreate, KeyPage, NewApiKey, Quota, QuotaLimits, Usage
+from service.schemas.keys import (
+    ApiKey,
+    AuditPage,
+    KeyCreate,
+    KeyPage,
+    NewApiKey,
+    Quota,
+    QuotaLimits,
+    Retention,
+    Usage,
+)
 
 KEYS, QUOTAS = "/v1/api-keys", "/v1/tenants/{}/quotas"
 
@@ -32,6 +42,11 @@ def get_usage(*, since: datetime | None = None, until: datetime | None = None) -
     """Read what the tenant used, and what it may."""
     params = chosen(since=since and since.isoformat(), until=until and until.isoformat())
     return Call(method="GET", path="/v1/usage", params=params, answer=Usage)
+
+
+def get_retention(days: int = 0) -> Call[Retention]:
+    """Read what the database holds of each tenant, and which runs are past their time."""
+    return Call(method="GET", path="/v1/retention", params=chosen(days=days or None), answer=Retention)
 
 
 def get_quotas(tenant: str) -> Call[Quota]:

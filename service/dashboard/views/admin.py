@@ -21,6 +21,7 @@ LIMITS = (
 )
 router = APIRouter(prefix="/admin", route_class=PageRoute, include_in_schema=False)
 Days = Annotated[int, Query(ge=1, le=366)]
+Typed = Annotated[str, Query(pattern=r"^\s*(\d{0,4}|[12]\d{4}|3[0-5]\d{3}|36[0-4]\d{2}|36500)\s*$")]
 Tenant = Annotated[str, Query(max_length=63)]
 Cursor = Annotated[str, Query(max_length=4000)]
 
@@ -53,6 +54,13 @@ async def set_quotas(request: Request, api: Api, form: FormDep) -> Response:
         else:
             return go_to(f"/admin/quotas?tenant={tenant}")
     return await _quotas(request, api, tenant, form, complaints)
+
+
+@router.get("/retention")
+async def show_retention(request: Request, api: Api, days: Typed = "") -> Response:
+    """Show what is kept for how long, and what is past its time, to the operator."""
+    found = await api.send(calls.get_retention(int(days.strip() or 0)))
+    return render(request, "admin_retention.html", found=found)
 
 
 @router.get("/audit")
