@@ -13,7 +13,7 @@ from evolve.proposal import Individual
 from evolve.scalarization import Floats
 
 NEIGHBOURS = 15  # as Lehman and Stanley have it
-COMPARED = 256  # members of the receiving island that a migrant is compared with, the fittest
+COMPARED = 64  # members of the receiving island that a migrant is compared with, the fittest
 _MIGRATION, _RESET = 1, 2  # streams apart from each other, and from those of proposals
 
 
@@ -85,7 +85,7 @@ def _rarest(members: Population, receiver: Population, count: int) -> Sequence[I
             if span > 0:
                 squares += ((column[:, None] - other) / span) ** 2
     nearest = min(NEIGHBOURS, len(others))
-    novelty = np.sort(np.sqrt(squares), axis=1)[:, :nearest].mean(axis=1)
+    novelty = np.sqrt(np.partition(squares, nearest - 1, axis=1)[:, :nearest]).mean(axis=1)
     return [half[int(place)] for place in np.argsort(-novelty, kind="stable")[:count]]
 
 

@@ -237,7 +237,8 @@ class State:
         origin = self.trials.tell(candidate.number, individual)
         if candidate.number:
             island = self.islands[candidate.island]
-            island.arm.learn(gain(individual.fitness, island.best, self.best and self.best.fitness))
+            best = self.best.fitness if self.best else None
+            island.arm.learn(gain(individual.fitness, island.best, best))
         self.account.evaluations += 1
         self.account.since_best += 1
         self.islands[candidate.island].count(individual, origin)

@@ -43,6 +43,10 @@ class Axis:
             share = (values - self._low) / (self._high - self._low)
         return np.asarray(np.clip(np.nan_to_num(share), 0.0, 1.0))
 
+    def value(self, share: float) -> float:
+        """The value at a share of the range; 0 where there is none."""
+        return 0.0 if self._low is None else self._low + self.span * share
+
     def bin(self, value: float) -> int:
         """Bin of a value; what lies outside the range falls into the outermost bin."""
         return min(self._bins - 1, math.floor(self.share(value) * self._bins))

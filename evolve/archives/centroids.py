@@ -9,6 +9,7 @@ from evolve.scalarization import Floats
 
 ROUNDS = 25
 MOST_SAMPLES = 50_000
+WORK = 1_000_000_000  # comparisons of coordinates, about: a few seconds
 STILL = 1e-3  # of the mean distance between neighbours: a round that moves no centroid farther is the last
 _STREAM = 0x435654  # apart from the streams of proposals
 _SLAB = 256  # points that are compared at once
@@ -21,13 +22,14 @@ def centroids(size: int, width: int, seed: int) -> Floats:
 
     Lloyd (1982) on uniform samples, as Vassiliades, Chatzilygeroudis and Mouret (2018) take them: each sample goes to
     its nearest centroid, each centroid to the mean of its samples, until hardly any moves. The same numbers on every
-    machine: only sums and products in a fixed order are used.
+    machine: only sums and products in a fixed order are used. Of thousands of regions in many dimensions, which only
+    more samples than can be afforded would even out, the centroids are the samples themselves.
     """
     rng = np.random.default_rng([seed, size, width, _STREAM])
-    points = rng.random((min(max(2_000, 25 * size), MOST_SAMPLES), width))
+    points = rng.random((_samples(size, width), width))
     points = points[np.argsort(points[:, 0], kind="stable")]
     centres = _sorted(points[rng.choice(len(points), size, replace=False)])
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if len(points) > size else 0):
         which = nearest(points, centres)
         counts = np.bincount(which, minlength=size)
         sums = np.stack([np.bincount(which, weights=column, minlength=size) for column in points.T], axis=1)
@@ -38,6 +40,13 @@ def centroids(size: int, width: int, seed: int) -> Floats:
             break
     centres.flags.writeable = False
     return centres
+
+
+def _samples(size: int, width: int) -> int:
+    """How many samples are worth their time: they are compared with fewer centres the fewer axes there are."""
+    compared = min(1.0, 4 * size ** (-1 / width))
+    affordable = int(WORK / (ROUNDS * size * width * compared))
+    return max(size, min(max(2_000, 25 * size), MOST_SAMPLES, affordable))
 
 
 def nearest(points: Floats, centres: Floats) -> NDArray[np.intp]:

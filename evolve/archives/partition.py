@@ -1,6 +1,7 @@
 """Partitions of the measure space into cells: the boxes of a grid, or the regions around centroids."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -56,14 +57,17 @@ class CvtPartition:
     However many measures there are, there are as many cells as are asked for; the cells of a grid multiply. Distances
     are taken in shares of the axes' ranges.
 
-    Attributes:
-        centres: (size, axes), in shares of the ranges.
     """
 
     def __init__(self, measures: Sequence[Measure], size: int, seed: int) -> None:
         self.axes: Sequence[Axis] = [Axis(measure) for measure in measures]
         self.size = size
-        self.centres = centroids(size, len(measures), seed)
+        self._seed = seed
+
+    @cached_property
+    def centres(self) -> Floats:
+        """The centroids, (size, axes), in shares of the ranges; they are found when somebody first asks."""
+        return centroids(self.size, len(self.axes), self._seed)
 
     def cell(self, measures: Mapping[str, float]) -> Cell:
         """The nearest centroid; the first of equally near ones."""

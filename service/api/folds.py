@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -56,6 +56,17 @@ class Folds:
     def grid(self, reader: RunReader, run: RunRecord, most: int) -> Grid:
         """The grid of a run as it is now, with at most so many cells."""
         return self._fold(reader, run, ("grid", most), lambda columns: fold_grid(columns, most))
+
+    def filled(
+        self, reader: RunReader, run: RunRecord, groups: Sequence[Sequence[str]]
+    ) -> list[tuple[int, int]] | None:
+        """How many cells each of some groups of candidates fills, of how many; None: the run has no measures."""
+
+        def fold(columns: Columns) -> list[tuple[int, int]] | None:
+            partition = columns.partition
+            return None if partition is None else [(columns.filled_by(group), partition.size) for group in groups]
+
+        return self._fold(reader, run, None, fold)
 
     def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int) -> Drawn:
         """A run in columns as it is now, from one evaluation on, or in so many points."""

@@ -1,4 +1,4 @@
-"""The grid of a run: the fittest candidate of each cell over the measures, of all islands together."""
+"""The cells of a run: the fittest candidate of each cell over the measures, of all islands together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.archives import CvtPartition
 from evolve.problem import Measure
-from service.projections.columns import Columns, Floats, Places
+from service.projections.columns import Columns, Floats
 from service.projections.measures import measures_of
 
 
@@ -16,13 +17,15 @@ class Cell:
     """A cell that is filled.
 
     Attributes:
-        bins: place on each axis.
+        bins: place on each axis of a grid; of a tessellation the number of the region alone.
+        centre: of the region of a tessellation, on each axis; None: the cell is one of a grid.
         values: of the measures of the candidate that holds it.
         candidates: how many fell into it.
         place: which evaluation of the run was that of the one that holds it.
     """
 
     bins: Sequence[int]
+    centre: Sequence[float] | None
     candidate_id: str
     fitness: float
     values: Sequence[float]
@@ -35,6 +38,8 @@ class Grid:
     """Axes as declared, the range of each (None: nothing was seen), and cells, the fittest first.
 
     Attributes:
+        size: how many cells there are, filled or not.
+        tessellation: whether cells are the regions around centroids, not the boxes of a grid.
         filled: how many cells are, those included that are not told of.
     """
 
@@ -42,14 +47,21 @@ class Grid:
     ranges: Sequence[tuple[float, float] | None]
     cells: Sequence[Cell]
     filled: int
+    size: int
+    tessellation: bool
 
 
 def fold_grid(columns: Columns, most: int) -> Grid:
     """Place candidates as a grid archive does: of equals the newest holds the cell; at most so many cells."""
-    measures = measures_of(columns.run)
-    placed = columns.placed() if measures else np.zeros(0, dtype=np.intp)
-    cells, filled = _cells(columns, placed, most) if len(placed) else ([], 0)
-    return Grid(axes=measures, ranges=[axis.range for axis in columns.axes], cells=cells, filled=filled)
+    cells, filled = _cells(columns, most)
+    return Grid(
+        axes=measures_of(columns.run),
+        ranges=[axis.range for axis in columns.axes],
+        cells=cells,
+        filled=filled,
+        size=columns.partition.size if columns.partition else 0,
+        tessellation=isinstance(columns.partition, CvtPartition),
+    )
 
 
 def cover(columns: Columns) -> tuple[NDArray[np.int64], Floats] | None:
@@ -61,10 +73,10 @@ def cover(columns: Columns) -> tuple[NDArray[np.int64], Floats] | None:
     """
     if not columns.axes:
         return None
-    placed, filled, gained = columns.placed(), np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns))
+    placed, bins = columns.placed()
+    filled, gained = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns))
     if len(placed):
         fitness = columns.fitness[placed]
-        bins = _bins(columns, placed)
         order = np.lexsort((placed, *bins.T[::-1]))  # by cell, in it by age
         first = np.insert((bins[order][1:] != bins[order][:-1]).any(axis=1), 0, True)
         held = _held(fitness[order], first)
@@ -81,13 +93,11 @@ def _held(fitness: Floats, first: NDArray[np.bool_]) -> Floats:
     return np.asarray(values[np.maximum.accumulate(cell + ranks) - cell])
 
 
-def _bins(columns: Columns, placed: Places) -> Places:
-    values = columns.values[placed]
-    return np.stack([axis.bins(column) for axis, column in zip(columns.axes, values.T, strict=True)], axis=1)
-
-
-def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int]:
-    fitness, values, bins = columns.fitness[placed], columns.values[placed], _bins(columns, placed)
+def _cells(columns: Columns, most: int) -> tuple[list[Cell], int]:
+    placed, bins = columns.placed()
+    if not len(placed):
+        return [], 0
+    fitness, values = columns.fitness[placed], columns.values[placed]
     # By cell, in it by fitness, among equals by age: the last one of each holds it.
     order = np.lexsort((placed, fitness, *bins.T[::-1]))
     ends = np.flatnonzero(np.append((bins[order][1:] != bins[order][:-1]).any(axis=1), True))
@@ -96,6 +106,7 @@ def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int
     shown = [
         Cell(
             bins=cell,
+            centre=_centre(columns, cell),
             candidate_id=columns.ids[place],
             fitness=worth,
             values=measured,
@@ -112,3 +123,11 @@ def _cells(columns: Columns, placed: Places, most: int) -> tuple[list[Cell], int
         )
     ]
     return shown, len(ends)
+
+
+def _centre(columns: Columns, cell: Sequence[int]) -> Sequence[float] | None:
+    """Where the region of a tessellation lies, in units of the measures."""
+    if not isinstance(columns.partition, CvtPartition):
+        return None
+    shares = columns.partition.centres[cell[0]].tolist()
+    return [axis.value(share) for axis, share in zip(columns.axes, shares, strict=True)]

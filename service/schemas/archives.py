@@ -15,6 +15,8 @@ class Island(Reply):
     best_candidate_id: str | None
     best_fitness: float | None
     mean_fitness: float | None
+    filled: Count | None = Field(description="Cells that its members fill; null: the run has no measures")
+    cells: Count | None = Field(description="How many cells there are")
 
 
 class IslandPage(Page):
@@ -74,7 +76,8 @@ class GridAxis(Foreign):
 class GridCell(Reply):
     """A cell that is filled."""
 
-    bins: list[Count]
+    bins: list[Count] = Field(description="On each axis; of a tessellation the number of the region alone")
+    centre: list[float] | None = Field(description="Of the region of a tessellation; null: a cell of a grid")
     values: list[float]
     candidate_id: str
     fitness: float
@@ -88,7 +91,9 @@ class Grid(Reply):
     run_id: str
     axes: list[GridAxis]
     cells: list[GridCell] = Field(description="The fittest first; at most 10,000")
-    filled: Count = Field(description="Cells in all")
+    filled: Count = Field(description="Filled cells in all")
+    size: Count = Field(description="Cells there are, filled or not")
+    tessellation: bool = Field(description="Whether cells are regions around centroids (`archive.kind` = `cvt`)")
 
 
 class Best(Foreign):

@@ -73,6 +73,15 @@ class TestIslands:
         assert [(island["number"], island["members"]) for island in islands] == [(0, 1), (1, 0), (2, 2)]
         assert (islands[2]["best_candidate_id"], islands[2]["mean_fitness"]) == (story.id(2), 2.5)
         assert islands[1]["best_fitness"] is None
+        assert [(island["filled"], island["cells"]) for island in islands] == [(None, None)] * 3
+
+    async def test_cells_are_counted_that_the_members_of_an_island_fill(
+        self, told: Told, client: httpx.AsyncClient, trade: Story
+    ) -> None:
+        told.append([trade.insert(trade.id(1)), trade.insert(trade.id(2))])
+        (island, *_) = (await read(client, f"/v1/runs/{TRADE}/islands"))["items"]
+        assert (island["members"], island["filled"]) == (2, 1)
+        assert island["cells"] == (await read(client, f"/v1/runs/{TRADE}/grid"))["size"]
 
     async def test_members_are_paged_the_fittest_first(
         self, told: Told, client: httpx.AsyncClient, story: Story
@@ -132,7 +141,8 @@ class TestGrid:
         assert (complexity["low"], complexity["high"], complexity["running"]) == (12.0, 12.0, True)
         (cell,) = grid["cells"]
         assert (cell["bins"], cell["values"], cell["candidates"]) == ([1, 0], [3.0, 12.0], 4)
-        assert (cell["candidate_id"], cell["place"]) == (trade.id(2), 2)
+        assert (cell["candidate_id"], cell["place"], cell["centre"]) == (trade.id(2), 2, None)
+        assert (grid["filled"], grid["tessellation"]) == (1, False)
 
     async def test_without_measures_there_is_none(self, client: httpx.AsyncClient, story: Story) -> None:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []

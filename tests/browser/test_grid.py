@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
-from tests.browser.installation import EVALUATOR, PROBLEM, PROGRAM, Service
+from tests.browser.installation import CONFIG, EVALUATOR, PROBLEM, PROGRAM, Service
 
 THIRD = """
 [[measures]]
@@ -32,6 +32,21 @@ def deep_run(service: Service) -> str:
     """The id of a run of three measures, of which one has a hostile name."""
     evaluator = EVALUATOR.format(seconds=0.0).replace('"digits":', '"<i>rest</i>": len(text) % 3, "digits":')
     return run_of(service, "deep", PROBLEM.format(name="deep") + THIRD, evaluator, 40)
+
+
+@pytest.fixture(scope="module")
+def tessellated_run(service: Service) -> str:
+    """The id of a run whose islands keep regions of three measures, with two programs in each, or none at all."""
+    evaluator = EVALUATOR.format(seconds=0.0).replace('"digits":', '"<i>rest</i>": len(text) % 3, "digits":')
+    files = {"problem.toml": PROBLEM.format(name="tiles") + THIRD, "program.py": PROGRAM, "evaluator.py": evaluator}
+    service.client.post("/v1/problems", json={"files": files}).raise_for_status()
+    archive = {"kind": "cvt", "size": 20, "front": 2}
+    variants = [{"islands": [2], "archive": {"kind": "dominated_novelty"}}]
+    config = {**CONFIG, "archive": archive, "variants": variants, "budget": {"evaluations": 60}}
+    body = {"problem": "tiles", "policy": "syntax", "config": config}
+    run_id = str(service.client.post("/v1/runs", json=body).raise_for_status().json()["id"])
+    service.end(run_id)
+    return run_id
 
 
 def test_the_grid_shows_what_the_api_says(page: Page, service: Service, finished_run: str) -> None:
@@ -78,6 +93,35 @@ def test_a_third_measure_is_sliced_or_passed_over(page: Page, service: Service, 
     expect(page).to_have_url(re.compile("at2=1"))
     expect(picture).to_have_attribute("data-filled", str(len(sliced)))
     expect(page.get_by_role("region", name="Cells").locator("tbody tr")).to_have_count(len(sliced))
+
+
+def test_regions_are_drawn_by_the_measures_of_who_holds_them(
+    page: Page, service: Service, tessellated_run: str
+) -> None:
+    grid = service.get(f"/v1/runs/{tessellated_run}/grid")
+    assert (grid["tessellation"], grid["size"]) == (True, 20)
+    page.goto(f"/runs/{tessellated_run}/grid")
+    expect(page.locator("#grid-standing")).to_contain_text(f"{grid['filled']} of 20 cells")
+    expect(page.locator("svg.regions circle")).to_have_count(grid["filled"])
+    expect(page.locator("cell-grid")).to_have_count(0)
+    rows = page.get_by_role("region", name="Cells").locator("tbody tr")
+    expect(rows).to_have_count(grid["filled"])
+    best = grid["cells"][0]
+    expect(rows.first).to_contain_text(f"{best['centre'][0]:.4g}")
+    page.get_by_label("Across").select_option("<i>rest</i>")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("svg.regions text").nth(1)).to_have_text("<i>rest</i>")
+    assert_accessible(page)
+
+
+def test_coverage_of_an_island_counts_cells_not_programs(page: Page, service: Service, tessellated_run: str) -> None:
+    islands = service.get(f"/v1/runs/{tessellated_run}/islands")["items"]
+    assert all(island["cells"] == 20 and island["filled"] <= min(20, island["members"]) for island in islands)
+    assert any(island["filled"] < island["members"] for island in islands)
+    page.goto(f"/runs/{tessellated_run}/islands")
+    for island in islands:
+        row = page.locator("table.islands tbody tr").nth(island["number"])
+        expect(row).to_contain_text(f"{100 * island['filled'] / 20:.0f}")
 
 
 def test_a_run_without_measures_says_how_they_are_declared(page: Page, service: Service) -> None:

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolve.archives import Axis, CellArchive, GridPartition
+from evolve.archives import Axis, CellArchive, CvtPartition, GridPartition
 from evolve.evaluation import Evaluation, Outcome
 from evolve.pareto import front, hypervolume
 from evolve.problem import Measure
@@ -21,7 +21,7 @@ from evolve.proposal import Individual
 from service.errors import NotFoundError, UsageError
 from service.ports import LoggedEvent, RunReader, RunRecord, Scored
 from service.projections.columns import Columns
-from service.projections.grid import fold_grid
+from service.projections.grid import cover, fold_grid
 from service.projections.ranking import rank_front
 from service.projections.series import fold_series
 from service.projections.weighted import weighted_best
@@ -46,10 +46,10 @@ class Reads:
         return []
 
 
-def run_of(width: int, axes: Sequence[Mapping[str, Any]] = ()) -> RunRecord:
+def run_of(width: int, axes: Sequence[Mapping[str, Any]] = (), config: Mapping[str, Any] | None = None) -> RunRecord:
     """A run of so many objectives from 0 to 4, better with more."""
     objectives = [{"name": name, "low": 0.0, "high": 4.0} for name in "abcde"[:width]]
-    return cast(RunRecord, SimpleNamespace(id="run_1", objectives=objectives, measures=axes, config={}))
+    return cast(RunRecord, SimpleNamespace(id="run_1", objectives=objectives, measures=axes, config=config or {}))
 
 
 def row(place: int, rewards: Sequence[float] | None, values: Sequence[float] = (), **scores: float) -> Scored:
@@ -228,3 +228,40 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
         )
     *_, columns = folded(rows, run_of(1, [axis]))
     assert {tuple(cell.bins): (cell.candidate_id,) for cell in fold_grid(columns, 100).cells} == archive.cells
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 12), st.integers(0, 4)), max_size=30), CUTS)
+@settings(deadline=None)
+def test_the_regions_of_a_tessellation_are_those_of_the_archive(
+    told: list[tuple[int, int, int]], cuts: list[int]
+) -> None:
+    axes: list[dict[str, Any]] = [{"name": "x", "low": 0.0, "high": 10.0}, {"name": "y", "low": 0.0, "high": 4.0}]
+    partition = CvtPartition([Measure(**axis) for axis in axes], 6, 3)
+    archive = CellArchive(1, partition)
+    rows = [row(place, (float(worth),), (float(x), float(y))) for place, (worth, x, y) in enumerate(told)]
+    for one in rows:
+        archive.add(
+            Individual(
+                candidate_id=one.candidate_id,
+                program=Program.of({"program.py": one.candidate_id}),
+                fitness=one.fitness,
+                rewards=tuple(one.rewards or ()),
+                measures=one.descriptor,
+                evaluation=Evaluation(outcome=Outcome.OK),
+            )
+        )
+    run = run_of(1, axes, {"archive": {"kind": "cvt", "size": 6}, "seed": 3})
+    *_, columns = folded(rows, run, cuts)
+    grid = fold_grid(columns, 100)
+    assert (grid.size, grid.tessellation) == (6, True)
+    assert {tuple(cell.bins): (cell.candidate_id,) for cell in grid.cells} == archive.cells
+    for cell in grid.cells:
+        assert cell.centre is not None
+        assert partition.cell(dict(zip("xy", cell.centre, strict=True))) == tuple(cell.bins)
+    counted = cover(columns)
+    assert counted is not None
+    if rows:
+        assert counted[0][-1] == len(archive.cells)
+        assert counted[1][-1] == pytest.approx(sum(member.fitness or 0.0 for member in archive.members))
+    assert columns.filled_by([one.candidate_id for one in rows]) == len(archive.cells)
+    assert columns.filled_by(["unknown"]) == 0

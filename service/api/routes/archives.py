@@ -48,7 +48,12 @@ Weights = Annotated[
 
 @router.get("/islands", response_model=IslandPage, operation_id="list_islands")
 def list_islands(
-    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
 ) -> IslandPage:
     """List the islands of a run with what they hold."""
     reader = reader_of(parts, caller)
@@ -59,7 +64,10 @@ def list_islands(
         members.setdefault(membership.island, []).append(membership)
     behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
     rows, following = paging.cut(behind[: paging.limit + 1], lambda number: number)
-    return IslandPage(items=[_island(number, members[number]) for number in rows], next_cursor=following)
+    ids = [[member.candidate_id for member in members[number]] for number in rows]
+    filled = request.app.state.folds.filled(reader, run, ids) or [(None, None)] * len(rows)
+    items = [_island(number, members[number], *cells) for number, cells in zip(rows, filled, strict=True)]
+    return IslandPage(items=items, next_cursor=following)
 
 
 @router.get("/islands/{number}", response_model=MemberPage, operation_id="list_island_members")
@@ -151,6 +159,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
     cells = [
         GridCell(
             bins=list(cell.bins),
+            centre=None if cell.centre is None else list(cell.centre),
             values=list(cell.values),
             candidate_id=cell.candidate_id,
             fitness=cell.fitness,
@@ -159,7 +168,10 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
         )
         for cell in grid.cells
     ]
-    return tagged(request, Grid(run_id=run.id, axes=axes, cells=cells, filled=grid.filled), run_tag(run))
+    told = Grid(
+        run_id=run.id, axes=axes, cells=cells, filled=grid.filled, size=grid.size, tessellation=grid.tessellation
+    )
+    return tagged(request, told, run_tag(run))
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
@@ -186,7 +198,7 @@ def _islands(run: RunRecord) -> int:
     return islands if isinstance(islands, int) and run.config.get("strategy", "islands") == "islands" else 1
 
 
-def _island(number: int, members: Sequence[MembershipRecord]) -> Island:
+def _island(number: int, members: Sequence[MembershipRecord], filled: int | None, cells: int | None) -> Island:
     fitness = [member.fitness for member in members if member.fitness is not None]
     return Island(
         number=number,
@@ -194,6 +206,8 @@ def _island(number: int, members: Sequence[MembershipRecord]) -> Island:
         best_candidate_id=members[0].candidate_id if fitness else None,
         best_fitness=fitness[0] if fitness else None,
         mean_fitness=math.fsum(fitness) / len(fitness) if fitness else None,
+        filled=filled,
+        cells=cells,
     )
 
 

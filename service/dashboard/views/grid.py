@@ -20,6 +20,9 @@ from service.schemas.series import Metrics
 
 CELLS_SHOWN = 100
 POINTS = 20
+MOST_DOTS = 1000
+WIDTH, HEIGHT, EDGE = 1000, 420, 40
+FAINTEST = 0.15
 # A cell was filled lately that was filled in so large a part of the run.
 LATELY = 0.1
 router = APIRouter(prefix="/runs/{run_id}/grid", route_class=PageRoute, include_in_schema=False)
@@ -53,6 +56,16 @@ class Slice:
         return list(found.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """Who holds a region of a tessellation, where it lies in the picture, and how strongly it is drawn."""
+
+    cell: GridCell
+    x: float
+    y: float
+    strength: float
+
+
 @router.get("")
 async def show_grid(
     request: Request, run_id: RunId, api: Api, x: AxisName = "", y: AxisName = "", begin: From = 0
@@ -82,13 +95,12 @@ def _standing(grid: Grid, metrics: Metrics) -> dict[str, object]:
         "grid": grid,
         "points": metrics.points,
         "last": metrics.points[-1] if metrics.points else None,
-        "size": math.prod(axis.bins for axis in grid.axes),
     }
 
 
 def _sliced(request: Request, grid: Grid, chosen: Slice, begin: int) -> dict[str, object]:
     """What the page shows of the grid, from one cell of the table on."""
-    cells = chosen.cells(grid.cells)
+    cells = grid.cells if grid.tessellation else chosen.cells(grid.cells)
     behind = begin + CELLS_SHOWN
     following = request.url.include_query_params(**{"from": behind}).query if behind < len(cells) else ""
     drawn = {"x": chosen.x, "y": chosen.y, "fixed": chosen.fixed}
@@ -100,7 +112,36 @@ def _sliced(request: Request, grid: Grid, chosen: Slice, begin: int) -> dict[str
         "older": "?" + following if following else "",
         "drawn": json.dumps(drawn),
         "bin_range": bin_range,
+        "dots": dots_of(grid, chosen) if grid.tessellation else (),
+        "picture": {"width": WIDTH, "height": HEIGHT, "edge": EDGE},
     }
+
+
+def dots_of(grid: Grid, chosen: Slice) -> Sequence[Dot]:
+    """Who holds the regions of a tessellation, by two measures: the fitter, the stronger; the fittest so many."""
+    cells = grid.cells[:MOST_DOTS]
+    worth = [cell.fitness for cell in cells]
+    least, span = min(worth, default=0.0), max(worth, default=0.0) - min(worth, default=0.0)
+    return [
+        Dot(
+            cell=cell,
+            x=round(EDGE + (WIDTH - 2 * EDGE) * _share(grid.axes[chosen.x], cell.values[chosen.x]), 1),
+            y=round(
+                HEIGHT / 2
+                if chosen.y is None
+                else HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * _share(grid.axes[chosen.y], cell.values[chosen.y]),
+                1,
+            ),
+            strength=round(FAINTEST + (1 - FAINTEST) * ((cell.fitness - least) / span if span > 0 else 1.0), 2),
+        )
+        for cell in cells
+    ]
+
+
+def _share(axis: GridAxis, value: float) -> float:
+    if axis.low is None or axis.high is None or not axis.high > axis.low:
+        return 0.5
+    return min(1.0, max(0.0, (value - axis.low) / (axis.high - axis.low)))
 
 
 def read_slice(axes: Sequence[GridAxis], x: str, y: str, params: Mapping[str, str]) -> Slice:

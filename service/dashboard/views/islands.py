@@ -34,7 +34,7 @@ class Row:
     """An island with what is told of it.
 
     Attributes:
-        coverage: share of the cells of its grid that hold a program; None: its archive is no grid.
+        coverage: share of the cells of the measures that its members fill; None: there are no measures.
         arrived: the last migration that reached it.
     """
 
@@ -116,10 +116,13 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, Any]:
     resets, more_resets = await _resets(api, run)
     drawn = await api.send(calls.get_run_columns(run.id, points=100))
     arrived = {move.to_island: move for move in moves}
-    cells = cells_of(run)
     return {
         "islands": [
-            Row(island=island, coverage=island.members / cells if cells else None, arrived=arrived.get(island.number))
+            Row(
+                island=island,
+                coverage=island.filled / island.cells if island.filled is not None and island.cells else None,
+                arrived=arrived.get(island.number),
+            )
             for island in islands
         ],
         "more_islands": more_islands,
@@ -129,7 +132,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, Any]:
         "resets": resets,
         "more_resets": more_resets,
         "strip": strip_of(drawn.marks, drawn.total),
-        "cells": cells,
+        "cells": islands[0].cells if islands else None,
     }
 
 
@@ -158,14 +161,6 @@ async def _resets(api: AsyncClient, run: Run) -> tuple[list[Reset], bool]:
         for told in events
     ]
     return found[::-1], more
-
-
-def cells_of(run: Run) -> int:
-    """How many cells the grid of each island has; 0: their archives are no grids."""
-    kind = (run.config.get("archive") or {}).get("kind", "auto")
-    if kind not in {"auto", "grid"} or not run.measures:
-        return 0
-    return math.prod(int(measure.get("bins", 1)) for measure in run.measures)
 
 
 def matrix_of(moves: Sequence[Migration]) -> Matrix:

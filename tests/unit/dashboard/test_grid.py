@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from service.dashboard.views.grid import Slice, bin_range, lately, read_slice
-from service.schemas.archives import GridAxis, GridCell
+from service.dashboard.views.grid import EDGE, FAINTEST, HEIGHT, WIDTH, Slice, bin_range, dots_of, lately, read_slice
+from service.schemas.archives import Grid, GridAxis, GridCell
 
 AXES = tuple(
     GridAxis(name=name, bins=bins, low=low, high=high, running=False)
@@ -14,7 +14,9 @@ AXES = tuple(
 
 
 def cell(fitness: float, *bins: int) -> GridCell:
-    return GridCell(bins=list(bins), values=[0.0] * len(bins), candidate_id="c", fitness=fitness, candidates=1, place=0)
+    return GridCell(
+        bins=list(bins), values=[0.0] * len(bins), candidate_id="c", fitness=fitness, candidates=1, place=0, centre=None
+    )
 
 
 CELLS = [cell(5.0, 0, 0, 1), cell(4.0, 0, 0, 0), cell(3.0, 1, 2, 0), cell(2.0, 1, 1, 0)]
@@ -54,3 +56,21 @@ def test_bins_divide_the_range_of_their_axis() -> None:
 
 def test_lately_is_the_last_tenth() -> None:
     assert [lately(evaluated) for evaluated in (0, 5, 100)] == [0, 4, 90]
+
+
+def held(fitness: float, *values: float) -> GridCell:
+    return cell(fitness, 0).model_copy(update={"values": list(values), "centre": [0.0] * len(values)})
+
+
+def test_dots_stand_where_the_measures_of_programs_are_and_the_fittest_is_the_strongest() -> None:
+    cells = [held(3.0, 8.0, 5.0, 1.0), held(2.0, 4.0, 5.0, 0.5), held(1.0, -9.0, 5.0, 0.0)]
+    grid = Grid(run_id="run_1", axes=list(AXES), cells=cells, filled=3, size=50, tessellation=True)
+    best, middle, worst = dots_of(grid, Slice(x=0, y=2, fixed={}))
+    assert [(dot.x, dot.y) for dot in (best, middle, worst)] == [
+        (WIDTH - EDGE, EDGE),
+        (WIDTH / 2, HEIGHT / 2),
+        (EDGE, HEIGHT - EDGE),
+    ]
+    assert [dot.strength for dot in (best, worst)] == [1.0, FAINTEST]
+    # An axis on which nothing was seen has no extent: all stand in its middle.
+    assert [dot.x for dot in dots_of(grid, Slice(x=1, y=None, fixed={}))] == [WIDTH / 2] * 3

@@ -1,14 +1,11 @@
 """Who went from one island to another, counted and drawn."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
-import pytest
-
-from service.dashboard.views.islands import LANE, MOST_ARCS, MOST_IN_MATRIX, TINTS, cells_of, matrix_of, strip_of
+from service.dashboard.views.islands import LANE, MOST_ARCS, MOST_IN_MATRIX, TINTS, matrix_of, strip_of
 from service.schemas.archives import Migration
 from service.schemas.series import RunMark
-from tests.unit.dashboard.told_runs import told_run
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -66,19 +63,3 @@ def test_of_many_moves_the_newest_are_drawn() -> None:
     assert strip
     assert strip.arcs.count("M") == strip.ends.count("M") == MOST_ARCS
     assert strip.left_out == 7
-
-
-MEASURES = [{"name": "length", "bins": 8}, {"name": "depth", "bins": 6}]
-
-
-@pytest.mark.parametrize(
-    ("config", "measures", "cells"),
-    [
-        ({}, MEASURES, 48),
-        ({"archive": {"kind": "grid"}}, MEASURES[:1], 8),
-        ({"archive": {"kind": "top"}}, MEASURES, 0),
-        ({"archive": {"kind": "auto"}}, [], 0),
-    ],
-)
-def test_only_a_grid_has_cells(config: dict[str, Any], measures: list[dict[str, Any]], cells: int) -> None:
-    assert cells_of(told_run(config=config, measures=measures)) == cells
