@@ -18,7 +18,9 @@ from service.ports import LoggedEvent, RunReader, RunRecord, Scored
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
 from service.projections.measures import partition_of
+from service.projections.money import added
 
+_BYTES_OF_A_SUM = 80
 BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
 # By kind the members that name the island that was left, and the one that was reached.
 MARKS: Mapping[str, tuple[str, str]] = {
@@ -84,6 +86,7 @@ class Columns:
         marks: what happened between them, the newest of it.
         tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
         costs: what asking came to.
+        spent: money spent after so many answered proposals, 0 among them; None: that is not known.
         sequence: everything up to this event is in them.
     """
 
@@ -105,6 +108,7 @@ class Columns:
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
         self._tokens = array("q"), array("q"), array("q")
+        self.spent: list[str | None] = ["0"]
         self._places: dict[str, int] = {}
         self._best = -math.inf
         self._last_scored = self._last_beside = 0
@@ -124,7 +128,8 @@ class Columns:
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
-        held += self._front.nbytes + self.costs.size + (0 if self._cells is None else self._cells.nbytes)
+        held += self._front.nbytes + (0 if self._cells is None else self._cells.nbytes)
+        held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM
         return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
     @property
@@ -276,6 +281,7 @@ class Columns:
         if kind is Kind.PROPOSAL_ANSWERED:
             for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
                 column.append(logged.event.payload["tokens"][name])
+            self.spent.append(added(self.spent[-1], logged.event.payload.get("cost")))
 
 
 def columns_of(reader: RunReader, run: RunRecord) -> Columns:

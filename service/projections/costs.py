@@ -10,6 +10,7 @@ import numpy as np
 
 from evolve.events import Kind
 from service.ports import LoggedEvent, RunReader
+from service.projections.money import added
 
 ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
 MOST_REASONS, OTHER = 20, "other"
@@ -22,6 +23,7 @@ class Cost:
     """What the proposals of one operator to one policy came to.
 
     Attributes:
+        money: what their tokens cost; None: some of it is not known.
         seconds: of each that was answered.
         finish_reasons: why completions ended, as servers said, with how many of each.
     """
@@ -36,6 +38,7 @@ class Cost:
     tokens_input: int = 0
     tokens_cached: int = 0
     tokens_output: int = 0
+    money: str | None = "0"
     seconds: "array[float]" = field(default_factory=lambda: array("f"))
     finish_reasons: Counter[str] = field(default_factory=Counter)
 
@@ -43,6 +46,7 @@ class Cost:
         """Count what another holds as well."""
         for name in COUNTED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.money = added(self.money, other.money)
         self.seconds.extend(other.seconds)
         self.finish_reasons.update(other.finish_reasons)
 
@@ -57,7 +61,7 @@ class Cost:
         return float(np.quantile(np.array(self.seconds), share)) if self.seconds else None
 
 
-COUNTED = tuple(name for name in Cost.__slots__ if name not in ("seconds", "finish_reasons"))
+COUNTED = tuple(name for name in Cost.__slots__ if name not in ("money", "seconds", "finish_reasons"))
 
 
 class Costs:
@@ -85,6 +89,7 @@ class Costs:
                 self._answer(told)
             case Kind.PROPOSAL_FAILED:
                 self._count(told["number"], "failed")
+                self._spend(told)
             case Kind.CANDIDATE_REJECTED:
                 self._count(told["number"], "rejected")
             case Kind.CANDIDATE_DUPLICATE:
@@ -131,16 +136,25 @@ class Costs:
         self._count(number, "proposals")
 
     def _answer(self, told: Mapping[str, Any]) -> None:
-        number, tokens = told["number"], told["tokens"]
+        number = told["number"]
         self._count(number, "answered")
         self._answered.append(number)
+        self._spend(told)
         for name in ("answers", "dropped"):
             self._count(number, name, told[name])
-        for name in ("input", "cached", "output"):
-            self._count(number, f"tokens_{name}", tokens[name])
         cost = self._cost(number)
         if cost is not None and told.get("seconds") is not None:
             cost.seconds.append(told["seconds"])
+
+    def _spend(self, told: Mapping[str, Any]) -> None:
+        """What a proposal took; one that failed with nothing written tells nothing of it."""
+        if "tokens" not in told:
+            return
+        for name, tokens in told["tokens"].items():
+            self._count(told["number"], f"tokens_{name}", tokens)
+        cost = self._cost(told["number"])
+        if cost is not None:
+            cost.money = added(cost.money, told.get("cost"))
 
     def _count(self, number: int, name: str, by: int = 1) -> None:
         cost = self._cost(number)

@@ -45,6 +45,7 @@ class Moment:
     tokens_input: int
     tokens_cached: int
     tokens_output: int
+    cost: str | None
     variety: Variety
 
 
@@ -143,6 +144,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
             tokens_input=int(sent[answers[place]]),
             tokens_cached=int(cached[answers[place]]),
             tokens_output=int(written[answers[place]]),
+            cost=columns.spent[answers[place]],
             variety=varied[place],
         )
         for place, count in enumerate(taken)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from prometheus_client import Counter, Gauge
 
 from evolve.events import Event, Kind
+from evolve.money import Money
 from service.ports import LoggedEvent
 from service.runner.status import RunStatus
 
 RUNS = Gauge("evolve_runs", "Runs that this runner drives, by state", ["state"])
 PROPOSALS = Counter("evolve_proposals", "Proposals that ended, by operator and outcome", ["operator", "outcome"])
 TOKENS = Counter("evolve_policy_tokens", "Tokens of policies, by model and direction", ["model", "direction"])
+MONEY = Counter("evolve_policy_cost", "Money spent on policies, by model and currency", ["model", "currency"])
 INSERTIONS = Counter("evolve_archive_insertions", "Individuals offered to archives, by what became of them", ["status"])
 
 _ENDS = {Kind.PROPOSAL_ANSWERED: "answered", Kind.PROPOSAL_FAILED: "failed"}
@@ -55,3 +57,6 @@ class RunMetrics:
             PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
             for direction, tokens in payload.get("tokens", {}).items():
                 TOKENS.labels(policy, direction).inc(tokens)
+            spent = Money.read(payload.get("cost") or "0")
+            if spent.currency:
+                MONEY.labels(policy, spent.currency).inc(float(spent.amount))

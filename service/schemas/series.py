@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from service.schemas.foreign import Foreign, readable
-from service.schemas.types import Count, Moment, Number, Reply
+from service.schemas.types import Count, Moment, Number, Reply, Spent
 
 ForeignName = Annotated[str, BeforeValidator(readable)]
 
@@ -33,6 +33,7 @@ class SeriesPoint(Reply):
     tokens_input: Count
     tokens_cached: Count = Field(default=0, description="Of those that were read, from a cache")
     tokens_output: Count
+    cost: Spent | None = Field(default=None, description="Of the tokens so far; null: some of it is not known")
     distinct_share: float | None = Field(
         default=None,
         description="Of the valid evaluations so far, those whose reward vector was the first of its kind;"
@@ -71,6 +72,7 @@ class Cost(Foreign):
     tokens_input: Count
     tokens_cached: Count
     tokens_output: Count
+    cost: Spent | None = Field(default=None, description="Of these tokens; null: some of it is not known")
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
     finish_reasons: dict[str, Count] = Field(

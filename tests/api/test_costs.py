@@ -53,6 +53,7 @@ async def test_they_sum_what_was_asked_and_answered(client: httpx.AsyncClient, s
         "tokens_input": 300,
         "tokens_cached": 180,
         "tokens_output": 120,
+        "cost": "0.045 USD",
         "seconds_p50": 1.5,
         "seconds_p95": 1.5,
         "finish_reasons": {"stop": 3},
@@ -76,3 +77,26 @@ async def test_they_keep_up_with_what_is_lost(told: Told, client: httpx.AsyncCli
 async def test_cached_tokens_are_told_over_the_evaluations(client: httpx.AsyncClient, story: Story) -> None:
     points = (await client.get(METRICS)).json()["points"]
     assert [point["tokens_cached"] for point in points] == [0, 60, 120, 180]
+
+
+async def test_money_of_what_was_cut_off_is_spent_and_what_has_no_price_is_not_known(
+    told: Told, client: httpx.AsyncClient, story: Story
+) -> None:
+    tokens, cost = {"input": 10, "cached": 0, "output": 5}, "0.0050001 USD"
+    cut = story.tell(Kind.PROPOSAL_FAILED, number=4, reason="it ended", tokens=tokens, cost=cost)
+    told.append([story.propose(4, story.id(0)), cut])
+    found = await costs(client)
+    assert (found["cost"], found["tokens_output"], found["failed"]) == ("0.0500001 USD", 125, 1)
+    run = (await client.get(f"/v1/runs/{RUN}")).json()
+    assert run["usage"]["cost"] == "0.0500001 USD"
+    told.append([story.propose(5, story.id(0)), story.answer(5, cost=None)])
+    assert (await costs(client))["cost"] is None
+    assert (await client.get(f"/v1/runs/{RUN}")).json()["usage"]["cost"] is None
+
+
+async def test_a_budget_of_money_is_wanted_as_an_exact_decimal_where_the_cost_is_known(
+    told: Told, client: httpx.AsyncClient, story: Story
+) -> None:
+    place = f"/v1/runs/{RUN}/extend"
+    wanted = await client.post(place, json={"budget": {"money": "2.50 USD"}})
+    assert (wanted.status_code, wanted.json()["wanted_budget"]) == (202, {"money": "2.5 USD"})

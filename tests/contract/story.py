@@ -7,6 +7,7 @@ from typing import Any
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind, Subject
 from evolve.identity import candidate_id, proposal_id
+from evolve.money import Money
 from evolve.program import Program
 from evolve.proposal import Candidate, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
 from service.ports import Bundle, LoggedEvent, NewRun
@@ -169,6 +170,7 @@ class Story:
         parts: Sequence[str] = ("shared\n", "varying"),
         text: str = "ok",
         usage: Usage = Usage(input=100, cached=60, output=40),  # noqa: B008 -- a frozen value
+        cost: str | None = "0.015 USD",
     ) -> LoggedEvent:
         completed = Completed(
             completions=(text,),
@@ -176,6 +178,7 @@ class Story:
             prompt=Prompt(messages=(Message(role="user", parts=tuple(parts)),), tokens=9),
             dropped=(Dropped(chain=0, reason="the last answer was cut off"),),
             usage=usage,
+            cost=None if cost is None else Money.read(cost),
             seconds=1.5,
         )
         return self.tell(
@@ -185,6 +188,7 @@ class Story:
             answers=4,
             dropped=1,
             tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},
+            cost=cost,
             seconds=1.5,
         )
 

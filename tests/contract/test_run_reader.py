@@ -151,7 +151,7 @@ class TestStates:
         log.append(RUN, fence, [duplicate, rejected, *cancelled])
         assert reader.run(RUN).counters == Counters(
             proposals=3, answers=5, evaluations=3, valid=2, failed=1, duplicates=1, rejected=1,
-            tokens_input=200, tokens_cached=120, tokens_output=80,
+            tokens_input=200, tokens_cached=120, tokens_output=80, cost="0.03 USD",
         )  # fmt: skip
 
     def test_the_best_and_the_seed_are_shown(self, log: RunLog, reader: RunReader, story: Story) -> None:

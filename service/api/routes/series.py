@@ -122,6 +122,7 @@ def _point(moment: series.Moment) -> SeriesPoint:
         tokens_input=moment.tokens_input,
         tokens_cached=moment.tokens_cached,
         tokens_output=moment.tokens_output,
+        cost=moment.cost,
         distinct_share=moment.variety.distinct,
         reward_distance=moment.variety.distance,
         island_entropy=moment.variety.island_entropy,
@@ -134,6 +135,7 @@ def _costs(found: Mapping[str, costs.Cost]) -> list[Cost]:
         Cost(
             name=name,
             **{counted: getattr(cost, counted) for counted in costs.COUNTED},
+            cost=cost.money,
             seconds_p50=cost.quantile(0.5),
             seconds_p95=cost.quantile(0.95),
             finish_reasons=dict(cost.finish_reasons),

@@ -6,7 +6,7 @@ import { colour, islandColour, onTheme, short } from "./palette.js";
 const HEIGHT = 360;
 const POINTS = 400;
 const DASHES = [[], [10, 4], [3, 3], [12, 3, 3, 3], [6, 6], [2, 6]];
-const LABELS = { evaluations: "Evaluations", tokens: "Tokens read and written", time: "Seconds since the first evaluation" };
+const LABELS = { evaluations: "Evaluations", tokens: "Tokens read and written", money: "Money spent", time: "Seconds since the first evaluation" };
 
 /** @typedef {{id: string, title: string}} Run */
 /** @typedef {{label: string, xs: number[], ys: (number | null)[], place: number, role: "run" | "mean" | "low" | "high"}} Line */
@@ -58,9 +58,15 @@ class CompareCurve extends HTMLElement {
 
   /** @param {Run} run @param {number} at @returns {Promise<Line>} */
   async measured(run, at) {
-    const { points } = await read(`/v1/runs/${encodeURIComponent(run.id)}/metrics?points=${POINTS}`);
+    const told = await read(`/v1/runs/${encodeURIComponent(run.id)}/metrics?points=${POINTS}`);
+    const points = told.points.filter((/** @type {any} */ point) => this.axis !== "money" || point.cost !== null);
     const begin = points.length ? Date.parse(points[0].at) : 0;
-    const xs = points.map((/** @type {any} */ point) => this.axis === "tokens" ? point.tokens_input + point.tokens_output : (Date.parse(point.at) - begin) / 1000);
+    const places = {
+      tokens: (/** @type {any} */ point) => point.tokens_input + point.tokens_output,
+      money: (/** @type {any} */ point) => Number.parseFloat(point.cost),
+      time: (/** @type {any} */ point) => (Date.parse(point.at) - begin) / 1000,
+    };
+    const xs = points.map(places[/** @type {keyof typeof places} */ (this.axis)]);
     const ys = points.map((/** @type {any} */ point) => point.best_fitness);
     // Of points at one place of the axis the last one holds.
     const kept = xs.map((/** @type {number} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => xs[place] !== xs[place + 1]);

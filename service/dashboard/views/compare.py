@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from evolve.money import Money
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, render
@@ -22,9 +24,9 @@ from service.schemas.series import ComparedGroup, Metrics, RunComparison
 LEAST, MOST = 2, 6
 OFFERED = 30
 POINTS, ROWS = 400, 10
-AXES = ("evaluations", "tokens", "time")
+AXES = ("evaluations", "tokens", "money", "time")
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-Axis = Literal["evaluations", "tokens", "time"]
+Axis = Literal["evaluations", "tokens", "money", "time"]
 Curve = Sequence[tuple[float, float]]
 
 
@@ -92,14 +94,20 @@ def _settings(run: Run) -> Mapping[str, Any]:
 
 
 def curve_of(metrics: Metrics, axis: str) -> Curve:
-    """The best so far of a run over an axis; time in seconds since its first evaluation that is told."""
+    """The best so far of a run over an axis; time in seconds since its first evaluation that is told.
+
+    Over money it is empty where what the run cost is not known.
+    """
     points = [point for point in metrics.points if point.best_fitness is not None]
+    if axis == "money":
+        points = [point for point in points if point.cost is not None]
     if not points:
         return []
     begin = metrics.points[0].at
     places: Mapping[str, Sequence[float]] = {
         "evaluations": [point.evaluations for point in points],
         "tokens": [point.tokens_input + point.tokens_output for point in points],
+        "money": [float(Money.read(point.cost).amount) if point.cost else math.nan for point in points],
         "time": [(point.at - begin).total_seconds() for point in points],
     }
     return list(zip(places[axis], [point.best_fitness or 0.0 for point in points], strict=True))

@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from evolve.money import Money
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
@@ -36,12 +38,14 @@ class Price:
     Attributes:
         cached: share of the tokens that were read.
         per_improvement: tokens read and written for each program that became the best.
+        money_per_improvement: the same of money, rounded; None: it is not known, or nothing became the best.
         dropped, duplicates, rejected: shares of what was written that came to nothing.
     """
 
     cost: Cost
     cached: float | None
     per_improvement: float | None
+    money_per_improvement: str | None
     dropped: float | None
     duplicates: float | None
     rejected: float | None
@@ -56,11 +60,22 @@ class Totals:
     tokens_output: int
     per_improvement: float | None
     per_evaluation: float | None
+    money_per_improvement: str | None
+    money_per_evaluation: str | None
 
 
 def share_of(part: int, whole: int) -> float | None:
     """A part of a whole; None: there is nothing."""
     return part / whole if whole else None
+
+
+def money_share(cost: str | None, whole: int) -> str | None:
+    """An amount of money for each of so many, to four digits; None: it is not known, or there is none."""
+    if cost is None or not whole:
+        return None
+    money = Money.read(cost)
+    each = Context(prec=4).divide(money.amount, Decimal(whole))
+    return str(Money(amount=each, currency=money.currency))
 
 
 def yields(successes: Sequence[Success]) -> list[Yield]:
@@ -83,6 +98,7 @@ def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[Price]:
             cost=one,
             cached=share_of(one.tokens_cached, one.tokens_input),
             per_improvement=share_of(one.tokens_input + one.tokens_output, improvements.get(one.name, 0)),
+            money_per_improvement=money_share(one.cost, improvements.get(one.name, 0)),
             dropped=share_of(one.dropped, one.answers + one.dropped),
             duplicates=share_of(one.duplicates, one.answers),
             rejected=share_of(one.rejected, one.answers),
@@ -99,7 +115,7 @@ def endings(costs: Sequence[Cost]) -> list[str]:
     return [reason for reason, _ in tally.most_common()]
 
 
-def totals(metrics: Metrics) -> Totals:
+def totals(metrics: Metrics, cost: str | None) -> Totals:
     """Sums over all policies; the seeds were written by none of them, and improve nothing here."""
     read, cached, written = (
         sum(getattr(one, name) for one in metrics.policy_costs)
@@ -113,6 +129,8 @@ def totals(metrics: Metrics) -> Totals:
         tokens_output=written,
         per_improvement=share_of(read + written, improvements),
         per_evaluation=share_of(read + written, evaluations),
+        money_per_improvement=money_share(cost, improvements),
+        money_per_evaluation=money_share(cost, evaluations),
     )
 
 
@@ -133,7 +151,7 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str) 
     metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
     points = metrics.points
     values = {
-        "totals": totals(metrics),
+        "totals": totals(metrics, run.usage.cost),
         "points": points[:: max(1, len(points) // SHOWN)][:-1] + points[-1:],
         "yields": [
             ("operator", "By operator", yields(metrics.operators)),

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from evolve.identity import candidate_id
+from evolve.money import Money
 from service.client import AsyncClient, Call, calls
 from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep
@@ -125,6 +126,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "still": still_since(metrics),
         "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
         "left_seconds": left_seconds(run),
+        "money_used": money_used(run),
     }
 
 
@@ -137,6 +139,14 @@ def still_since(metrics: Metrics) -> int | None:
     gone = last.evaluations - reached
     long = gone >= PLATEAU_EVALUATIONS and gone >= PLATEAU * last.evaluations
     return gone if long else None
+
+
+def money_used(run: Run) -> float | None:
+    """The share of its budget of money that a run has spent; None: it has none, or the cost is not known."""
+    limit = run.config.get("budget", {}).get("money")
+    if limit is None or run.usage.cost is None:
+        return None
+    return float(Money.read(run.usage.cost).amount / Money.read(limit).amount)
 
 
 def left_seconds(run: Run) -> float | None:

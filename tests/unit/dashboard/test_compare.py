@@ -20,6 +20,7 @@ def metrics(*points: tuple[int, float | None, int, float]) -> Metrics:
             hypervolume=None,
             tokens_input=tokens,
             tokens_output=1,
+            cost=f"{tokens / 1000} USD",
         )
         for evaluations, best, tokens, seconds in points
     ]
@@ -52,7 +53,14 @@ def test_curves_are_over_the_axis_that_is_asked_for() -> None:
     assert curve_of(told, "evaluations") == [(2, 1.0), (3, 2.0)]
     assert curve_of(told, "tokens") == [(21, 1.0), (31, 2.0)]
     assert curve_of(told, "time") == [(4, 1.0), (9, 2.0)]
+    assert curve_of(told, "money") == [(0.02, 1.0), (0.03, 2.0)]
     assert curve_of(metrics(), "tokens") == []
+
+
+def test_a_run_whose_cost_is_not_known_has_no_curve_over_money() -> None:
+    told = metrics((1, 1.0, 10, 0), (2, 2.0, 20, 4))
+    unknown = [point.model_copy(update={"cost": None}) for point in told.points]
+    assert curve_of(told.model_copy(update={"points": unknown}), "money") == []
 
 
 def test_a_curve_holds_until_the_next_point_and_ends_with_its_run() -> None:

@@ -10,7 +10,7 @@ def success(name: str, *, evaluations: int = 0, valid: int = 0, improvements: in
     return Success(name=name, evaluations=evaluations, valid=valid, improvements=improvements, mean_fitness=None)
 
 
-def cost(name: str, **counts: int) -> Cost:
+def cost(name: str, **counts: int | str | None) -> Cost:
     names = [key for key, field in Cost.model_fields.items() if field.annotation is int]
     return Cost.model_validate(
         dict.fromkeys(names, 0) | counts | {"name": name, "seconds_p50": None, "seconds_p95": None}
@@ -48,8 +48,9 @@ def test_the_seeds_are_no_improvement_that_tokens_bought() -> None:
         positions=[],
         policy_costs=[cost("small", tokens_input=60, tokens_output=40)],
     )
-    found = totals(metrics)
+    found = totals(metrics, "0.05 USD")
     assert (found.per_improvement, found.per_evaluation) == (50, 25)
+    assert (found.money_per_improvement, found.money_per_evaluation) == ("0.025 USD", "0.0125 USD")
 
 
 def test_reasons_of_endings_stand_by_how_often_they_are_told() -> None:
@@ -59,3 +60,10 @@ def test_reasons_of_endings_stand_by_how_often_they_are_told() -> None:
         "stop",
         "length",
     ]
+
+
+def test_money_is_divided_among_the_improvements_of_the_same_name() -> None:
+    spent = {"large": "1 EUR", "free": "0", "unknown": None, "idle": "2 EUR"}
+    asked = [cost(name, cost=told) for name, told in spent.items()]
+    bettered = [success(name, improvements=3) for name in ("large", "free", "unknown")]
+    assert [one.money_per_improvement for one in prices(asked, bettered)] == ["0.3333 EUR", "0", None, None]
