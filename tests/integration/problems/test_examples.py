@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import runpy
 import shutil
 import subprocess
@@ -31,13 +32,32 @@ def check(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "seed_fitness"),
-    [("circle_packing", 2.1931), ("openevolve_function", 0.8440), ("two_files", -7.7677), ("maze", 0.4524)],
-)
+    [
+        ("circle_packing", 2.1931), ("openevolve_function", 0.8440), ("two_files", -7.7677), ("maze", 0.4524),
+        ("function_minimisation", -1.2695), ("bin_packing", -4.4081), ("sorting_network", 0.6687),
+        ("low_autocorrelation", 3.1057), ("symbolic_regression", 0.2151), ("cap_set", 69.0), ("flow_shop", -9.2379),
+    ],
+)  # fmt: skip
 def test_example_passes_its_check_and_its_seed_scores_what_its_readme_says(name: str, seed_fitness: float) -> None:
     report = check(EXAMPLES / name)
     assert report["seeds"][0]["fitness"] == pytest.approx(seed_fitness, abs=2e-4)
-    assert f"{abs(seed_fitness):.4f}".rstrip("0") in (EXAMPLES / name / "README.md").read_text()
+    assert f"{abs(seed_fitness):.4f}".rstrip("0").rstrip(".") in (EXAMPLES / name / "README.md").read_text()
     read_config([(name, load_problem(EXAMPLES / name).search)])
+
+
+def test_every_example_has_a_readme_with_its_figure_a_known_best_and_a_line_in_the_table() -> None:
+    table = (EXAMPLES / "README.md").read_text()
+    for folder in sorted(path for path in EXAMPLES.iterdir() if path.is_dir()):
+        readme = (folder / "README.md").read_text()
+        assert f"]({folder.name}/README.md)" in table
+        assert "known best" in readme.lower()
+        assert f"evolve run examples/{folder.name}" in readme
+        (figure,) = re.findall(r"!\[[^]]+\]\(([^)]+\.svg)\)", readme)
+        assert (folder / figure).read_text().startswith("<svg ")
+        if (folder / "problem.toml").exists() and folder.name != "maze":  # a maze's known best is computed
+            loaded = load_problem(folder).problem
+            assert loaded.known_best is not None
+            assert loaded.known_best_source
 
 
 def test_new_problem_passes_its_check_in_the_sandbox(tmp_path: Path) -> None:
