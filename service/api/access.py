@@ -1,9 +1,9 @@
 """The door: who makes a request, and whether they may."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.dependencies.models import Dependant
@@ -111,6 +111,23 @@ async def identify(request: Request, parts: Parts, shown: HTTPAuthorizationCrede
     return found
 
 
+def known(request: Request, parts: Parts) -> bool:
+    """Whether a request shows a valid key or session; shares are none, and what it may do is not asked."""
+    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        found = _by_token(parts, shown.strip(), parts.clock.now())
+        return found is not None and not found.run_id
+    return session_of(request, parts) is not None
+
+
+def session_of(request: Request, parts: Parts) -> Mapping[str, Any] | None:
+    """What the cookie of a session holds; None: there is none, it is another's, over, or was signed out of."""
+    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
+    if value is None or parts.clock.now().timestamp() >= value["until"] or parts.sessions.ended(value["id"]):
+        return None
+    return value
+
+
 async def known_still(request: Request, parts: Parts) -> bool:
     """Whether whoever made a request may still make it; nothing is counted."""
     return await run_in_threadpool(_found, request, parts, await bearer(request)) is not None
@@ -140,8 +157,8 @@ def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
 
 
 def _by_session(request: Request, parts: Parts, now: datetime) -> Caller | None:
-    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
-    if value is None or now.timestamp() >= value["until"] or parts.sessions.ended(value["id"]):
+    value = session_of(request, parts)
+    if value is None:
         return None
     key = parts.keys.find(value["hash"]) if value["hash"] else None
     if value["hash"] and (key is None or not key.valid(now)):

@@ -1,6 +1,7 @@
 """Around every request: its id, the size of its body, the headers of its answer, its line in the log, the audit."""
 
 import secrets
+import sys
 import time
 
 import structlog
@@ -10,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.access import limit_headers
+from service.api.access import known, limit_headers
 from service.api.faults import ApiFault, answer, answer_error
 from service.api.parts import Parts
 from service.errors import ServiceError
@@ -30,6 +31,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
+STRANGERS_BYTES = 1024 * 1024
 _MOST_DIGITS = 18
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -69,11 +71,15 @@ class Envelope:
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request whose body stays within the limit."""
-        limit = self._parts.settings.body_limit_mb * 1024 * 1024
         request = Request(scope)
-        length = request.headers.get("content-length", "0")
-        if length.isdecimal() and (len(length) > _MOST_DIGITS or int(length) > limit):
-            await answer(request, _too_large(self._parts))(scope, receive, send)
+        declared = _declared(request.headers)
+        try:
+            limit = await self._limit(request, declared)
+        except ServiceError as error:
+            await answer_error(request, error)(scope, receive, send)
+            return
+        if declared is not None and declared > limit:
+            await answer(request, self._too_large(limit))(scope, receive, send)
             return
         read, begun = 0, False
 
@@ -99,7 +105,20 @@ class Envelope:
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer, and the log the trace
             await self._fail(request, error, None if begun else send)
         if read > limit and not begun:
-            await answer(request, _too_large(self._parts))(scope, receive, send)
+            await answer(request, self._too_large(limit))(scope, receive, send)
+
+    async def _limit(self, request: Request, declared: int | None) -> int:
+        """Bytes that the body of a request may have; who shows nothing that is valid may send what signs them in."""
+        most = self._parts.settings.body_limit_mb * 1024 * 1024
+        small = min(most, STRANGERS_BYTES)
+        if declared is not None and declared <= small:
+            return small
+        return most if await run_in_threadpool(known, request, self._parts) else small
+
+    def _too_large(self, limit: int) -> ApiFault:
+        most = self._parts.settings.body_limit_mb * 1024 * 1024
+        mend = "send less" if limit == most else "show a valid key, or send less"
+        return ApiFault(413, Code.TOO_LARGE, f"the body is larger than {limit // (1024 * 1024)} MB: {mend}")
 
     async def _fail(self, request: Request, error: Exception, send: Send | None) -> None:
         """Answer what nobody expected; an answer that has begun is cut off."""
@@ -167,8 +186,12 @@ def _dress(headers: MutableHeaders, request: Request) -> None:
             headers[name] = value
 
 
-def _too_large(parts: Parts) -> ApiFault:
-    return ApiFault(413, Code.TOO_LARGE, f"the body is larger than {parts.settings.body_limit_mb} MB: send less")
+def _declared(headers: Headers) -> int | None:
+    """How long a body is going to be; None: its headers do not say."""
+    length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
+    if not length.isdecimal():
+        return None
+    return int(length) if len(length) <= _MOST_DIGITS else sys.maxsize
 
 
 def _subject(request: Request) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from fastapi import Request
 from fastapi.responses import Response
 
-from service.api.access import SESSION_COOKIE, csrf_token
+from service.api.access import SESSION_COOKIE, csrf_token, session_of
 from service.api.parts import Parts
 
 SESSION_HOURS = 12
@@ -47,10 +47,9 @@ def open_session(request: Request, response: Response, parts: Parts, key_hash: s
 
 def close_session(request: Request, response: Response, parts: Parts) -> None:
     """Void the session of a browser, with all copies of its cookie, and take the cookies away."""
-    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
-    now = parts.clock.now()
-    if value is not None and now.timestamp() < value["until"]:
-        parts.sessions.end(value["id"], now, datetime.fromtimestamp(value["until"], UTC))
+    value = session_of(request, parts)
+    if value is not None:
+        parts.sessions.end(value["id"], parts.clock.now(), datetime.fromtimestamp(value["until"], UTC))
     for name in (SESSION_COOKIE, CSRF_COOKIE):
         response.delete_cookie(name, path="/", samesite="lax")
 

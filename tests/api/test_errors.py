@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from service.api.app import routes_of
 from service.api.faults import STATUSES, as_fault
-from service.api.middleware import SECURITY_HEADERS
+from service.api.middleware import SECURITY_HEADERS, STRANGERS_BYTES
 from service.api.parts import Parts
 from service.api.routes.system import MEANINGS
 from service.errors import StorageAwayError
@@ -346,6 +346,29 @@ async def test_a_body_at_the_limit_is_read(small: Told) -> None:
     assert len(body) == SMALL_MB * 2**20
     async with small.client() as client:
         checked(await client.post("/v1/views", content=body, headers=JSON), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_who_is_not_known_may_send_little(told: Told, owner: httpx.AsyncClient, chunked: bool) -> None:
+    small_run(told)
+    share = (await owner.post(f"/v1/runs/{RUN}/shares", json={})).json()["token"]
+    body = b'{"key": "' + b"x" * STRANGERS_BYTES + b'"}'
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body
+
+    async def send(client: httpx.AsyncClient, **headers: str) -> tuple[int, str]:
+        kind = {"Content-Type": "application/json"}
+        answer = await client.post("/v1/session", content=pieces() if chunked else body, headers=kind | headers)
+        return answer.status_code, answer.json()["code"]
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(told.app), base_url="http://api") as client:
+        for shown in ({}, bearer(share), bearer("evo_" + "0" * 43), {"Cookie": "evolve_session=forged"}):
+            assert await send(client, **shown) == (413, "too_large")
+        await client.post("/v1/session", json={"key": told.key()})
+        assert await send(client) == (422, "invalid_request")
+        await client.delete("/v1/session")
+    assert await send(owner) == (422, "invalid_request")
 
 
 @pytest.mark.parametrize("length", ["9" * 30, "9" * 5000])
