@@ -106,7 +106,7 @@ class Driver:
         if reason is None:
             for step in self._flight.landed():
                 self._write(step.events)
-        self._write(self._search.close().events)
+        self._write(self._search.close(self._flight.cut).events)
         best = self._chronicle.best
         if reason is None:
             self._note(Kind.RUN_CANCELLED, {"by": ""})

@@ -11,7 +11,7 @@ from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.identity import evaluation_id
 from evolve.ordering import Ordering
 from evolve.ports import Evaluator, Policy
-from evolve.proposal import Answer, Candidate, Proposal
+from evolve.proposal import Answer, Candidate, Completed, Proposal
 from evolve.search import Search, Step
 
 DENIED_RETRY_SECONDS = 30.0
@@ -27,6 +27,7 @@ class Flight:
     Attributes:
         denied: why policy calls cannot go on at present; empty: they can.
         retry_seconds: when the next of them is tried, from when `denied` was set.
+        cut: by number, last words of proposals that were not told, those of cancelled calls among them.
     """
 
     def __init__(self, search: Search | Ordering, policy: Policy, evaluator: Evaluator, calls: int, slots: int) -> None:
@@ -44,6 +45,8 @@ class Flight:
         self._inbox: deque[Callable[[], Step]] = deque()
         self._arrived = asyncio.Event()
         self._failure: BaseException | None = None
+        self._cancelled = False
+        self.cut: dict[int, Completed] = {}
 
     @property
     def _calls(self) -> int:
@@ -121,6 +124,7 @@ class Flight:
 
     async def cancel(self) -> None:
         """End everything under way; returns when the last process of it is gone."""
+        self._cancelled = True
         self._proposals.clear()
         self._candidates.clear()
         tasks = [*self._proposing, *self._evaluating]
@@ -183,9 +187,15 @@ class Flight:
                     self._post(partial(self._search.answer, number, reply))
                 else:
                     ended = True
-                    self._post(partial(self._search.complete, number, reply))
+                    self.cut[number] = reply
+                    if not self._cancelled:
+                        self._post(partial(self._complete, number, reply))
         if not ended:
             self._post(partial(self._search.fail, number, NO_LAST_WORD))
+
+    def _complete(self, number: int, completed: Completed) -> Step:
+        self.cut.pop(number, None)
+        return self._search.complete(number, completed)
 
     async def _wait(self, reason: str, seconds: float) -> None:
         self.denied, self.retry_seconds = reason, seconds

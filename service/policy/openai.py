@@ -158,6 +158,10 @@ class OpenAIPolicy:
                 if chains.handed:
                     break
                 await self._wait(error, attempt)
+            except asyncio.CancelledError:
+                if any(chains.completions):
+                    yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)
+                raise
         for answer in chains.close(CUT):
             yield answer
         yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)

@@ -206,7 +206,7 @@ class _Sitting:
             for step in self._flight.landed():
                 self._journal.write(step.events)
         if not reason and wish is Wish.CANCELLED:
-            self._journal.write(self._search.close().events)
+            self._journal.write(self._search.close(self._flight.cut).events)
             self._journal.note(Kind.RUN_CANCELLED, {"by": self._orders.by})
         if pauses:
             self._journal.note(Kind.RUN_PAUSED, {"by": self._orders.by})
@@ -215,7 +215,7 @@ class _Sitting:
         await self._commit()
 
     def _finish(self, reason: str) -> None:
-        self._journal.write(self._search.close().events)
+        self._journal.write(self._search.close(self._flight.cut).events)
         best = self._search.state.best
         payload = {
             "reason": reason,

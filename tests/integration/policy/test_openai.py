@@ -2,12 +2,14 @@ import asyncio
 import json
 import threading
 from contextlib import aclosing
+from decimal import Decimal
 
 import httpx
 import numpy as np
 import pytest
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.money import Money
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply, Usage
 from evolve.special import BREAK, neutralise
 from service.policy.openai import OpenAIPolicy
@@ -535,3 +537,32 @@ async def test_many_proposals_at_once_keep_their_answers_apart(server: OpenAISer
     results = await asyncio.gather(*(replies(policy, proposal(seed=seed)) for seed in range(24)))
     for seed, (answers, _) in enumerate(results):
         assert sorted(answer.text for answer in answers) == [f"x = {seed}_{c}_{i}" for c in range(2) for i in range(4)]
+
+
+async def test_a_call_that_is_cancelled_tells_what_was_written_and_what_that_cost(
+    server: OpenAIServer, make: Make
+) -> None:
+    release = threading.Event()
+    server.script(fake.Reply(hold_after=6, release=release))
+    policy = make(price={"input": "1", "output": "1000000", "currency": "EUR"})
+    told: list[Reply] = []
+    begun = asyncio.Event()
+
+    async def listen() -> None:
+        async with aclosing(policy.propose(proposal())) as stream:
+            async for reply in stream:
+                told.append(reply)
+                begun.set()
+
+    call = asyncio.create_task(listen())
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    release.set()
+    completed = told[-1]
+    assert isinstance(completed, Completed)
+    written = sum(estimate_tokens(text) for text in completed.completions)
+    assert written
+    assert completed.usage.output == written
+    assert completed.cost == Money(amount=Decimal(written * 10**6 + completed.usage.input).scaleb(-6), currency="EUR")

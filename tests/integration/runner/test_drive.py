@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.events import Kind
-from evolve.proposal import Answer, Completed, Proposal, Reply
+from evolve.money import Money
+from evolve.proposal import Answer, Completed, Proposal, Reply, Usage
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import serve
 from service.db.engine import Database, open_database
@@ -29,7 +31,7 @@ from service.runner.status import RunStatus
 from tests.contract.story import RUN, new_run
 from tests.fakes.openai_server import Reply as Scripted
 from tests.fakes.openai_server import chain, openai_server
-from tests.fakes.world import toy_problem
+from tests.fakes.world import answers, toy_problem
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
 
 
@@ -219,6 +221,38 @@ def test_nothing_is_in_flight_where_a_run_ends_at_once(log: SqlRunLog) -> None:
     status = play(work, Notes())
     assert status.reason == "target"
     assert (status.evaluating, status.proposing) == (0, 0)
+
+
+@dataclass
+class PaidPolicy(ToyPolicy):
+    """Writes on and on at the second proposal and those after, and tells of it when it is cancelled."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        paid = Completed(
+            completions=("toy",), usage=Usage(input=3, output=2), cost=Money(amount=Decimal("0.25"), currency="USD")
+        )
+        try:
+            if proposal.number > 1:
+                await asyncio.Event().wait()
+            for answer in answers(proposal):
+                yield answer
+        except asyncio.CancelledError:
+            yield paid
+            raise
+        yield paid
+
+
+def test_what_was_being_written_when_a_run_ends_was_spent(log: SqlRunLog, database: Database) -> None:
+    work = job(log, PaidPolicy(concurrency=4))
+    work = replace(work, config=replace(work.config, budget=BudgetConfig(wall_seconds=2.0)), currency="USD")
+    notes = Notes()
+    status = play(work, notes)
+    assert status.reason == "wall_seconds"
+    failed = [entry.event.payload for entry in notes.events if entry.event.kind is Kind.PROPOSAL_FAILED]
+    assert {(payload["cost"], payload["tokens"]["output"]) for payload in failed} == {("0.25 USD", 2)}
+    proposals = 1 + len(failed)
+    assert (status.counters.cost, status.counters.tokens_input) == (f"{proposals * 0.25:g} USD", 3 * proposals)
+    assert [one.cost for one in SqlRunReader(database).proposals(RUN, limit=9)] == ["0.25 USD"] * proposals
 
 
 def test_a_proposal_that_is_refused_fails_alone(log: SqlRunLog) -> None:
