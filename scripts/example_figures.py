@@ -45,7 +45,6 @@ def main() -> None:
     parser.add_argument("--db", help="database of the run; the usual one when absent")
     arguments = parser.parse_args()
     place = ["--db", arguments.db] if arguments.db else []
-    (run,) = evolve("show", arguments.run, "--json", *place)
     exported = evolve("export", arguments.run, *place)
     candidates = [line for line in exported if line["outcome"] not in {None, "cancelled"}]
     scored = [candidate for candidate in candidates if candidate["fitness"] is not None]
@@ -55,17 +54,15 @@ def main() -> None:
         for title, candidate in zip(("the seed", "the best found"), ends, strict=True)
     ]
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(
-        draw(panels, best_so_far(candidates), known_fitness(arguments.name, run["known_best"])), encoding="utf-8"
-    )
+    arguments.output.write_text(draw(panels, best_so_far(candidates), known_fitness(arguments.name)), encoding="utf-8")
 
 
-def known_fitness(name: str, known_best: float | None) -> float | None:
+def known_fitness(name: str) -> float | None:
     """The known best as a fitness: that of one minimised objective is told as its score."""
-    if known_best is None or name in {"maze", "openevolve_function"}:
-        return known_best
-    objectives = load_problem(EXAMPLES / name).problem.objectives
-    return objectives[0].sign * known_best if len(objectives) == 1 else known_best
+    problem = load_problem(EXAMPLES / name).problem
+    if problem.known_best is None or len(problem.objectives) != 1:
+        return problem.known_best
+    return problem.objectives[0].sign * problem.known_best
 
 
 def _told(name: str, candidate: Mapping[str, Any]) -> str:
@@ -126,7 +123,7 @@ def _curve(curve: list[tuple[int, float]], known_best: float | None) -> list[str
         _text(right, CURVE_TOP - 8, "known best" if known_best is not None else "best found", "end", LINE),
         _text((left + right) / 2, bottom + 40, "candidates evaluated", "middle"),
     ]
-    parts += [_text(left - 8, place(0, level)[1] + 4, f"{level:.4g}", "end") for level in (low, high)]
+    parts += [_text(left - 8, place(0, level)[1] + 4, f"{level + 0.0:.4g}", "end") for level in (low, high)]
     parts += [_text(place(count, low)[0], bottom + 20, f"{count:,}", "middle") for count in (0, last // 2, last)]
     steps = f"M{left},{bottom}" + "".join(
         f" H{x:.1f} V{y:.1f}" for x, y in (place(count, fitness) for count, fitness in curve)

@@ -64,7 +64,7 @@ def landscape(returned: Returned) -> list[str]:
             column += wide
     return [
         *parts, _dot(20 + HEIGHT / 2, HEIGHT / 2, 5, WARM),
-        _label(26, HEIGHT - 8, f"x {x:.4f}, y {y:.4f}; 0.1 to each side"),
+        _bar(20, HEIGHT - 20, 190, 20, "#ffffff"), _label(26, HEIGHT - 6, f"x {x:.4f}, y {y:.4f}; 0.1 to each side"),
     ]  # fmt: skip
 
 
