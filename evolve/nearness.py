@@ -24,7 +24,8 @@ _WIDTH = 3
 _KEPT_RUNS = 2_000_000
 _AT_ONCE = 4096
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_SEEDS = np.random.default_rng(20260101).integers(2**64, size=SKETCH, dtype=np.uint64)
+_DRAWN = np.random.default_rng(20260101).integers(2**32, size=(2, SKETCH), dtype=np.uint32)
+_FACTORS, _SUMMANDS = _DRAWN[0] | np.uint32(1), _DRAWN[1]
 
 
 def runs(program: Program, kind: str, language: str) -> Runs:
@@ -49,11 +50,12 @@ def distance(a: Runs, b: Runs) -> float:
 
 def sketch(program_runs: Runs) -> NDArray[np.uint32]:
     """MinHash (Broder, 1997): of two programs, as many of these numbers agree as the runs of both are alike."""
-    least = np.full(SKETCH, np.iinfo(np.uint64).max, dtype=np.uint64)
-    for start in range(0, len(program_runs), _AT_ONCE):
-        part = program_runs[start : start + _AT_ONCE, None]
-        least = np.minimum(least, _mixed(part ^ _SEEDS[None, :]).min(axis=0))
-    return (least >> np.uint64(32)).astype(np.uint32)
+    least = np.full(SKETCH, np.iinfo(np.uint32).max, dtype=np.uint32)
+    upper = (program_runs >> np.uint64(32)).astype(np.uint32)
+    for start in range(0, len(upper), _AT_ONCE):
+        part = upper[start : start + _AT_ONCE, None]
+        least = np.minimum(least, (part * _FACTORS + _SUMMANDS).min(axis=0))
+    return least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,18 @@ def rejections(reader: ResultReader, run: RunRecord) -> str:
     spoiled = counters.rejected + counters.duplicates
     if spoiled < NEARLY_ALL * counters.answers:
         return ""
-    reasons = Counter(
-        REPEATED if candidate.status == "duplicate" else candidate.reason
+    reasons = [
+        REPEATED if candidate.status == "duplicate" else " ".join(candidate.reason.split())
         for candidate in every_candidate(reader, run.id)
         if candidate.status in ("duplicate", "rejected")
-    )
-    reason, times = reasons.most_common(1)[0]
+    ]
+    # What stands behind a colon is about the one program.
+    kinds = Counter(reason.partition(":")[0] for reason in reasons)
+    kind, times = kinds.most_common(1)[0]
+    reason = next(reason for reason in reasons if reason.partition(":")[0] == kind)
     of_all = f"{figures.count(spoiled)} of {figures.count(counters.answers)}"
     often = figures.plural(times, "time")
-    return f"Nearly every answer was rejected or a duplicate ({of_all}); {often}: {' '.join(reason.split())}"
+    return f"Nearly every answer was rejected or a duplicate ({of_all}); {often}: {reason}"
 
 
 def _last_word(reader: ResultReader, run: RunRecord) -> str:

@@ -195,6 +195,7 @@ def known(state: State) -> dict[str, Any]:
         "pending": list(state.pending.values()),
         "seen": state.seen,
         "told": (list(state.seeds), state.latest, state.best, state.reached),
+        "trials": (state.trials.open, state.trials.credit.tried, state.trials.credit.won),
         "islands": [_island(island) for island in state.islands],
         "lineage": _lineage(state.lineage),
     }
@@ -216,7 +217,13 @@ def _island(island: Island) -> tuple[Any, ...]:
     if isinstance(archive, DominatedNoveltyArchive):
         cells = (archive.novelty.tolist(),)
     return (
-        (island.evaluated, island.best, island.since_best, list(island.failures), island.arm),
+        (
+            island.evaluated,
+            island.best,
+            island.since_best,
+            (list(island.failures), list(island.repairable)),
+            island.arm,
+        ),
         (list(members), members.best(len(members)), members.rewards.tolist(), members.fitness.tolist()),
         cells,
     )

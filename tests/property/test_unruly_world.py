@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from evolve.configuration import (
     ARCHIVES,
+    NOVELTIES,
+    OPERATOR_CHOICES,
+    OPERATORS,
     SELECTIONS,
     STRATEGIES,
     ArchiveConfig,
     BudgetConfig,
     DeterministicConfig,
+    NoveltyConfig,
     PromptConfig,
     RunConfig,
     SelectionOptions,
@@ -90,6 +94,9 @@ def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
         reset_after=st.sampled_from([0, 1, 5]),
         archive=st.builds(ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(1, 6)),
         selection=st.dictionaries(st.sampled_from(SELECTIONS), st.floats(0.1, 1e100), max_size=3),
+        operators=st.dictionaries(st.sampled_from(OPERATORS), st.floats(0.1, 1e100), max_size=4),
+        operator_choice=st.sampled_from(OPERATOR_CHOICES),
+        novelty=st.builds(NoveltyConfig, kind=st.sampled_from(NOVELTIES), least=st.sampled_from([0.0, 0.3, 1.0])),
         alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
         selection_options=st.builds(
             SelectionOptions, exploration=st.sampled_from([0.0, 1.0, 1e100]), cases=st.sampled_from([1e-9, 0.5, 1.0])

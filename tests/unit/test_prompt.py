@@ -233,3 +233,56 @@ def test_templates_that_cannot_work_are_refused_by_name(name: str, text: str, co
 
 def test_the_built_in_templates_pass_their_own_check() -> None:
     check_templates({name: template.text for name, template in TEMPLATES.items()})
+
+
+def crossed(**values: object) -> Proposal:
+    mate = individual("mate", "mate = 1\n", scores={"accuracy": 0.75, "seconds": 4.0})
+    return replace(proposal(individual("parent", "parent = 1\n"), **values), operator="crossover", mate=mate)  # type: ignore[arg-type] # any of its keywords
+
+
+def test_a_crossover_shows_both_parents_with_their_scores_and_asks_to_join_them() -> None:
+    asked = request(crossed(inspirations=[individual("other", "other = 1\n")], weights=(0.2, 0.6)))
+    text = text_of(asked)
+    marks = [
+        "other = 1",
+        "parent = 1",
+        "# The second parent",
+        "accuracy: 0.75",
+        "mate = 1",
+        "chosen under these",
+        "# Crossover",
+    ]
+    assert [text.index(mark) for mark in marks] == sorted(text.index(mark) for mark in marks)
+    assert "Write 3 genuinely different programs, each joining" in text
+    assert build(asked).shown == ("parent", "mate", "other")
+
+
+def test_a_second_parent_that_does_not_fit_is_left_out_and_a_mutation_asked_for() -> None:
+    fits = build(replace(request(proposal(individual("parent", "parent = 1\n"))), context_tokens=10**6)).tokens
+    asked = replace(request(crossed()), context_tokens=fits + 4096, reply_tokens=4096)
+    built = build(asked)
+    assert built.shown == ("parent",)
+    assert built.messages == build(replace(asked, proposal=replace(crossed(), operator="mutate", mate=None))).messages
+
+
+def test_a_repair_shows_how_the_parent_failed() -> None:
+    broken = individual(
+        "broken", "x = 1 / 0\n", outcome=Outcome.ERROR, reason="ZeroDivisionError", scores={}, feedback="line 1"
+    )
+    text = text_of(request(replace(proposal(broken, answers=1), operator="repair")))
+    assert "it failed (error): ZeroDivisionError" in text
+    assert "line 1" in text
+    assert "then write one program, each of them free of this failure" in text
+
+
+def test_a_simplification_asks_for_less_of_the_same_whatever_the_weights() -> None:
+    text = text_of(request(replace(proposal(weights=(0.2, 0.6)), operator="simplify")))
+    assert "shorter than it" in text
+    assert "chosen under these weights" not in text
+
+
+def test_the_operators_share_the_beginning_of_a_prompt() -> None:
+    def shared(operator: str) -> str:
+        return build(request(replace(crossed(), operator=operator))).messages[1].parts[0]
+
+    assert len({shared(operator) for operator in ("mutate", "crossover", "repair", "simplify")}) == 1

@@ -1,11 +1,13 @@
 """The search: budgets are exact, nothing is evaluated twice, baselines share the accounts, a replay goes on."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
+from evolve.configuration import BudgetConfig, DeterministicConfig, NoveltyConfig, RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Kind
@@ -286,3 +288,128 @@ def test_a_child_descends_from_what_its_policy_was_shown() -> None:
     assert rejected.payload["parents"] == [[parent, "parent"]]
     (other,) = search.answer(proposal.number, everything).candidates
     assert len(other.parents) == 1 + len(proposal.inspirations)
+
+
+def shares(**values: float) -> RunConfig:
+    return RunConfig(islands=2, operators=values, migration_interval=15, budget=BudgetConfig(evaluations=150))
+
+
+def asked(world: World) -> list[Mapping[str, Any]]:
+    return [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+
+
+def test_operators_are_drawn_by_their_shares_and_proposals_say_with_which_probability() -> None:
+    _, world, _ = run(replace(shares(mutate=3, crossover=1), budget=BudgetConfig(evaluations=900)))
+    drawn = Counter(payload["operator"] for payload in asked(world)[10:])
+    assert drawn["crossover"] / drawn.total() == pytest.approx(0.25, abs=0.1)
+    assert {payload["probability"] for payload in asked(world)[10:]} == {0.75, 0.25}
+
+
+def test_a_crossover_has_a_second_parent_that_lineage_calls_so() -> None:
+    _, world, _ = run(shares(crossover=1))
+    first, *later = asked(world)
+    assert (first["operator"], first["probability"]) == ("mutate", 1.0)  # one member has no mate
+    crossed = [payload for payload in later if payload["operator"] == "crossover"]
+    assert crossed
+    for payload in crossed:
+        (parent, _), (mate, role), *others = payload["parents"]
+        assert role == "crossover"
+        assert len({parent, mate, *(name for name, _ in others)}) == 2 + len(others)
+    assert any(role == "crossover" for child in world.candidates.values() for _, role in child.parents)
+
+
+def test_a_failure_is_repaired_once_and_its_working_ancestor_is_shown_first() -> None:
+    _, world, _ = run(shares(mutate=1, repair=3))
+    repairs = [payload for payload in asked(world) if payload["operator"] == "repair"]
+    parents = [payload["parents"][0][0] for payload in repairs]
+    assert len(set(parents)) == len(parents) > 3
+    assert all(world.individuals[parent].fitness is None for parent in parents)
+    for payload in repairs:
+        (parent, _), (origin, role), *_ = payload["parents"]
+        assert role == "inspiration"
+        assert world.individuals[origin].fitness is not None
+        assert parent not in payload["failures"]
+        (grandparent, _), *_ = world.candidates[parent].parents
+        assert grandparent == origin or world.individuals[grandparent].fitness is None
+
+
+def test_without_failures_nothing_is_repaired() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, shares(repair=1), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    assert (proposal.operator, proposal.probability) == ("mutate", 1.0)
+
+
+def test_a_lost_evaluation_is_no_failure_to_repair() -> None:
+    toy = toy_problem()
+    search = Search("run_toy", toy, replace(shares(repair=1), islands=1), ASKING)
+    seed = search.start().candidates[0]
+    search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    for index, outcome in enumerate((Outcome.LOST, Outcome.STAGE, Outcome.ERROR)):
+        answer = Answer(chain=0, index=index, text=f"x = {index + 5}.5\n")
+        (candidate,) = search.answer(proposal.number, answer).candidates
+        search.tell(candidate.id, Evaluation(outcome=outcome, reason="so it was"))
+    (repair,) = search.ask().proposals
+    assert (repair.operator, repair.parent.evaluation.outcome) == ("repair", Outcome.ERROR)
+    assert search.ask().proposals[0].operator == "mutate"
+
+
+def test_an_adaptive_choice_follows_success_and_leaves_none_out() -> None:
+    config = replace(shares(mutate=1, simplify=1), operator_choice="adaptive", budget=BudgetConfig(evaluations=600))
+    search, world, _ = run(config)
+    chances = [payload["probability"] for payload in asked(world)]
+    assert min(chances) >= 0.05
+    assert len(set(chances)) > 10
+    assert search.state.trials.credit.tried.keys() == {"mutate", "simplify"}
+    assert not search.state.trials.open
+
+
+@pytest.mark.parametrize("strategy", ["best_of_n", "sequential"])
+def test_the_baselines_keep_their_own_operators(strategy: str) -> None:
+    _, world, _ = run(replace(shares(repair=1, crossover=1), strategy=strategy, operator_choice="adaptive"))
+    assert {payload["operator"] for payload in asked(world)} == {"sample" if strategy == "best_of_n" else "revise"}
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [{"crossover": 1.0}, {"repair": 1.0}, {"simplify": 1.0}, {"mutate": 1.0, "repair": 2.0, "crossover": 1.0}],
+)
+@pytest.mark.parametrize("choice", ["shares", "adaptive"])
+def test_a_replay_goes_on_as_the_unbroken_run_with_any_operators(operators: dict[str, float], choice: str) -> None:
+    novelty = NoveltyConfig(kind="syntax", least=0.3)
+    config = replace(
+        shares(**operators), operator_choice=choice, novelty=novelty, deterministic=DeterministicConfig(window=3)
+    )
+    toy = toy_problem(several=True, seeds=(0.0, 5.0))
+    whole = World(toy)
+    search = new_search(toy, config)
+    whole.play(search, search.start())
+    for part in (0.2, 0.5, 0.8):
+        prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
+        again = World(toy, individuals=whole.individuals, candidates=whole.candidates)
+        second = new_search(toy, config)
+        again.play(second, resume(again, second, prefix))
+        assert prefix + again.log == whole.log
+        assert second.state.trials.credit.tried == search.state.trials.credit.tried
+
+
+def test_a_child_that_is_hardly_new_is_rejected_counted_and_never_evaluated() -> None:
+    toy = toy_problem(seeds=(0.0, 4.0))
+    config = RunConfig(islands=1, novelty=NoveltyConfig(kind="tokens", least=0.9))
+    search = Search("run_toy", toy, config, ASKING)
+    for seed in search.start().candidates:
+        search.tell(seed.id, score(toy, seed.program))
+    (proposal,) = search.ask().proposals
+    near = search.answer(proposal.number, Answer(chain=0, index=0, text="x = 0.5\n"))
+    assert not near.candidates
+    (event,) = near.events
+    assert event.kind is Kind.CANDIDATE_REJECTED
+    assert "the program is too near to one that its island has" in event.payload["reason"]
+    assert search.state.account.answers == 1
+    other = {"x = 0.0\n": "x = 4.0", "x = 4.0\n": "x = 0.0"}[proposal.parent.program.text]
+    same = search.answer(proposal.number, Answer(chain=0, index=1, text=f"{other}  # again\n"))
+    assert [event.kind for event in same.events] == [Kind.CANDIDATE_CREATED, Kind.CANDIDATE_DUPLICATE]
+    assert search.answer(proposal.number, Answer(chain=0, index=2, text="import math\nx = math.pi * 2\n")).candidates

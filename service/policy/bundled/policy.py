@@ -189,13 +189,16 @@ class _Words:
 
 
 def _less_and_less(proposal: Proposal) -> Iterator[Proposal]:
-    """The proposal, then with fewer and fewer inspirations, then without failures, then without feedback."""
+    """The proposal, then with fewer and fewer inspirations, then without failures, feedback, and the second parent."""
     for count in range(len(proposal.inspirations), -1, -1):
         yield replace(proposal, inspirations=proposal.inspirations[:count])
     alone = replace(proposal, inspirations=(), failures=())
     yield alone
     parent = alone.parent
-    yield replace(alone, parent=replace(parent, evaluation=replace(parent.evaluation, feedback="")))
+    alone = replace(alone, parent=replace(parent, evaluation=replace(parent.evaluation, feedback="")))
+    yield alone
+    if alone.mate is not None:
+        yield replace(alone, mate=None)
 
 
 async def _in_a_thread(work: Callable[[], Iterator[Step]]) -> AsyncGenerator[Step, None]:

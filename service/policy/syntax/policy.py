@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -10,17 +10,22 @@ import numpy as np
 
 from evolve.errors import AnswerError, PolicyRefused
 from evolve.money import FREE
+from evolve.operators import CROSSOVER, REPAIR, SIMPLIFY
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.text import fenced
 from evolve.proposal import Answer, Completed, Dropped, Proposal, Reply
 from evolve.regions import guarded, regions
+from service.policy.syntax.crossing import cross
 from service.policy.syntax.draw import pick
-from service.policy.syntax.mutation import mutate
+from service.policy.syntax.mutation import Mutation, mutate
+from service.policy.syntax.repairing import repair
 from service.policy.syntax.scan import language_of
+from service.policy.syntax.simplifying import simplify
 from service.policy.syntax.source import Source
 
 _TRIES = 24
+_OPERATORS: Mapping[str, Mutation] = {CROSSOVER: cross, REPAIR: repair, SIMPLIFY: simplify}
 _CACHED = 256
 # What is derived from a text takes up to some hundred times its memory.
 _CACHED_CHARACTERS = 2_000_000
@@ -34,8 +39,19 @@ class _Child:
     account: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """What is tried: a change of a file, with the programs that it may take something of."""
+
+    make: Mutation
+    others: Sequence[Sequence[Source]]
+
+
 class SyntaxPolicy:
-    """Answers a proposal with mutations of the parent's syntax; equal proposals get equal answers."""
+    """Answers a proposal with changes to the parent's syntax, by its operator; equal proposals get equal answers.
+
+    Where the operator finds nothing to do, the parent is mutated.
+    """
 
     def __init__(self, problem: Problem, name: str = "syntax", answers: int = 8) -> None:
         self.name = name
@@ -55,12 +71,17 @@ class SyntaxPolicy:
         rng = np.random.default_rng(proposal.seed)
         parent = self._sources(proposal.parent.program)
         others = [self._sources(individual.program) for individual in proposal.inspirations]
+        mates = [self._sources(proposal.mate.program)] if proposal.mate is not None else []
+        makers = [_Maker(mutate, [*mates, *others])] * _TRIES
+        if proposal.operator in _OPERATORS:
+            kin = mates if proposal.operator == CROSSOVER else others
+            makers[: _TRIES - _TRIES // 3] = [_Maker(_OPERATORS[proposal.operator], kin)] * (_TRIES - _TRIES // 3)
         seen: set[tuple[str, str]] = set()
         accounts: list[list[str]] = [[] for _ in range(proposal.samples)]
         dropped: list[Dropped] = []
         for number in range(min(proposal.limit, proposal.samples * proposal.answers)):
             chain, index = divmod(number, proposal.answers)
-            child = self._child(parent, others, seen, rng)
+            child = self._child(parent, makers, seen, rng)
             if child is None:
                 dropped.append(Dropped(chain=chain, reason=_NOTHING_NEW))
                 break
@@ -83,21 +104,21 @@ class SyntaxPolicy:
     def _child(
         self,
         parent: Sequence[Source],
-        others: Sequence[Sequence[Source]],
+        makers: Sequence[_Maker],
         seen: set[tuple[str, str]],
         rng: np.random.Generator,
     ) -> _Child | None:
         sources = [source for source in parent if source.spans]
-        for _ in range(_TRIES if sources else 0):
+        for maker in makers if sources else ():
             source = pick(sources, rng)
             alone = len(parent) == 1
             same = [
                 other
-                for program in others
+                for program in maker.others
                 for other in program
                 if other.path == source.path or (alone and len(program) == 1)
             ]
-            draft = mutate(source, same, rng)
+            draft = maker.make(source, same, rng)
             text = source.apply(draft) if draft is not None else source.text
             key = (source.path, _plain(text))
             if draft is None or key[1] == _plain(source.text) or key in seen or not source.sound(draft, text):

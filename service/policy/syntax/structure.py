@@ -18,7 +18,7 @@ _KIN = (
     ("<", "<=", ">", ">="), ("==", "!="), ("in", "not in"), ("is", "is not"), ("and", "or"),
 )  # fmt: skip
 # Binding more loosely than what may stand around them, these need parentheses when they take another's place.
-_LOOSE = frozenset({"BinOp", "BoolOp", "Compare", "IfExp", "Lambda", "Tuple"})
+LOOSE = frozenset({"BinOp", "BoolOp", "Compare", "IfExp", "Lambda", "Tuple"})
 _KEPT = frozenset(
     {"Import", "ImportFrom", "FunctionDef", "AsyncFunctionDef", "ClassDef", "Global", "Nonlocal", "Docstring", "Return"}
 )
@@ -46,7 +46,7 @@ def boolean(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | Non
         return None
     text = source.text[place.start : place.end]
     negated = text[5:-1] if text.startswith("not (") and text.endswith(")") else f"not ({text})"
-    return _one(source, Change(place.start, place.end, negated), "negated a condition")
+    return one(source, Change(place.start, place.end, negated), "negated a condition")
 
 
 def bound(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
@@ -62,7 +62,7 @@ def bound(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
         whole = text if _SIMPLE.fullmatch(text) else f"({text})"
         choices = [f"{whole} + 1", f"{whole} - 1", f"2 * {whole}", f"{whole} // 2"]
         choices += [text[:-4]] * 2 * text.endswith((" + 1", " - 1"))
-    return _one(source, Change(place.start, place.end, pick(choices, rng)), "moved a loop bound")
+    return one(source, Change(place.start, place.end, pick(choices, rng)), "moved a loop bound")
 
 
 def statement(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
@@ -75,7 +75,7 @@ def statement(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | N
         index = int(rng.integers(len(body)))
         way = rng.random()
         draft = (
-            _delete(source, body[index])
+            delete(source, body[index])
             if way < 0.4
             else _repeat(source, body[index])
             if way < 0.55
@@ -94,13 +94,13 @@ def exchange(source: Source, tree: Tree, others: Sequence[Source], rng: np.rando
     names = sorted(tree.values.keys() & theirs.tree.values.keys())
     if names and rng.random() < 0.5:
         name = pick(names, rng)
-        return _put(source, tree.values[name], theirs, theirs.tree.values[name])
+        return put(source, tree.values[name], theirs, theirs.tree.values[name])
     kinds = sorted(tree.expressions.keys() & theirs.tree.expressions.keys())
     for _ in range(_TRIES if kinds else 0):
         kind = pick(kinds, rng)
         place = _pick(source, tree.expressions[kind], rng)
         found = theirs.tree.expressions[kind]
-        draft = place and _put(source, place, theirs, pick(found, rng))
+        draft = place and put(source, place, theirs, pick(found, rng))
         if draft:
             return draft
     return None
@@ -121,7 +121,7 @@ def function(source: Source, tree: Tree, others: Sequence[Source], rng: np.rando
         return None
     mine, other = pick(pairs, rng)
     text = theirs.text[other.start : other.end]
-    return _one(source, Change(mine.start, mine.end, text), "took over an inspiration's function")
+    return one(source, Change(mine.start, mine.end, text), "took over an inspiration's function")
 
 
 def _replace_operator(
@@ -138,25 +138,26 @@ def _replace_operator(
         choices = [new for row in _KIN if plain in row for new in row if new != plain]
         if choices:
             start, end = match.span("operator")
-            return _one(source, Change(start, end, pick(choices, rng)), f"changed {place.kind}")
+            return one(source, Change(start, end, pick(choices, rng)), f"changed {place.kind}")
     return None
 
 
-def _delete(source: Source, target: Statement) -> Draft | None:
+def delete(source: Source, target: Statement) -> Draft | None:
+    """Leave a statement out; None for one of a kind that a program seldom does without."""
     if target.kind in _KEPT:
         return None
     lines = source.text[target.start : target.end]
     indent = lines[: len(lines) - len(lines.lstrip(" \t"))]
     end = "\n" if lines.endswith("\n") else ""
     text = f"{indent}pass{end}" if target.only else ""
-    return _one(source, Change(target.start, target.end, text), "deleted a statement")
+    return one(source, Change(target.start, target.end, text), "deleted a statement")
 
 
 def _repeat(source: Source, target: Statement) -> Draft | None:
     lines = source.text[target.start : target.end]
     if target.kind not in _REPEATED or not lines.endswith("\n"):
         return None
-    return _one(source, Change(target.end, target.end, lines), "repeated a statement")
+    return one(source, Change(target.end, target.end, lines), "repeated a statement")
 
 
 def _swap(source: Source, body: list[Statement], index: int) -> Draft | None:
@@ -172,16 +173,17 @@ def _swap(source: Source, body: list[Statement], index: int) -> Draft | None:
     return Draft(changes, f"swapped two statements: {source.tell(changes[0])}")
 
 
-def _put(source: Source, place: Place, theirs: Source, found: Place) -> Draft | None:
+def put(source: Source, place: Place, theirs: Source, found: Place) -> Draft | None:
+    """Put an expression of another source in the place of one, if all of its names mean something here."""
     old, new = source.text[place.start : place.end], theirs.text[found.start : found.end]
-    if old == new or not _known(new, source):
+    if old == new or not known(new, source):
         return None
     enclosed = source.text[place.start - 1 : place.start] == "(" and source.text[place.end : place.end + 1] == ")"
-    whole = f"({new})" if found.kind in _LOOSE and not enclosed and not new.startswith("(") else new
-    return _one(source, Change(place.start, place.end, whole), "took over an inspiration's expression")
+    whole = f"({new})" if found.kind in LOOSE and not enclosed and not new.startswith("(") else new
+    return one(source, Change(place.start, place.end, whole), "took over an inspiration's expression")
 
 
-def _known(text: str, source: Source) -> bool:
+def known(text: str, source: Source) -> bool:
     """Whether the names of a text mean something in the source: an unknown one would only fail when it runs."""
     return all(word in source.words for word in re.findall(r"[^\W\d]\w*", text))
 
@@ -198,7 +200,8 @@ def _other(others: Sequence[Source], rng: np.random.Generator) -> Source | None:
     return pick(others, rng) if others else None
 
 
-def _one(source: Source, change: Change, verb: str) -> Draft | None:
+def one(source: Source, change: Change, verb: str) -> Draft | None:
+    """A draft of one change; None where nothing may change or nothing would."""
     if not source.editable(change.start, change.end) or source.text[change.start : change.end] == change.text:
         return None
     return Draft((change,), f"{verb}: {source.tell(change)}")

@@ -22,6 +22,7 @@ _MOST_INTEGERS = 3
 _OWN_SIZE_SHARE = 0.5
 _MODELS = 2
 _TOLD = 4
+_FEW_DIGITS = 3
 
 _Value = tuple[float, float]  # a new value, and the step that led to it
 
@@ -95,6 +96,28 @@ def blend(source: Source, others: Sequence[Source], rng: np.random.Generator) ->
         for numeral, other in chosen.items()
     }
     return _draft(source, values, "moved along the difference to an inspiration")
+
+
+def exchange(source: Source, other: Source, rng: np.random.Generator) -> Draft | None:
+    """Uniform crossover: each number that both have in the same place is taken from either."""
+    pairs = _pairs(source, other)
+    if not pairs:
+        return None
+    chosen = [numeral for numeral in pairs if rng.random() < 0.5] or [pick(list(pairs), rng)]
+    return _draft(source, {numeral: (pairs[numeral], 0.0) for numeral in chosen}, "took of the second parent")
+
+
+def round_off(source: Source, rng: np.random.Generator) -> Draft | None:
+    """Write a number with fewer digits."""
+    long = [numeral for numeral in source.numerals if not numeral.integral and len(numeral.text) > _FEW_DIGITS]
+    if not long:
+        return None
+    numeral = pick(long, rng)
+    digits = int(rng.integers(1, 1 + sum(sign.isdigit() for sign in numeral.text) - 1))
+    value = float(f"{numeral.value:.{digits}g}")
+    spelled = repr(value)
+    change = Change(numeral.start, numeral.end, fit(source.text, numeral, spelled))
+    return _tell(source, [change], "rounded") if len(spelled) < len(numeral.text) else None
 
 
 def _pool(source: Source, rng: np.random.Generator) -> Sequence[Numeral]:
