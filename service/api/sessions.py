@@ -2,6 +2,7 @@
 
 import hmac
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -10,9 +11,12 @@ from fastapi.responses import Response
 
 from service.api.access import SESSION_COOKIE, csrf_token, session_of
 from service.api.parts import Parts
+from service.ports import Scope
 
 SESSION_HOURS = 12
 CSRF_COOKIE = "evolve_csrf"
+# What pages offer. It decides nothing: every request is asked for its key or session.
+SCOPES_COOKIE = "evolve_scopes"
 
 
 @dataclass(slots=True)
@@ -29,7 +33,7 @@ class OneTimeLogin:
         return right
 
 
-def open_session(request: Request, response: Response, parts: Parts, key_hash: str) -> None:
+def open_session(request: Request, response: Response, parts: Parts, key_hash: str, scopes: Iterable[Scope]) -> None:
     """Set the cookies of a session.
 
     Args:
@@ -37,12 +41,14 @@ def open_session(request: Request, response: Response, parts: Parts, key_hash: s
         response: gets the cookies.
         parts: sign them.
         key_hash: of the key that it stands for, with which it ends; empty: the operator's own, of a one-time login.
+        scopes: what it may.
     """
     until = parts.clock.now() + timedelta(hours=SESSION_HOURS)
     session_id = f"ses_{secrets.token_hex(12)}"
     value = parts.seal.sign("session", {"id": session_id, "hash": key_hash, "until": until.timestamp()})
     _set(request, response, SESSION_COOKIE, value, until, hidden=True)
     _set(request, response, CSRF_COOKIE, csrf_token(parts, session_id), until, hidden=False)
+    _set(request, response, SCOPES_COOKIE, ".".join(sorted(scopes)), until, hidden=True)
 
 
 def close_session(request: Request, response: Response, parts: Parts) -> None:
@@ -50,7 +56,7 @@ def close_session(request: Request, response: Response, parts: Parts) -> None:
     value = session_of(request, parts)
     if value is not None:
         parts.sessions.end(value["id"], parts.clock.now(), datetime.fromtimestamp(value["until"], UTC))
-    for name in (SESSION_COOKIE, CSRF_COOKIE):
+    for name in (SESSION_COOKIE, CSRF_COOKIE, SCOPES_COOKIE):
         response.delete_cookie(name, path="/", samesite="lax")
 
 

@@ -13,6 +13,7 @@ from service.errors import HurriedError, RefusedError, StorageAwayError, UsageEr
 from service.net.retry import Backoff
 
 SESSION_COOKIE, CSRF_COOKIE, SHARE_COOKIE = "evolve_session", "evolve_csrf", "evolve_share"
+SCOPES_COOKIE = "evolve_scopes"
 CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 _INSIDE = "http://localhost"
 _PASSED_ON = ("traceparent", "x-request-id")

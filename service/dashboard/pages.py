@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from evolve import __version__
 from evolve.errors import ConfigurationError, EvolveError
 from service.dashboard import assets
-from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SESSION_COOKIE, SHARE_COOKIE, SignedOutError
+from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SCOPES_COOKIE, SESSION_COOKIE, SHARE_COOKIE, SignedOutError
 from service.dashboard.words import FILTERS
 from service.errors import (
     ConflictError,
@@ -85,6 +85,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "address": here(request),
         "signed_in": SESSION_COOKIE in request.cookies,
         "guest": is_guest(request),
+        "may": lambda scope: may(request, scope),
         "csrf": request.cookies.get(CSRF_COOKIE, ""),
         "csrf_field": CSRF_FIELD,
         "part": is_part(request),
@@ -98,6 +99,14 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 def is_guest(request: Request) -> bool:
     """Whether somebody looks with nothing but a share: nothing is offered to them that changes anything."""
     return SESSION_COOKIE not in request.cookies and SHARE_COOKIE in request.cookies
+
+
+def may(request: Request, scope: str) -> bool:
+    """Whether something is offered to whoever looks; the API decides, and a session from before it was told has all."""
+    if is_guest(request):
+        return False
+    told = request.cookies.get(SCOPES_COOKIE)
+    return told is None or scope in told.split(".")
 
 
 def is_part(request: Request) -> bool:

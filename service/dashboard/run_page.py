@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import is_guest, render
+from service.dashboard.pages import may, render
 from service.schemas.runs import Run
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -48,6 +48,9 @@ def run_title(run: Run) -> str:
     return run.labels.get("name") or f"{run.problem} · seed {run.seed}"
 
 
+NEEDED = {"delete": "runs:write"}  # all else that is asked of runs needs to control them
+
+
 def allowed(run: Run) -> frozenset[str]:
     """What may be asked of a run as it stands."""
     if run.state in ENDED:
@@ -77,7 +80,7 @@ async def render_run(
         run_title=run_title(run),
         tabs=TABS,
         tab=tab,
-        allowed=frozenset() if is_guest(request) else allowed(run),
+        allowed={one for one in allowed(run) if may(request, NEEDED.get(one, "runs:control"))},
         ended=run.state in ENDED,
         **values,
     )

@@ -1,14 +1,17 @@
 """Pages over the API that stands behind them, without a browser."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from service.dashboard.app import add_dashboard
 from service.ports import Scope
-from tests.api.told import Told, open_told
+from tests.api.told import Told, open_told, small_run
+from tests.contract.story import RUN
 
 
 @asynccontextmanager
@@ -29,6 +32,36 @@ async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told
         assert "evolve_session" not in client.cookies
         answer = await client.get("/runs", headers=copied)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=%2Fruns")
+
+
+BUTTONS = ("New run", "Saved views", "Compare", "Pause", "Cancel…", "Delete…")
+
+
+@pytest.mark.parametrize(
+    ("scopes", "offered"),
+    [
+        ((), set(BUTTONS)),
+        ((Scope.RUNS_READ,), {"Compare"}),
+        ((Scope.RUNS_READ, Scope.RUNS_CONTROL), {"Compare", "Pause", "Cancel…"}),
+        ((Scope.RUNS_READ, Scope.RUNS_WRITE), {"Compare", "New run", "Saved views", "Delete…"}),
+    ],
+)
+async def test_people_are_offered_what_their_key_may(told: Told, scopes: tuple[Scope, ...], offered: set[str]) -> None:
+    small_run(told)
+    async with visitor(told, *scopes) as client:
+        page = (await client.get("/runs")).text
+        run = (await client.get(f"/runs/{RUN}")).text
+    assert {name for name in BUTTONS if re.search(rf">{name}</(a|button|summary)>", page)} == offered
+    assert (">Start another like it<" in run) == ("New run" in offered)
+    assert (f"/runs/{RUN}/pause" in run) == ("Pause" in offered)
+
+
+async def test_what_pages_offer_is_not_what_is_allowed(told: Told) -> None:
+    small_run(told)
+    async with visitor(told, Scope.RUNS_READ) as client:
+        client.cookies.set("evolve_scopes", "runs:control.runs:read", domain="localhost")
+        answer = await client.post(f"/runs/{RUN}/pause", data={"csrf": client.cookies["evolve_csrf"]})
+    assert answer.status_code == 403
 
 
 async def test_who_asks_too_often_is_told_so_on_a_page(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from service.api.answers import EMPTY
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.sessions import close_session, open_session
-from service.ports import Caller
+from service.ports import Caller, Scope
 from service.schemas.problem_details import Code
 from service.schemas.sessions import SessionCreate
 
@@ -32,7 +32,7 @@ async def log_in_once(
             401, Code.UNAUTHENTICATED, "this address was used before: a restart of the service shows another"
         )
     response = RedirectResponse("/", status_code=303)
-    open_session(request, response, parts, "")
+    open_session(request, response, parts, "", Scope)
     return response
 
 
@@ -47,7 +47,7 @@ async def create_session(request: Request, body: SessionCreate, parts: PartsDep)
     if found is None or not found.valid(parts.clock.now()):
         raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
     response = Response(status_code=204)
-    open_session(request, response, parts, keys.digest(parts.seal, shown))
+    open_session(request, response, parts, keys.digest(parts.seal, shown), found.scopes)
     return response
 
 
