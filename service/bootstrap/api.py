@@ -34,7 +34,7 @@ from service.db.sessions import SqlSessions
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
 from service.net.address import check_address
-from service.ports import EvaluationLeases, RateLimiter, RunIntents, Workers
+from service.ports import EvaluationLeases, RateLimiter, Workers
 from service.queue.connection import connect
 from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
@@ -87,10 +87,6 @@ async def open_parts(
         checks = {name: Kept(check) for name, check in {"database": _database_check(database), **found.checks}.items()}
         for check in checks.values():
             stack.push_async_callback(check.aclose)
-
-        def intents(tenant: str) -> RunIntents:
-            return SqlRunIntents(database, tenant, clock)
-
         yield Parts(
             settings=settings.api,
             clock=clock,
@@ -98,7 +94,7 @@ async def open_parts(
             unit=database.unit,
             readers=SqlReaders(database),
             standings=SqlRunReader(database).sequences,
-            intents=intents,
+            intents=lambda tenant: SqlRunIntents(database, tenant, clock),
             problems=SqlProblemStore(database),
             submissions=BundledSubmissions(settings, database, clock, queue=queue, broker=broker),
             batches=SqlBatchStore(database),

@@ -18,6 +18,7 @@ from service.config import PoliciesSettings, SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import open_bundle, unpack
+from service.runner.lease import Health, unknown
 from service.sandbox import scratch
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
@@ -96,6 +97,13 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Pol
         yield policy
     finally:
         await policy.close()
+
+
+def health_of(policy: Policy) -> Health:
+    """How the server of a policy fares, where it has one."""
+    from service.policy.openai import OpenAIPolicy
+
+    return policy.health if isinstance(policy, OpenAIPolicy) else unknown
 
 
 async def _bundled(plan: Plan, templates: Mapping[str, str]) -> "BundledPolicy":

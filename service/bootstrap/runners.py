@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import answering, refuse_unpermitted
+from service.bootstrap.parts import answering, health_of, refuse_unpermitted
 from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.bootstrap.together import together
@@ -124,6 +124,7 @@ class StoredJobs:
                 problem=plan.problem,
                 config=plan.config,
                 policy=policy,
+                health=health_of(policy),
                 evaluator=evaluator,
                 log=self._storage.log,
                 clock=self._clock,

@@ -11,7 +11,7 @@ from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.control import COMMAND_LINE
-from service.bootstrap.parts import answering, scoring
+from service.bootstrap.parts import answering, health_of, scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
@@ -75,6 +75,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             problem=plan.problem,
             config=plan.config,
             policy=policy,
+            health=health_of(policy),
             evaluator=scorer.evaluator,
             log=storage.log,
             clock=clock,

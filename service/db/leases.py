@@ -1,12 +1,14 @@
 """The lease of a run: one runner at a time, told apart by a fencing token that only grows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection, or_, select, update
 
 from service.db.models import RunRow
 from service.errors import ConflictError, LeaseLostError, NotFoundError
+from service.times import rfc3339
 
 
 def take(
@@ -38,8 +40,15 @@ def take(
     return fence
 
 
-def renew(connection: Connection, run_id: str, fence: int, now: datetime, lease_seconds: float) -> str:
-    """Extend a lease and return the state that people want the run in.
+def renew(
+    connection: Connection,
+    run_id: str,
+    fence: int,
+    now: datetime,
+    lease_seconds: float,
+    health: Mapping[str, Any] | None,
+) -> str:
+    """Extend a lease, note how the policy's server fares, and return the state that people want the run in.
 
     Raises:
         LeaseLostError: another took it.
@@ -47,7 +56,7 @@ def renew(connection: Connection, run_id: str, fence: int, now: datetime, lease_
     statement = (
         update(RunRow)
         .where(RunRow.id == run_id, RunRow.fence == fence, RunRow.lease_owner.is_not(None))
-        .values(lease_expires_at=_until(now, lease_seconds))
+        .values(lease_expires_at=_until(now, lease_seconds), policy_health=_noted(health, now))
         .returning(RunRow.desired_state)
     )
     desired = connection.execute(statement).scalar()
@@ -71,6 +80,10 @@ def missing(run_id: str) -> NotFoundError:
 def lost(run_id: str) -> LeaseLostError:
     """The error of a writer that no longer is the run's."""
     return LeaseLostError(f"run {run_id} was taken over by another runner: this one stops writing")
+
+
+def _noted(health: Mapping[str, Any] | None, now: datetime) -> dict[str, Any] | None:
+    return None if health is None else {**health, "at": rfc3339(now)}
 
 
 def _until(now: datetime, lease_seconds: float) -> datetime:

@@ -59,14 +59,14 @@ class SqlRunLog:
         with self._database.write() as connection:
             leases.release(connection, run_id, fence)
 
-    def renew(self, run_id: str, fence: int, lease_seconds: float) -> str:
-        """Extend the lease and return the run's desired state.
+    def renew(self, run_id: str, fence: int, lease_seconds: float, health: Mapping[str, Any] | None = None) -> str:
+        """Extend the lease, note how the policy's server fares, and return the run's desired state.
 
         Raises:
             LeaseLostError: another took it.
         """
         with self._database.write() as connection:
-            return leases.renew(connection, run_id, fence, self._clock.now(), lease_seconds)
+            return leases.renew(connection, run_id, fence, self._clock.now(), lease_seconds, health)
 
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         """Commit events and what they project, all or nothing; durable on return.

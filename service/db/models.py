@@ -110,6 +110,7 @@ class RunRow(Base):
     wanted_by: Mapped[str | None]
     paused_at: Mapped[datetime | None]
     created_by: Mapped[str] = mapped_column(server_default=text("''"))
+    policy_health: Mapped[Mapping[str, Any] | None]
 
 
 class EventRow(Base):

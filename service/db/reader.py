@@ -23,6 +23,7 @@ from service.ports import (
     Found,
     LoggedEvent,
     MembershipRecord,
+    PolicyHealth,
     ProposalRecord,
     RunFilter,
     RunRecord,
@@ -310,6 +311,14 @@ class SqlRunReader:
                 for chunk in rebuild.chunks(wellformed(run_ids))
                 for row in connection.execute(query.where(RunRow.id.in_(chunk)))
             }
+
+    def policy_health(self) -> list[PolicyHealth]:
+        """How the servers of policies of running runs fare, as their runners saw them last."""
+        query = select(RunRow.id, RunRow.policies, RunRow.policy_health).where(
+            RunRow.state == "running", RunRow.policy_health.is_not(None), self._scope.named()
+        )
+        with self._database.read() as connection:
+            return [records.health(*row) for row in connection.execute(query.order_by(RunRow.id))]
 
     def active(self) -> Mapping[str, int]:
         """Runs that have not ended, by whole id, with their last sequences."""

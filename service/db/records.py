@@ -1,6 +1,8 @@
 """Records of runs and candidates, each kind read by a fixed number of statements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.orm import aliased
@@ -23,6 +25,7 @@ from service.ports import (
     EvaluationRecord,
     MembershipRecord,
     ParentEdge,
+    PolicyHealth,
     RunRecord,
 )
 
@@ -225,6 +228,13 @@ def _run(row: RowMapping) -> RunRecord:
         wanted_budget=row["wanted_budget"],
         created_by=row["created_by"],
     )
+
+
+def health(run_id: str, policies: Sequence[Mapping[str, Any]], noted: Mapping[str, Any]) -> PolicyHealth:
+    """How a policy's server fares, as it was noted with a lease."""
+    name = str(policies[0].get("name", "")) if policies else ""
+    known = {key: noted[key] for key in PolicyHealth.__slots__ if key in noted}  # a later version may note more
+    return PolicyHealth(run_id=run_id, policy=name, **known | {"at": datetime.fromisoformat(noted["at"])})
 
 
 def _evaluation(row: RowMapping) -> EvaluationRecord:

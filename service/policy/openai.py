@@ -108,6 +108,11 @@ class OpenAIPolicy:
         """Proposals it answers at once with profit: fewer than the settings say while requests wait at the server."""
         return self._pressure.calls
 
+    def health(self) -> dict[str, Any]:
+        """How its server fares: what the breaker holds of it, and what was seen of its queue."""
+        breaker = {"breaker": str(self._breaker.state), "retry_seconds": max(0.0, self._breaker.wait_seconds)}
+        return breaker | self._pressure.health()
+
     async def close(self) -> None:
         """Close every connection to the server."""
         await self._pressure.close()

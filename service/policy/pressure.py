@@ -1,9 +1,11 @@
 """Pressure: what waits at a server is looked at while calls go on, and tells how many of them suit it."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import numpy as np
 from prometheus_client import Gauge
@@ -42,6 +44,8 @@ class Pressure:
         self._rng = np.random.default_rng()
         self._quiet_until = -float("inf")
         self._now = self._most = self._shown = 0
+        self._reachable: bool | None = None
+        self._load: Load | None = None
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -61,16 +65,29 @@ class Pressure:
         finally:
             self._now -= 1
 
+    def health(self) -> dict[str, Any]:
+        """How the server fares, as was seen at the last look: whether it answered, and what it says of its queue."""
+        running, waiting = (None, None) if self._load is None else (self._load.running, self._load.waiting)
+        return {
+            "reachable": self._reachable,
+            "running": _finite(running),
+            "waiting": _finite(waiting),
+            "calls": self.calls,
+            "under_way": self._now,
+        }
+
     async def look(self) -> None:
         """Ask the server once, unless it told lately that it does not tell."""
         if self._quiet:
             return
         try:
-            load = await self._read()
+            self._load = await self._read()
         except PolicyError:
+            self._reachable, self._load = False, None
             self._limit.miss()
         else:
-            self._learn(load)
+            self._reachable = True
+            self._learn(self._load)
         self._show(self._limit.calls)
 
     async def close(self) -> None:
@@ -101,3 +118,7 @@ class Pressure:
         while self._now and not self._quiet:
             await self.look()
             await asyncio.sleep(self._look_seconds * float(self._rng.uniform(1 - _JITTER, 1 + _JITTER)))
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

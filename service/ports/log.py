@@ -1,7 +1,7 @@
 """Where the one writer of a run writes."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from evolve.proposal import Candidate, Individual
 from service.ports.values import Bundle, LoggedEvent, NewRun
@@ -37,8 +37,14 @@ class RunLog(Protocol):
     def release(self, run_id: str, fence: int) -> None:
         """Give the lease back; harmless when it was lost."""
 
-    def renew(self, run_id: str, fence: int, lease_seconds: float) -> str:
-        """Extend the lease and return the run's desired state.
+    def renew(self, run_id: str, fence: int, lease_seconds: float, health: Mapping[str, Any] | None = None) -> str:
+        """Extend the lease, note how the policy's server fares, and return the run's desired state.
+
+        Args:
+            run_id: the run.
+            fence: the token of the lease.
+            lease_seconds: from now.
+            health: numbers and words that are told as `PolicyHealth`; None: nothing is known of a server.
 
         Raises:
             LeaseLostError: another took it.

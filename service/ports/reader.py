@@ -10,6 +10,7 @@ from service.ports.values import (
     EvaluationRecord,
     LoggedEvent,
     MembershipRecord,
+    PolicyHealth,
     ProposalRecord,
     RunRecord,
     Scored,
@@ -221,6 +222,9 @@ class RunReader(ResultReader, Protocol):
 
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         """The last sequence and the state of each run, by whole id, in one statement; deleted runs are missing."""
+
+    def policy_health(self) -> Sequence[PolicyHealth]:
+        """How the servers of policies of running runs fare, as their runners saw them last."""
 
     def active(self) -> Mapping[str, int]:
         """Runs that have not ended, by whole id, with their last sequences."""

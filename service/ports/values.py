@@ -144,6 +144,31 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyHealth:
+    """How the server of a run's policy fares, as the run's runner saw it last.
+
+    Attributes:
+        at: when it was told.
+        breaker: closed, open or half_open: whether calls go out.
+        retry_seconds: how long none goes out, from then.
+        reachable: whether it answered when it was asked for its queue; None: it was not asked.
+        running, waiting: requests there, everybody's; None: it does not say.
+        calls, under_way: calls at once that suit it, and those that the run has there.
+    """
+
+    run_id: str
+    policy: str
+    at: datetime
+    breaker: str
+    retry_seconds: float
+    reachable: bool | None
+    running: float | None
+    waiting: float | None
+    calls: int
+    under_way: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParentEdge:
     """One edge of the lineage. Role: parent, crossover or inspiration."""
 

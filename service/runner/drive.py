@@ -18,7 +18,7 @@ from evolve.problem import Problem
 from evolve.search import Asking, Step
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
 from service.runner.journal import Journal
-from service.runner.lease import Hold, held
+from service.runner.lease import Health, Hold, held, unknown
 from service.runner.orders import Orders, Wish
 from service.runner.patience import Patience, undisturbed
 from service.runner.status import RunObserver, RunStatus, StatusFold
@@ -39,6 +39,7 @@ class RunJob:
         owner: who holds the run's lease.
         elapsed_seconds: time at work in earlier sittings.
         patience_seconds: how long a database that is away is waited for.
+        health: how the server of the policy fares.
         currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
     """
 
@@ -53,6 +54,7 @@ class RunJob:
     elapsed_seconds: float = 0.0
     patience_seconds: float = math.inf
     currency: str | None = None
+    health: Health = unknown
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunStatus:
@@ -67,7 +69,7 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunSta
         ReplayError: the run's log does not fit its problem and configuration.
     """
     sitting = _Sitting(job, observer, orders)
-    async with held(job.log, job.run_id, job.owner, sitting.patience, sitting.wake) as hold:
+    async with held(job.log, job.run_id, job.owner, sitting.patience, sitting.wake, job.health) as hold:
         return await sitting.run(hold)
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from typing import Any
 
 from service.errors import ConflictError, ServiceError, StorageError
 from service.ports import RunLog
@@ -15,6 +16,14 @@ LEASE_SECONDS = 12.0
 RELEASE_SECONDS = 5.0
 
 
+# How the policy's server fares, in numbers and words; None: there is none, or nothing is known.
+Health = Callable[[], Mapping[str, Any] | None]
+
+
+def unknown() -> None:
+    """Nothing is known of a server."""
+
+
 class Hold:
     """A run's lease in this process's hands.
 
@@ -22,8 +31,9 @@ class Hold:
         fence: the fencing token that every write carries.
     """
 
-    def __init__(self, log: RunLog, run_id: str, fence: int, patience: Patience) -> None:
+    def __init__(self, log: RunLog, run_id: str, fence: int, patience: Patience, health: Health) -> None:
         self.fence = fence
+        self._health = health
         self._log = log
         self._run_id = run_id
         self._patience = patience
@@ -44,7 +54,8 @@ class Hold:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             try:
-                await self._patience.call(partial(self._log.renew, self._run_id, self.fence, LEASE_SECONDS))
+                renew = partial(self._log.renew, self._run_id, self.fence, LEASE_SECONDS, self._health())
+                await self._patience.call(renew)
             except (ConflictError, StorageError) as error:
                 self._failure = error
                 failed()
@@ -53,7 +64,12 @@ class Hold:
 
 @contextlib.asynccontextmanager
 async def held(
-    log: RunLog, run_id: str, owner: str, patience: Patience, failed: Callable[[], None] = lambda: None
+    log: RunLog,
+    run_id: str,
+    owner: str,
+    patience: Patience,
+    failed: Callable[[], None] = lambda: None,
+    health: Health = unknown,
 ) -> AsyncIterator[Hold]:
     """Hold a run; its lease is renewed meanwhile and given back at the end.
 
@@ -63,13 +79,14 @@ async def held(
         owner: who holds it.
         patience: with which it is renewed.
         failed: is called when the lease is lost; `check` says why.
+        health: is noted with each renewal.
 
     Raises:
         NotFoundError: no such run.
         ConflictError: another holds it.
         StorageError: the database cannot take it.
     """
-    hold = Hold(log, run_id, await _take(log, run_id, owner), patience)
+    hold = Hold(log, run_id, await _take(log, run_id, owner), patience, health)
     keeping = asyncio.create_task(hold.keep(failed))
     try:
         yield hold

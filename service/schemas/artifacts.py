@@ -1,7 +1,9 @@
 """Artifacts and policies on the wire."""
 
+from pydantic import Field
+
 from service.schemas.foreign import Foreign
-from service.schemas.types import Count, Object, Page
+from service.schemas.types import Count, Moment, Object, Page, Reply
 
 
 class Artifact(Foreign):
@@ -18,6 +20,27 @@ class ArtifactPage(Page):
     """Files of a run."""
 
     items: list[Artifact]
+
+
+class PolicyHealth(Foreign):
+    """How the server of a run's policy fares, as the run's runner saw it last."""
+
+    run_id: str
+    policy: str
+    at: Moment
+    breaker: str = Field(description="`closed`: calls go out; `open`: none does for a while; `half_open`: one tries")
+    retry_seconds: float = Field(description="How long none goes out, from `at`")
+    reachable: bool | None = Field(description="Whether it answered when it was asked for its queue; null: it was not")
+    running: float | None = Field(description="Requests that it computes, everybody's; null: it does not say")
+    waiting: float | None = Field(description="Requests that wait there, everybody's; null: it does not say")
+    calls: Count = Field(description="Calls at once that suit it")
+    under_way: Count = Field(description="Calls that the run has there")
+
+
+class PolicyHealthList(Reply):
+    """How the servers of policies of running runs fare."""
+
+    items: list[PolicyHealth]
 
 
 class PolicyPage(Page):

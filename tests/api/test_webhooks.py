@@ -153,6 +153,18 @@ async def test_what_workers_evaluate_now_and_did_of_late_is_told(told: Told, own
         assert (await other.get("/v1/workers/evaluations")).status_code == 403
 
 
+async def test_how_policies_of_running_runs_fare_is_told_to_their_tenant(told: Told, owner: httpx.AsyncClient) -> None:
+    told.create(new_run())
+    told.append(Story().seed())
+    assert (await owner.get("/v1/policies/health")).json() == {"items": []}
+    seen = {"breaker": "open", "retry_seconds": 5.0, "reachable": False, "running": None, "waiting": None}
+    told.log.renew(RUN, told.fences[RUN], 3600.0, seen | {"calls": 4, "under_way": 2})
+    (one,) = (await owner.get("/v1/policies/health")).json()["items"]
+    assert one == seen | {"run_id": RUN, "policy": "syntax", "at": "2026-03-01T12:00:00Z", "calls": 4, "under_way": 2}
+    async with told.client(tenant="default") as other:
+        assert len((await other.get("/v1/policies/health")).json()["items"]) == 1
+
+
 async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: httpx.AsyncClient) -> None:
     assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}, "oldest_seconds": {}}
     assert (await owner.post("/v1/workers/w-1/drain")).status_code == 404

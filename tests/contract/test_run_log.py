@@ -101,6 +101,19 @@ class TestLease:
         with pytest.raises(ConflictError):
             log.take(RUN, "runner-2", 60)
 
+    def test_a_renewal_tells_how_the_policy_fares_and_the_next_forgets_it(
+        self, log: RunLog, reader: RunReader, story: Story, clock: FixedClock
+    ) -> None:
+        fence = begin(log, story)
+        seen = {"breaker": "open", "retry_seconds": 5.0, "reachable": False, "running": None, "waiting": None}
+        log.renew(RUN, fence, 60, seen | {"calls": 4, "under_way": 2})
+        [told] = reader.policy_health()
+        assert (told.run_id, told.policy, told.at) == (RUN, "syntax", clock.now())
+        assert (told.breaker, told.retry_seconds, told.reachable) == ("open", 5.0, False)
+        assert (told.running, told.waiting, told.calls, told.under_way) == (None, None, 4, 2)
+        log.renew(RUN, fence, 60)
+        assert reader.policy_health() == []
+
     def test_a_lost_lease_is_not_renewed(self, log: RunLog, clock: FixedClock) -> None:
         log.create(new_run())
         fence = log.take(RUN, "runner-1", 60)

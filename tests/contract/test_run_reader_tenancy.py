@@ -35,12 +35,15 @@ def theirs(log: RunLog, readers: Readers, database: Database) -> Story:
     """A run of each tenant; a candidate of theirs stands, by a mistake, between two of ours."""
     del readers
     ours = Story()
-    fence = begin(log, ours)
+    fence = ours_fence = begin(log, ours)
     log.append(RUN, fence, ours.child(1, ours.id(0), 2.0))
     log.append(RUN, fence, ours.child(2, ours.id(1), 3.0))
     story = Story(THEIRS)
     log.create(new_run(THEIRS, tenant=OTHER, labels={"team": "theirs"}))
     fence = log.take(THEIRS, "runner-1", 60)
+    seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 1.0, "waiting": 0.0}
+    for run_id, token in ((RUN, ours_fence), (THEIRS, fence)):
+        log.renew(run_id, token, 60, seen | {"calls": 4, "under_way": 1})
     log.append(THEIRS, fence, [*story.seed(), *story.child(1, story.id(0), 9.0)])
     wrong = [(story.id(1), ours.id(0)), (ours.id(2), story.id(1))]
     with database.write() as connection:
@@ -56,6 +59,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "candidates": lambda reader, _: reader.candidates(THEIRS),
     "count_candidates": lambda reader, _: reader.count_candidates(THEIRS),
     "best": lambda reader, _: reader.best(THEIRS),
+    "search": lambda reader, _: reader.search(THEIRS, "x"),
     "best after": lambda reader, _: reader.best(THEIRS, 5, (10.0, 0, 0)),
     "front": lambda reader, _: reader.front(THEIRS),
     "ancestors": lambda reader, story: reader.ancestors(story.id(1)),
@@ -81,6 +85,7 @@ LEFT_OUT: dict[str, Callable[[RunReader, Story], object]] = {
     "programs": lambda reader, story: set(reader.programs([story.id(1), Story().id(1)])),
     "sequences": lambda reader, _: set(reader.sequences([RUN, THEIRS])),
     "active": lambda reader, _: set(reader.active()),
+    "policy_health": lambda reader, _: [told.run_id for told in reader.policy_health()],
 }
 SEEN = {
     "runs": [RUN],
@@ -91,6 +96,7 @@ SEEN = {
     "programs": {Story().id(1)},
     "sequences": {RUN},
     "active": {RUN},
+    "policy_health": [RUN],
 }
 
 

@@ -1,13 +1,15 @@
 """Policies that runs may ask."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
 from service.api.access import PartsDep, requires
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.routes.runs import reader_of
 from service.ports import Caller, Scope
-from service.schemas.artifacts import PolicyPage
+from service.schemas.artifacts import PolicyHealth, PolicyHealthList, PolicyPage
 
 router = APIRouter(prefix="/v1/policies", tags=["policies"])
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
@@ -21,3 +23,10 @@ def list_policies(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT
     begin = 0 if paging.after is None else int(paging.after) + 1
     rows, following = paging.cut(places[begin : begin + paging.limit + 1], lambda row: row[0])
     return PolicyPage(items=[dict(policy) for _, policy in rows], next_cursor=following)
+
+
+@router.get("/health", response_model=PolicyHealthList, operation_id="list_policy_health")
+def list_policy_health(caller: Reading, parts: PartsDep) -> PolicyHealthList:
+    """List how the servers of policies of running runs fare, as their runners told last; nobody is asked for it."""
+    found = reader_of(parts, caller).policy_health()
+    return PolicyHealthList(items=[PolicyHealth(**asdict(one)) for one in found])

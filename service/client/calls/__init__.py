@@ -93,6 +93,7 @@ from service.client.calls.system import (
     get_health,
     get_readiness,
     list_policies,
+    list_policy_health,
     list_worker_evaluations,
     list_workers,
 )
@@ -170,6 +171,7 @@ __all__ = [
     "list_notes",
     "list_pins",
     "list_policies",
+    "list_policy_health",
     "list_problems",
     "list_programs",
     "list_proposals",

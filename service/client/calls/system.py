@@ -3,7 +3,7 @@
 from types import NoneType
 
 from service.client.call import Call, chosen, place
-from service.schemas.artifacts import PolicyPage
+from service.schemas.artifacts import PolicyHealthList, PolicyPage
 from service.schemas.system import CodePage, Health, Readiness
 from service.schemas.workers import WorkerList, WorkerTimeline
 
@@ -21,6 +21,11 @@ def get_readiness() -> Call[Readiness]:
 def get_error_code(code: str) -> Call[CodePage]:
     """What a code of an error means."""
     return Call(method="GET", path=place("/problems/{}", code), answer=CodePage)
+
+
+def list_policy_health() -> Call[PolicyHealthList]:
+    """List how the servers of policies of running runs fare."""
+    return Call(method="GET", path="/v1/policies/health", answer=PolicyHealthList)
 
 
 def list_workers() -> Call[WorkerList]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -15,12 +15,14 @@ from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
 from service.dashboard.views.occupancy import LANE, WIDTH, strips_of
 from service.errors import RefusedError, ServiceError
+from service.schemas.artifacts import PolicyHealth
 from service.schemas.runs import Run
 from service.schemas.workers import Worker, WorkerList, WorkerTimeline
 
 UNDER_WAY = ("queued", "running", "pausing", "cancelling")
 MOST_RUNS = 100
 MINUTES = 10
+FRESH = timedelta(seconds=15)  # runners tell every four
 router = APIRouter(prefix="/workers", route_class=PageRoute, include_in_schema=False)
 WorkerId = Annotated[str, Path(max_length=200)]
 
@@ -52,6 +54,7 @@ class Asked:
     Attributes:
         runs: under way that ask it.
         trouble: why some of them wait, each reason once.
+        health: what their runners told of its server of late, the latest first.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Asked:
     where: str
     runs: int
     trouble: Sequence[str]
+    health: Sequence[PolicyHealth] = ()
 
 
 def pools_of(found: WorkerList) -> list[Pool]:
@@ -90,14 +94,24 @@ def rounded(rate: float) -> float:
     return round(rate) if rate >= 100 else float(f"{rate:.3g}")
 
 
-def asked_of(policies: Sequence[Mapping[str, Any]], runs: Sequence[Run]) -> list[Asked]:
+def asked_of(
+    policies: Sequence[Mapping[str, Any]], runs: Sequence[Run], health: Sequence[PolicyHealth] = ()
+) -> list[Asked]:
     """The operator's policies, then those that only runs name."""
     named = {str(policy.get("name", "")): policy for run in runs for policy in run.policies}
     listed = {str(policy.get("name", "")): policy for policy in policies}
-    return [_asked(name, policy, runs) for name, policy in (named | listed).items()]
+    return [
+        _asked(name, policy, runs, [one for one in health if one.policy == name])
+        for name, policy in (named | listed).items()
+    ]
 
 
-def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run]) -> Asked:
+def lately(health: Sequence[PolicyHealth], now: datetime) -> list[PolicyHealth]:
+    """What was told of late: a runner that is gone tells nothing more."""
+    return [one for one in health if now - one.at <= FRESH]
+
+
+def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run], health: Sequence[PolicyHealth]) -> Asked:
     asking = [run for run in runs if any(str(one.get("name", "")) == name for one in run.policies)]
     return Asked(
         name=name,
@@ -106,6 +120,7 @@ def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run]) -> Asked:
         where=str(policy.get("base_url") or ""),
         runs=len(asking),
         trouble=tuple(dict.fromkeys(run.waiting.reason for run in asking if run.waiting)),
+        health=sorted(health, key=lambda one: one.at, reverse=True),
     )
 
 
@@ -134,11 +149,12 @@ async def drain(worker_id: WorkerId, api: Api) -> Response:
 
 
 async def _standing(api: AsyncClient) -> dict[str, Any]:
-    (found, refused), timeline, checks, policies, runs = await asyncio.gather(
+    (found, refused), timeline, checks, policies, health, runs = await asyncio.gather(
         _workers(api),
         _timeline(api),
         _checks(api),
         api.send(calls.list_policies(limit=200)),
+        api.send(calls.list_policy_health()),
         api.send(calls.list_runs(states=UNDER_WAY, limit=MOST_RUNS)),
     )
     now = datetime.now(UTC)
@@ -152,7 +168,7 @@ async def _standing(api: AsyncClient) -> dict[str, Any]:
         "strip_size": (WIDTH, LANE),
         "minutes": MINUTES,
         "checks": checks,
-        "policies": asked_of(policies.items, runs.items),
+        "policies": asked_of(policies.items, runs.items, lately(health.items, now)),
         "paces": paces,
         "more_runs": runs.next_cursor is not None,
         "per_minute": rounded(sum(pace.per_minute or 0 for pace in paces if pace.run.state == "running")),

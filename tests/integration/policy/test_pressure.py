@@ -242,3 +242,24 @@ async def test_models_that_nobody_serves_do_not_fill_the_metrics(monkeypatch: py
     shown = {calls._shown(f"model-{number}") for number in range(1000)}
     assert len(shown) == calls.MOST_MODELS + 1
     assert calls.OTHERS in shown
+
+
+async def test_what_was_seen_of_the_server_is_told_in_finite_numbers(server: OpenAIServer, keen: Closing) -> None:
+    server.metrics = told(3, 12)
+    policy = keen()
+    before = policy.health()
+    assert (before["reachable"], before["running"], before["waiting"]) == (None, None, None)
+    await policy.check()
+    seen = policy.health()
+    assert (seen["reachable"], seen["running"], seen["waiting"], seen["under_way"]) == (True, 3.0, 12.0, 0)
+    assert (seen["breaker"], seen["retry_seconds"], seen["calls"]) == ("closed", 0.0, policy.concurrency)
+
+
+async def test_a_server_that_is_away_is_told_to_be(server: OpenAIServer, keen: Closing) -> None:
+    def away(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("nobody is there", request=request)
+
+    policy = keen(httpx.MockTransport(away))
+    await policy._pressure.look()
+    seen = policy.health()
+    assert (seen["reachable"], seen["running"], seen["waiting"]) == (False, None, None)

@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -186,12 +187,12 @@ class LongLog(SqlRunLog):
         self.renewed = threading.Semaphore(0)
         self.lost_after = lost_after
 
-    def renew(self, run_id: str, fence: int, lease_seconds: float) -> str:
+    def renew(self, run_id: str, fence: int, lease_seconds: float, health: Mapping[str, Any] | None = None) -> str:
         self.lost_after -= 1
         if self.lost_after < 0:
             raise LeaseLostError("another took it")
         self.renewed.release()
-        return super().renew(run_id, fence, lease_seconds)
+        return super().renew(run_id, fence, lease_seconds, health)
 
     def events(self, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[LoggedEvent]:
         yield from super().events(run_id, after, limit)

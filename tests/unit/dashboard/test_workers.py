@@ -1,10 +1,12 @@
 """Workers, queue and policies put together for one page."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from service.dashboard.views.workers import asked_of, pace_of, pools_of, rounded, silence
+from service.dashboard.views.workers import asked_of, lately, pace_of, pools_of, rounded, silence
+from service.schemas.artifacts import PolicyHealth
 from service.schemas.workers import Worker, WorkerList
 from tests.unit.dashboard.told_runs import AT, told_run
 
@@ -23,6 +25,11 @@ def worker(name: str, **changes: Any) -> Worker:
         "seen_at": AT,
     }
     return Worker.model_validate(fields | changes)
+
+
+def health(policy: str, at: datetime) -> PolicyHealth:
+    seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 3.0, "waiting": 12.0}
+    return PolicyHealth.model_validate(seen | {"run_id": "r", "policy": policy, "at": at, "calls": 8, "under_way": 5})
 
 
 def test_a_worker_that_drains_offers_no_slots() -> None:
@@ -56,6 +63,13 @@ def test_policies_of_runs_stand_beside_those_of_the_operator() -> None:
     assert {name: one.runs for name, one in found.items()} == {"own": 2, "syntax": 1, "idle": 0}
     assert (found["own"].where, found["own"].trouble) == ("http://gpu:8000/v1", ("the policy's server is away",))
     assert found["syntax"].trouble == ()
+
+
+def test_what_runners_told_of_late_stands_beside_the_policy_the_latest_first() -> None:
+    own = {"name": "own", "kind": "openai", "base_url": "http://gpu:8000/v1"}
+    told = [health("own", AT - timedelta(seconds=n)) for n in (9, 1, 90)] + [health("other", AT)]
+    [asked] = asked_of([], [told_run("a", policies=[own])], lately(told, AT))
+    assert [(AT - one.at).total_seconds() for one in asked.health] == [1, 9]
 
 
 def test_silence_is_never_negative() -> None:
