@@ -1,0 +1,41 @@
+"""The configuration of a run: every key a user may set, with its default."""
+
+from evolve.configuration.archive import ARCHIVES, MEASURED, ArchiveConfig
+from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
+from evolve.configuration.prompt import InspirationsConfig, PromptConfig
+from evolve.configuration.run import (
+    ISLAND_CHOICES,
+    MIGRANTS,
+    OPERATOR_CHOICES,
+    OPERATORS,
+    RESETS,
+    STRATEGIES,
+    TOPOLOGIES,
+    RunConfig,
+    VariantConfig,
+)
+from evolve.configuration.selection import NOVELTIES, SELECTIONS, NoveltyConfig, SelectionOptions
+
+__all__ = [
+    "ARCHIVES",
+    "ISLAND_CHOICES",
+    "MEASURED",
+    "MIGRANTS",
+    "NOVELTIES",
+    "OPERATORS",
+    "OPERATOR_CHOICES",
+    "RESETS",
+    "SELECTIONS",
+    "STRATEGIES",
+    "TOPOLOGIES",
+    "ArchiveConfig",
+    "BudgetConfig",
+    "ConcurrencyConfig",
+    "DeterministicConfig",
+    "InspirationsConfig",
+    "NoveltyConfig",
+    "PromptConfig",
+    "RunConfig",
+    "SelectionOptions",
+    "VariantConfig",
+]

@@ -1,0 +1,39 @@
+"""Which archive an island keeps."""
+
+from dataclasses import dataclass
+
+from evolve.configuration.checks import at_least, one_of, within
+from evolve.errors import ConfigurationError
+
+ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
+MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
+# Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
+MOST_CELLS = 10_000  # of a tessellation, and members among which each looks for its neighbours
+MOST_NEIGHBOURS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveConfig:
+    """Which archive an island keeps.
+
+    Attributes:
+        kind: `auto` is a grid when the problem has measures, a Pareto archive with several objectives, else top-k.
+        size: most individuals an island keeps; of a tessellation (`cvt`) the number of its cells. A grid's size is its
+            number of cells.
+        front: most individuals that a cell of a grid or a tessellation keeps, none of which dominates another; 1: its
+            fittest.
+        neighbours: how many of those that are fitter dominated novelty looks at.
+    """
+
+    kind: str = "auto"
+    size: int = 200
+    front: int = 1
+    neighbours: int = 3
+
+    def __post_init__(self) -> None:
+        one_of("archive.kind", self.kind, ARCHIVES)
+        at_least("archive.size", self.size, 1)
+        if self.kind in {"cvt", "dominated_novelty"} and self.size > MOST_CELLS:
+            raise ConfigurationError(f"archive.size must be at most {MOST_CELLS} with archive.kind = {self.kind!r}")
+        within("archive.front", self.front, 1, MOST_CELLS)
+        within("archive.neighbours", self.neighbours, 1, MOST_NEIGHBOURS)

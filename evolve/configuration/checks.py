@@ -1,0 +1,36 @@
+"""What values of a configuration must be, in one sentence each where they are not."""
+
+from collections.abc import Mapping
+
+from evolve.errors import ConfigurationError
+from evolve.problem import LARGEST
+
+
+def shares(key: str, mix: Mapping[str, float], known: tuple[str, ...]) -> None:
+    """Refuse shares of unknown names, shares that are no finite share, and a mix of nothing."""
+    for name, share in mix.items():
+        one_of(key, name, known)
+        if not 0 <= share <= LARGEST:
+            raise ConfigurationError(f"{key}.{name} must lie between 0 and {LARGEST:g}")
+    if mix and not sum(mix.values()) > 0:
+        verb = "needs" if key == "selection" else "need"
+        raise ConfigurationError(f"{key} {verb} a share above 0")
+
+
+def one_of(key: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse what is not among the known values."""
+    if value not in known:
+        raise ConfigurationError(f"{key} = {value!r} is unknown: choose one of {', '.join(known)}")
+
+
+def within(key: str, value: int, least: int, most: int) -> None:
+    """Refuse a number outside two bounds."""
+    if not least <= value <= most:
+        bound = f"at least {least}" if value < least else f"at most {most}"
+        raise ConfigurationError(f"{key} must be {bound}")
+
+
+def at_least(key: str, value: float | None, least: float) -> None:
+    """Refuse a number below a bound; None stands for no number."""
+    if value is not None and not value >= least:
+        raise ConfigurationError(f"{key} must be at least {least}")

@@ -1,0 +1,147 @@
+"""One run's configuration, and islands of it that differ."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from evolve.configuration.archive import ArchiveConfig
+from evolve.configuration.checks import at_least, one_of, shares, within
+from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
+from evolve.configuration.prompt import InspirationsConfig, PromptConfig
+from evolve.configuration.selection import SELECTIONS, NoveltyConfig, SelectionOptions
+from evolve.errors import ConfigurationError
+from evolve.problem import LARGEST
+
+STRATEGIES = ("islands", "best_of_n", "sequential")
+TOPOLOGIES = ("ring", "full", "random", "none")
+MIGRANTS = ("best", "front", "rarest")
+RESETS = ("best", "better_half")
+ISLAND_CHOICES = ("turns", "bandit")
+OPERATORS = ("mutate", "crossover", "repair", "simplify")
+OPERATOR_CHOICES = ("shares", "adaptive")
+# Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
+MOST_ISLANDS = 1000
+MOST_ANSWERS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantConfig:
+    """What some islands have of their own; None: what all have.
+
+    Attributes:
+        islands: their numbers, from 0.
+    """
+
+    islands: tuple[int, ...]
+    archive: ArchiveConfig | None = None
+    selection: Mapping[str, float] | None = None
+    alpha: float | None = None
+    operators: Mapping[str, float] | None = None
+    inspirations: InspirationsConfig | None = None
+
+    def __post_init__(self) -> None:
+        if not self.islands:
+            raise ConfigurationError("variants: each needs islands = [numbers]")
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """What differs, by key of the run configuration."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "islands"}
+        return {name: value for name, value in own.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """One run's configuration; stored with the run.
+
+    Attributes:
+        island_choice: where the next proposal is made: islands take turns, or a `bandit` prefers those that have found
+            something better of late.
+        topology: where migrants go: the next island of a ring, all others (`full`), one drawn at random, or nowhere.
+        migration_interval: evaluations on an island between two migrations from it.
+        migration_rate: share of its archive that an island sends along.
+        migrants: who that is: the fittest, those that no member dominates (`front`), or of the fitter half those that
+            are most novel to the island they go to (`rarest`).
+        reset_after: evaluations without a better best after which an island, unless it is ahead of all others, restarts
+            from a survivor; 0: never.
+        reset_from: the survivor: the best of all others, or the best of one drawn among the `better_half` of them.
+        selection: share by which each selection chooses parents; empty: dirichlet with several objectives, else
+            power_law.
+        operators: share by which each operator makes children; empty: mutate alone. The baselines have their own.
+        operator_choice: `shares`, or `adaptive`: by shares and by how often each operator found something better of
+            late.
+        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
+        variants: islands that differ, and in what.
+        answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
+    """
+
+    strategy: str = "islands"
+    islands: int = 4
+    island_choice: str = "turns"
+    topology: str = "ring"
+    migration_interval: int = 50
+    migration_rate: float = 0.1
+    migrants: str = "best"
+    reset_after: int = 0
+    reset_from: str = "best"
+    archive: ArchiveConfig = field(default_factory=ArchiveConfig)
+    selection: Mapping[str, float] = field(default_factory=dict)
+    alpha: float = 1.0
+    selection_options: SelectionOptions = field(default_factory=SelectionOptions)
+    operators: Mapping[str, float] = field(default_factory=dict)
+    operator_choice: str = "shares"
+    novelty: NoveltyConfig = field(default_factory=NoveltyConfig)
+    inspirations: InspirationsConfig = field(default_factory=InspirationsConfig)
+    variants: tuple[VariantConfig, ...] = ()
+    answers: int = 0
+    samples: int = 0
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
+    seed: int = 0
+    deterministic: DeterministicConfig = field(default_factory=DeterministicConfig)
+    concurrency: ConcurrencyConfig = field(default_factory=ConcurrencyConfig)
+
+    def __post_init__(self) -> None:
+        one_of("strategy", self.strategy, STRATEGIES)
+        one_of("island_choice", self.island_choice, ISLAND_CHOICES)
+        one_of("topology", self.topology, TOPOLOGIES)
+        one_of("migrants", self.migrants, MIGRANTS)
+        one_of("reset_from", self.reset_from, RESETS)
+        within("islands", self.islands, 1, MOST_ISLANDS)
+        for name in ("answers", "samples"):
+            within(name, getattr(self, name), 0, MOST_ANSWERS)
+        at_least("migration_interval", self.migration_interval, 1)
+        for name in ("reset_after", "seed"):
+            at_least(name, getattr(self, name), 0)
+        if not 0 <= self.migration_rate <= 1:
+            raise ConfigurationError("migration_rate must lie between 0 and 1")
+        if not 0 < self.alpha <= LARGEST:
+            raise ConfigurationError(f"alpha must lie above 0 and not beyond {LARGEST:g}")
+        shares("selection", self.selection, SELECTIONS)
+        shares("operators", self.operators, OPERATORS)
+        one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
+        self._check_variants()
+
+    def on_island(self, number: int) -> "RunConfig":
+        """The configuration that holds on an island."""
+        own = [variant.own for variant in self.variants if number in variant.islands]
+        return replace(self, variants=(), **own[0]) if own else self
+
+    @property
+    def archives(self) -> tuple[ArchiveConfig, ...]:
+        """Those that its islands may keep."""
+        return (self.archive, *(variant.archive for variant in self.variants if variant.archive is not None))
+
+    def _check_variants(self) -> None:
+        named: set[int] = set()
+        for number in (number for variant in self.variants for number in variant.islands):
+            if not 0 <= number < self.islands:
+                raise ConfigurationError(f"variants: there is no island {number}: they are 0 to {self.islands - 1}")
+            if number in named:
+                raise ConfigurationError(f"variants: island {number} is named twice")
+            named.add(number)
+        for variant in self.variants:
+            try:
+                replace(self, variants=(), **variant.own)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"variants: {error}") from error

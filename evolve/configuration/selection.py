@@ -1,0 +1,62 @@
+"""How parents are selected, and what is new enough to be evaluated."""
+
+from dataclasses import dataclass
+
+from evolve.configuration.checks import one_of
+from evolve.errors import ConfigurationError
+from evolve.problem import LARGEST
+
+SELECTIONS = (
+    "boltzmann",
+    "dirichlet",
+    "downsampled_lexicase",
+    "hypervolume",
+    "lexicase",
+    "nsga2",
+    "nsga3",
+    "offspring",
+    "power_law",
+    "puct",
+    "tournament",
+    "ucb",
+    "uniform",
+)
+NOVELTIES = ("none", "syntax", "tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionOptions:
+    """How selections choose.
+
+    Attributes:
+        exploration: how much `puct` and `ucb` give for what was seldom tried; 0: nothing.
+        cases: share of the cases that `downsampled_lexicase` draws for each choice, at least one case.
+    """
+
+    exploration: float = 1.0
+    cases: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.exploration <= LARGEST:
+            raise ConfigurationError(f"selection_options.exploration must lie between 0 and {LARGEST:g}")
+        if not 0 < self.cases <= 1:
+            raise ConfigurationError("selection_options.cases must lie above 0 and not beyond 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoveltyConfig:
+    """How different from its island's archive a program must be to be evaluated.
+
+    Attributes:
+        kind: of distance, Jaccard over runs of three words: those of the syntax tree (of Python, else as `tokens`), or
+            tokens; `none`: every program is.
+        least: distance from the nearest member below which a program is rejected.
+    """
+
+    kind: str = "none"
+    least: float = 0.1
+
+    def __post_init__(self) -> None:
+        one_of("novelty.kind", self.kind, NOVELTIES)
+        if not 0 <= self.least <= 1:
+            raise ConfigurationError("novelty.least must lie between 0 and 1")
