@@ -1,58 +1,78 @@
 """Deterministic runs are equal whatever the order of completion; a replayed prefix ends where the whole run did."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolve.configuration import SELECTIONS, ArchiveConfig, BudgetConfig, DeterministicConfig, RunConfig
+from evolve.configuration import (
+    ARCHIVES,
+    ISLAND_CHOICES,
+    MIGRANTS,
+    RESETS,
+    SELECTIONS,
+    TOPOLOGIES,
+    ArchiveConfig,
+    BudgetConfig,
+    DeterministicConfig,
+    RunConfig,
+    VariantConfig,
+)
 from evolve.events import Event
 from tests.fakes.world import World, new_search, resume, toy_problem
 
-ARCHIVES = st.sampled_from(["grid", "pareto", "top"])
-CHOICES = st.sampled_from(SELECTIONS)
+WAYS = st.builds(
+    RunConfig,
+    islands=st.integers(2, 3),
+    island_choice=st.sampled_from(ISLAND_CHOICES),
+    topology=st.sampled_from(TOPOLOGIES),
+    migration_interval=st.just(7),
+    migrants=st.sampled_from(MIGRANTS),
+    reset_after=st.just(12),
+    reset_from=st.sampled_from(RESETS),
+    archive=st.builds(
+        ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(2, 10), front=st.sampled_from([1, 3])
+    ),
+    variants=st.sampled_from([(), (VariantConfig(islands=(1,), archive=ArchiveConfig(kind="top", size=3)),)]),
+    selection=st.sampled_from(SELECTIONS).map(lambda name: {name: 1.0}),
+    budget=st.just(BudgetConfig(evaluations=40)),
+    seed=st.integers(0, 5),
+)
 
 
-def config(window: int, archive: str, selection: str, evaluations: int = 40) -> RunConfig:
-    return RunConfig(
-        islands=2,
-        migration_interval=7,
-        reset_after=12,
-        archive=ArchiveConfig(kind=archive, size=10),
-        selection={selection: 1.0},
-        budget=BudgetConfig(evaluations=evaluations),
-        deterministic=DeterministicConfig(window=window),
-        seed=5,
-    )
+def config(way: RunConfig, window: int) -> RunConfig:
+    return replace(way, deterministic=DeterministicConfig(window=window))
 
 
-def play(world: World, window: int, archive: str, selection: str) -> list[Event]:
-    search = new_search(world.problem, config(window, archive, selection))
+def play(world: World, window: int, way: RunConfig) -> list[Event]:
+    search = new_search(world.problem, config(way, window))
     assert world.play(search, search.start()) == "evaluations"
     return world.log
 
 
-@given(data=st.data(), window=st.integers(1, 9), archive=ARCHIVES, selection=CHOICES, several=st.booleans())
+@given(data=st.data(), window=st.integers(1, 9), way=WAYS, several=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
-    data: st.DataObject, window: int, archive: str, selection: str, several: bool
+    data: st.DataObject, window: int, way: RunConfig, several: bool
 ) -> None:
     problem = toy_problem(several=several, seeds=(0.0, 5.0))
-    calm = play(World(problem), window, archive, selection)
+    calm = play(World(problem), window, way)
     wild = World(problem, choose=lambda n: data.draw(st.integers(0, n - 1)))
-    assert play(wild, window, archive, selection) == calm
+    assert play(wild, window, way) == calm
 
 
-@given(data=st.data(), window=st.integers(0, 6), archive=ARCHIVES, selection=CHOICES, part=st.floats(0, 0.97))
+@given(data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97))
 @settings(max_examples=60, deadline=None)
 def test_a_run_cut_anywhere_goes_on_to_the_same_end(
-    data: st.DataObject, window: int, archive: str, selection: str, part: float
+    data: st.DataObject, window: int, way: RunConfig, part: float
 ) -> None:
     problem = toy_problem(several=True, seeds=(0.0, 5.0))
     whole = World(problem)
-    search = new_search(problem, config(window, archive, selection))
+    search = new_search(problem, config(way, window))
     whole.play(search, search.start())
     prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
     again = World(problem, individuals=whole.individuals, candidates=whole.candidates)
-    second = new_search(problem, config(window, archive, selection))
+    second = new_search(problem, config(way, window))
     again.play(second, resume(again, second, prefix))
     if window:
         assert prefix + again.log == whole.log

@@ -18,7 +18,7 @@ from tests.contract.story import START, new_run
 from tests.fakes.world import World, new_search, toy_problem
 
 RUN = "run_toy"
-ARCHIVES = ["grid", "pareto", "top"]
+ARCHIVES = ["grid", "cvt", "dominated_novelty", "pareto", "top"]
 
 
 def config(archive: str, window: int = 0) -> RunConfig:
