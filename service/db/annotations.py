@@ -63,13 +63,15 @@ class SqlAnnotations:
             raise _missing("note", note_id)
         return _record(Note, row)
 
-    def notes(self, run_id: str, after: str = "", limit: int = 50) -> list[Note]:
-        """Notes of a run in order of their ids, which is that of age.
+    def notes(self, run_id: str, after: str = "", limit: int = 50, candidate_id: str = "") -> list[Note]:
+        """Notes of a run in order of their ids, which is that of age; with a candidate's id those about it alone.
 
         Raises:
             NotFoundError: no such run.
         """
         query = _NOTES.where(NoteRow.run_id == run_id, NoteRow.id > after).order_by(NoteRow.id).limit(limit)
+        if candidate_id:
+            query = query.where(NoteRow.candidate_id == candidate_id)
         return self._list(Note, run_id, query)
 
     def remove_note(self, run_id: str, note_id: str) -> None:

@@ -66,8 +66,8 @@ class Annotations(Protocol):
     def edit_note(self, run_id: str, note_id: str, body: str, at: datetime) -> Note:
         """Change a note's text."""
 
-    def notes(self, run_id: str, after: str = "", limit: int = 50) -> list[Note]:
-        """Notes of a run in order of their ids, which is that of age."""
+    def notes(self, run_id: str, after: str = "", limit: int = 50, candidate_id: str = "") -> list[Note]:
+        """Notes of a run in order of their ids, which is that of age; with a candidate's id those about it alone."""
 
     def remove_note(self, run_id: str, note_id: str) -> None:
         """Remove a note."""

@@ -31,6 +31,8 @@ async def test_a_note_is_written_changed_and_removed(story: Story, owner: httpx.
     changed = (await owner.patch(f"{HERE}/notes/{first['id']}", json={"body": "uno"})).json()
     assert changed | {"updated_at": ""} == first | {"body": "uno", "updated_at": ""}
     assert (await owner.get(f"{HERE}/notes")).json()["items"] == [changed, second]
+    for about, found in ((story.id(1), [second]), (story.id(0), [])):
+        assert (await owner.get(f"{HERE}/notes", params={"candidate_id": about})).json()["items"] == found
     assert (await owner.delete(f"{HERE}/notes/{first['id']}")).status_code == 204
     for method in ("PATCH", "DELETE"):
         answer = await owner.request(method, f"{HERE}/notes/{first['id']}", json={"body": "z"})

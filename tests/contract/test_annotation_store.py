@@ -95,6 +95,14 @@ class TestNotes:
         assert [one.id for one in mine.notes(RUN, limit=2)] == ["nte_1", "nte_2"]
         assert [one.id for one in mine.notes(RUN, after="nte_2")] == ["nte_3"]
 
+    def test_notes_about_one_candidate_are_found_among_the_others(self, mine: Annotations, story: Story) -> None:
+        about = story.id(0)
+        for number in range(1, 6):
+            mine.add_note(note(number, candidate_id=about if number % 2 else ""))
+        assert [one.id for one in mine.notes(RUN, candidate_id=about)] == ["nte_1", "nte_3", "nte_5"]
+        assert [one.id for one in mine.notes(RUN, after="nte_1", limit=1, candidate_id=about)] == ["nte_3"]
+        assert mine.notes(RUN, candidate_id=story.id(1)) == []
+
     def test_a_changed_note_keeps_who_wrote_it_and_when(self, mine: Annotations) -> None:
         mine.add_note(note())
         changed = mine.edit_note(RUN, "nte_1", "no, there", LATER)

@@ -41,6 +41,9 @@ router = APIRouter(prefix="/v1", tags=["annotations"], route_class=JsonRoute)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
 CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]
+About = Annotated[
+    str, Query(pattern=r"^([A-Za-z0-9_-]{1,64})?$", description="Notes about this candidate alone, by its whole id.")
+]
 OfRun = Annotated[
     str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run; empty: of no run in particular.")
 ]
@@ -77,12 +80,18 @@ def create_note(run_id: RunId, body: NoteCreate, caller: Writing, parts: PartsDe
 
 @router.get("/runs/{run_id}/notes", response_model=NotePage, operation_id="list_notes")
 def list_notes(
-    run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    candidate_id: About = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
 ) -> NotePage:
     """List the notes of a run and its candidates, the oldest first."""
     run, book = _book(parts, caller, run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "notes", "run": run})
-    rows, following = paging.cut(book.notes(run, paging.after or "", paging.limit + 1), lambda row: row.id)
+    paging = Paging(parts.seal, cursor, limit, {"list": "notes", "run": run, "candidate": candidate_id})
+    found = book.notes(run, paging.after or "", paging.limit + 1, candidate_id)
+    rows, following = paging.cut(found, lambda row: row.id)
     return NotePage(items=[_note(row) for row in rows], next_cursor=following)
 
 

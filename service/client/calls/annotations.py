@@ -27,9 +27,10 @@ def create_note(run_id: str, note: NoteCreate) -> Call[Note]:
     return Call(method="POST", path=place(NOTES, run_id), body=note, answer=Note)
 
 
-def list_notes(run_id: str, *, limit: int | None = None) -> Call[NotePage]:
-    """List the notes of a run, the oldest first."""
-    return Call(method="GET", path=place(NOTES, run_id), params=chosen(limit=limit), answer=NotePage)
+def list_notes(run_id: str, *, candidate_id: str | None = None, limit: int | None = None) -> Call[NotePage]:
+    """List the notes of a run, or those about one of its candidates, the oldest first."""
+    params = chosen(candidate_id=candidate_id, limit=limit)
+    return Call(method="GET", path=place(NOTES, run_id), params=params, answer=NotePage)
 
 
 def update_note(run_id: str, note_id: str, patch: NotePatch) -> Call[Note]:

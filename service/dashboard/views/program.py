@@ -23,7 +23,7 @@ from service.schemas.runs import Run
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
 MOST_CASES = 200
 MOST_FEEDBACK = 20_000
-MOST_NOTE_PAGES = 10
+MOST_NOTES = 200
 # Proposals without any candidate are passed over, so many at most.
 LOOKED_AHEAD = 4
 router = APIRouter(prefix="/programs/{candidate_id}", route_class=PageRoute, include_in_schema=False)
@@ -229,16 +229,8 @@ async def _proposal(api: AsyncClient, program: Program) -> Any:
 
 
 async def _notes(api: AsyncClient, program: Program) -> list[Note]:
-    found, read = [], 0
-    try:
-        async for page in api.pages(calls.list_notes(program.run_id, limit=200)):
-            found += [note for note in page.items if note.candidate_id == program.id]
-            read += 1
-            if read == MOST_NOTE_PAGES:
-                break
-    except RefusedError:
-        return []
-    return found
+    found = await if_any(api, calls.list_notes(program.run_id, candidate_id=program.id, limit=MOST_NOTES))
+    return [] if found is None else found.items
 
 
 def _rivals(run: Run, program: Program, pins: Sequence[Pin]) -> list[tuple[str, str]]:
