@@ -160,10 +160,11 @@ async def test_a_cancelled_call_stops_its_work(tmp_path: Path, held: Callable[[i
 
 
 def long_prompt(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
-    """Ten words for the parent, thirty for each inspiration, forty for feedback; nothing here judges what fits."""
+    """Ten words for the parent, thirty for each inspiration, forty for feedback and five for a second parent."""
     assert count("a b c") == 0 < context_tokens
     told = 40 if proposal.parent.evaluation.feedback else 0
     text = "x " * (10 + 30 * len(proposal.inspirations) + 20 * len(proposal.failures) + told)
+    text += "x " * (5 if proposal.mate is not None else 0)
     shown = ("cnd_parent", *(each.candidate_id for each in proposal.inspirations))
     return Prompt(messages=(Message(role="user", parts=(text,)),), shown=shown)
 
@@ -181,6 +182,17 @@ async def test_what_does_not_fit_is_left_out(tmp_path: Path, context: int, words
     assert prompt is not None
     assert len(prompt.messages[0].content.split()) == words
     assert len(prompt.shown) == 1 + inspirations
+
+
+@pytest.mark.parametrize(("context", "words"), [(80, 55), (50, 15), (16, 10)])
+async def test_a_second_parent_is_left_out_last(tmp_path: Path, context: int, words: int) -> None:
+    asked = proposal(answers=1, samples=1)
+    parent = replace(asked.parent, evaluation=replace(asked.parent.evaluation, feedback="much"))
+    asked = replace(asked, operator="crossover", parent=parent, mate=replace(asked.parent, candidate_id="cnd_mate"))
+    policy = made(write_parrot(tmp_path, TWO, max_position_embeddings=context), long_prompt)
+    prompt = (await replies(policy, asked))[1].prompt
+    assert prompt is not None
+    assert len(prompt.messages[0].content.split()) == words
 
 
 async def test_a_parent_that_does_not_fit_is_refused(tmp_path: Path) -> None:
