@@ -14,7 +14,7 @@ from service.cli.results_app import results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.vpo_app import vpo_app
-from service.cli.words import HELP, Db, Json, KeyFile, Money, Queue, Server, place_of, terminal_of
+from service.cli.words import HELP, ConfigFile, Db, Json, KeyFile, Money, Queue, Server, place_of, terminal_of
 
 app = typer.Typer(
     name="evolve",
@@ -97,9 +97,7 @@ def run(
     db: Db = None,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")
-    ] = None,
+    config: ConfigFile = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")] = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,

@@ -16,6 +16,7 @@ HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
+ConfigFile = Annotated[Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
 Server = Annotated[
