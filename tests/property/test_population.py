@@ -93,10 +93,10 @@ REWARDS = st.tuples(st.integers(0, 5), st.integers(0, 5))
 OFFERS = st.lists(st.tuples(REWARDS, st.floats(-9, 9), UNIT), max_size=50)
 
 
-def offer(archive: Archive, offers: list[tuple[tuple[int, int], float, float]]) -> set[str]:
+def offer(archive: Archive, offers: list[tuple[tuple[int, int], float, float]], first: int = 0) -> set[str]:
     """Who should be there, by what the archive said."""
-    there: set[str] = set()
-    for number, (rewards, a, b) in enumerate(offers):
+    there = {member.candidate_id for member in archive.members}
+    for number, (rewards, a, b) in enumerate(offers, start=first):
         pair = (float(rewards[0]), float(rewards[1]))
         told = archive.add(individual(f"i{number}", sum(pair), pair, {"a": a, "b": b}))
         assert set(told.displaced) <= there
@@ -176,3 +176,16 @@ def test_dominated_novelty_kept_up_to_date_is_that_of_its_definition(
 
 def test_novelty_without_neighbours_is_infinite() -> None:
     assert novelty(np.array([[np.inf, np.inf], [1.0, np.inf], [1.0, 3.0]])).tolist() == [np.inf, 1.0, 2.0]
+
+
+@given(OFFERS, st.integers(1, 6), st.sampled_from([ParetoArchive, TopArchive]))
+@settings(deadline=None)
+def test_a_bounded_archive_never_exceeds_its_size_and_what_was_said_of_it_adds_up(
+    offers: list[tuple[tuple[int, int], float, float]], size: int, kind: type[ParetoArchive] | type[TopArchive]
+) -> None:
+    archive = kind(2, size)
+    for count in range(len(offers)):
+        offer(archive, offers[count : count + 1], count)
+        assert len(archive.members) <= size
+    assert {member.candidate_id for member in archive.members} == offer(again := kind(2, size), offers)
+    assert [member.candidate_id for member in again.members] == [member.candidate_id for member in archive.members]
