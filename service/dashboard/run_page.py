@@ -1,9 +1,9 @@
 """What every page about one run shows around its own content: name, state, controls and the ways to the others."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Path, Request
 from fastapi.responses import HTMLResponse
 
 from service.client import AsyncClient, calls
@@ -12,6 +12,7 @@ from service.schemas.runs import Run
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 AT_WORK = frozenset({"queued", "running"})
+RunId = Annotated[str, Path(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

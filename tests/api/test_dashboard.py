@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from service.dashboard.app import add_dashboard
+from service.dashboard.run_page import TABS
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
 from tests.contract.story import RUN
@@ -78,3 +79,23 @@ async def test_who_tries_too_many_keys_is_told_so_beside_the_field(tmp_path: Pat
         tries = [await client.post("/sign-in", data={"key": "evo_x"}) for _ in range(4)]
     assert [answer.status_code for answer in tries] == [403, 403, 429, 429]
     assert "too many attempts" in tries[-1].text
+
+
+async def test_every_page_of_a_run_is_there(told: Told) -> None:
+    small_run(told)
+    async with visitor(told) as client:
+        pages = {tab.name: (await client.get(tab.of(RUN))).status_code for tab in TABS}
+        absent = {tab.name: (await client.get(tab.of("run_nothing"))).status_code for tab in TABS}
+    assert pages == dict.fromkeys(pages, 200)
+    assert absent == dict.fromkeys(pages, 404)
+
+
+@pytest.mark.parametrize("place", ["", "/rows"])
+async def test_events_are_narrowed_by_what_the_address_says(told: Told, place: str) -> None:
+    small_run(told)
+    async with visitor(told) as client:
+        page = await client.get(f"/runs/{RUN}/events{place}?kind=candidate.evaluated&after=1")
+        wrong = [await client.get(f"/runs/{RUN}/events{place}?{query}") for query in ("kind=run.exploded", "island=x")]
+    assert page.status_code == 200
+    assert set(re.findall(r"<td><code>([a-z.]+)</code></td>", page.text)) == {"candidate.evaluated"}
+    assert [answer.status_code for answer in wrong] == [422, 422]

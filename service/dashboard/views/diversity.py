@@ -1,19 +1,18 @@
 """Diversity of a run over time, "does it still look at different things?"."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.schemas.runs import Run
 
 ROWS = 20
 router = APIRouter(prefix="/runs/{run_id}/diversity", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 
 
 @router.get("")

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from evolve.events import Kind
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, render
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.dashboard.words import number, plain, short
 from service.errors import UsageError
 from service.schemas.runs import Run
@@ -26,8 +26,8 @@ _ABOUT_ALL = frozenset({"schema", "run_id", "sequence", "kind", "at", "proposal_
 _CANDIDATE = re.compile(r"cnd_[0-9a-f]{32}")
 _ISLANDS = ("island", "from", "to")
 router = APIRouter(prefix="/runs/{run_id}/events", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 Event = Mapping[str, Any]
+Short = Annotated[str, Query(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,12 @@ def _text(value: Any) -> str:
     return short(text) if text.startswith(("pgm_", "prp_", "evl_")) else text[:200]
 
 
-def only_of(kind: Sequence[str], island: str, program: str, after: int) -> Only:
+def only_of(
+    kind: Annotated[list[str], Query(max_length=40)] = [],  # noqa: B006 -- FastAPI copies it
+    island: Short = "",
+    program: Short = "",
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+) -> Only:
     """What an address asks for.
 
     Raises:
@@ -155,23 +160,13 @@ def only_of(kind: Sequence[str], island: str, program: str, after: int) -> Only:
     return Only(kinds=tuple(dict.fromkeys(kind)), island=island, program=program.strip(), after=after)
 
 
-Kinds = Annotated[list[str], Query(max_length=40)]
-Short = Annotated[str, Query(max_length=100)]
-After = Annotated[int, Query(ge=0, le=2**53)]
+Asked = Annotated[Only, Depends(only_of)]
 
 
 @router.get("")
-async def show_events(
-    request: Request,
-    run_id: RunId,
-    api: Api,
-    kind: Kinds = [],  # noqa: B006 -- FastAPI copies it
-    island: Short = "",
-    program: Short = "",
-    after: After = 0,
-) -> Response:
+async def show_events(request: Request, run_id: RunId, api: Api, only: Asked) -> Response:
     """Show a page of the log."""
-    run, only = await api.send(calls.get_run(run_id)), only_of(kind, island, program, after)
+    run = await api.send(calls.get_run(run_id))
     piece = await _read(api, run, only)
     reach = MOST_READ if only.narrow or only.kinds else SHOWN
     values = {
@@ -185,17 +180,9 @@ async def show_events(
 
 
 @router.get("/rows")
-async def show_rows(
-    request: Request,
-    run_id: RunId,
-    api: Api,
-    kind: Kinds = [],  # noqa: B006 -- FastAPI copies it
-    island: Short = "",
-    program: Short = "",
-    after: After = 0,
-) -> Response:
+async def show_rows(request: Request, run_id: RunId, api: Api, only: Asked) -> Response:
     """Show the rows behind an event alone."""
-    run, only = await api.send(calls.get_run(run_id)), only_of(kind, island, program, after)
+    run = await api.send(calls.get_run(run_id))
     return render(request, "events_rows.html", run=run, piece=await _read(api, run, only))
 
 

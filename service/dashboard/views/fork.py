@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
@@ -11,7 +11,7 @@ from service.client import AsyncClient, calls
 from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.pages import PageRoute, go_to, render
-from service.dashboard.run_page import run_title
+from service.dashboard.run_page import RunId, run_title
 from service.dashboard.views.runs_filter import policy_name
 from service.dashboard.views.submit import tell
 from service.dashboard.views.submit_choices import form_with, labels_of, read_choices
@@ -20,7 +20,6 @@ from service.errors import ServiceError
 from service.schemas.runs import Run, RunFork
 
 router = APIRouter(prefix="/runs/{run_id}/fork", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 
 
 @router.get("")

@@ -12,8 +12,7 @@ from fastapi.responses import Response
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
-from service.dashboard.views.run import RunId
+from service.dashboard.run_page import RunId, render_run
 from service.schemas.archives import Grid, GridAxis, GridCell
 from service.schemas.runs import Run
 from service.schemas.series import Metrics

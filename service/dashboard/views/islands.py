@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from evolve.events import Kind
 from service.client import AsyncClient, Call, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.schemas.archives import Island, Migration
 from service.schemas.runs import Run
 from service.schemas.series import RunMark
@@ -26,7 +26,6 @@ TINTS = 5
 STRIP_WIDTH, STRIP_LEFT, STRIP_RIGHT, LANE = 1000, 80, 14, 26
 MOVED = frozenset({str(Kind.ISLAND_MIGRATED), str(Kind.ISLAND_RESET)})
 router = APIRouter(prefix="/runs/{run_id}/islands", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from evolve.identity import candidate_id
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.schemas.programs import Program
 from service.schemas.runs import Run
 
 MOST_STEPS = 200
 LONGEST_LINE = 1000
 router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a program.")]
 
 

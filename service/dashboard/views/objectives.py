@@ -13,8 +13,7 @@ from evolve.problem import LARGEST
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
-from service.dashboard.views.run import RunId
+from service.dashboard.run_page import RunId, render_run
 from service.errors import UsageError
 from service.schemas.archives import Best
 from service.schemas.runs import Run

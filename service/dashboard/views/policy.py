@@ -4,22 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from evolve.money import Money
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
 SHOWN = 12
 router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Outcome
@@ -13,7 +13,7 @@ from service.client import calls
 from service.dashboard.difference import pairs
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.dashboard.scores import names_of, value_of
 from service.dashboard.source import shortened
 from service.dashboard.views.program import Compared, Cursor, Layout, compare, if_any
@@ -25,7 +25,6 @@ MOST_COLUMNS = 60
 MOST_SELECTED = 8
 DEFAULT_COLUMNS = 6
 router = APIRouter(prefix="/runs/{run_id}/programs", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 Text = Annotated[str, Query(max_length=200)]
 Word = Annotated[str, Query(pattern="^[a-z]{0,20}$")]
 Whole = Annotated[str, Query(pattern=r"^\s*\d{0,9}\s*$")]

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from service.client import calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.dashboard.views.program import Cursor, if_any
 from service.schemas.programs import Parent, Program
 from service.schemas.runs import Run
@@ -17,7 +17,6 @@ from service.schemas.runs import Run
 PAGE, ANSWERS = 50, 200
 MOST_TEXT = 100_000
 router = APIRouter(prefix="/runs/{run_id}/proposals", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
 State = Literal["", "asked", "answered", "failed"]
 

@@ -11,7 +11,7 @@ from service.client import AsyncClient, Call, calls
 from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep
 from service.dashboard.pages import PageRoute, go_to
-from service.dashboard.run_page import render_run, run_title
+from service.dashboard.run_page import RunId, render_run, run_title
 from service.errors import UsageError
 from service.schemas.programs import Program
 from service.schemas.runs import Budget, BudgetExtension, Run
@@ -23,7 +23,6 @@ POINTS = 200
 PLATEAU = 0.3
 PLATEAU_EVALUATIONS = 50
 router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 
 
 @router.get("")

@@ -10,7 +10,7 @@ from service.client import AsyncClient, calls
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, is_guest
-from service.dashboard.run_page import render_run
+from service.dashboard.run_page import RunId, render_run
 from service.dashboard.views.shared import ADDRESS
 from service.errors import RefusedError, UsageError
 from service.schemas.annotations import Note, NoteCreate, Share, ShareCreate
@@ -24,7 +24,6 @@ FORMS = (
     ("events", "Event log", "JSON Lines: all that happened, of which the run is the fold"),
 )
 router = APIRouter(prefix="/runs/{run_id}/share", route_class=PageRoute, include_in_schema=False)
-RunId = Annotated[str, Path(max_length=100)]
 Id = Annotated[str, Path(max_length=100)]
 
 
