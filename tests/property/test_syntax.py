@@ -1,13 +1,15 @@
 import ast
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.configuration import OPERATORS
 from evolve.edit import apply_answer
 from evolve.errors import PolicyRefused
 from evolve.program import Program
 from service.policy.syntax.scan import numerals
-from tests.unit.syntax.proposals import ask, proposal
+from tests.unit.syntax.proposals import ask, individual, proposal
 
 LINES = st.sampled_from([
     "x = 0.5", "y = [1, 2.5, -3e-4]", "for i in range(10):\n    x += i * 2",
@@ -27,12 +29,15 @@ def parses(text: str) -> bool:
     return True
 
 
-@settings(max_examples=100, deadline=None)
-@given(TEXTS, TEXTS, st.integers(0, 2**32), st.booleans())
-def test_answers_are_different_children_that_parse(text: str, other: str, seed: int, python: bool) -> None:
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, TEXTS, st.integers(0, 2**32), st.booleans(), st.sampled_from(OPERATORS))
+def test_answers_are_different_children_that_parse(
+    text: str, other: str, seed: int, python: bool, operator: str
+) -> None:
     language = "python" if python and parses(text) else "c"
     program = Program.of({"p": text})
     asked = proposal(program, [Program.of({"p": other})], seed=seed)
+    asked = replace(asked, operator=operator, mate=individual(Program.of({"p": other}), "cnd_mate"))
     try:
         answers, completed = ask(asked, language)
     except PolicyRefused:

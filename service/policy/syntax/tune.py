@@ -113,7 +113,8 @@ def round_off(source: Source, rng: np.random.Generator) -> Draft | None:
     if not long:
         return None
     numeral = pick(long, rng)
-    digits = int(rng.integers(1, 1 + sum(sign.isdigit() for sign in numeral.text) - 1))
+    written = sum(sign.isdigit() for sign in numeral.text)
+    digits = int(rng.integers(1, max(2, written)))
     value = float(f"{numeral.value:.{digits}g}")
     spelled = repr(value)
     change = Change(numeral.start, numeral.end, fit(source.text, numeral, spelled))
