@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
 from evolve.evaluation import Evaluation, Outcome
+from evolve.events import Kind
+from evolve.money import Money
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Completed, Individual, Proposal, Reply
@@ -70,7 +73,13 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
 PROMPT: Mapping[str, Any] = {"prompt.system": "Be brief.", "prompt.feedback_kb": 0.01, "prompt.failures": 0}
 # What shows with several objectives alone.
 SEVERAL = {"archive.front"}
-ELSEWHERE = {"prompt.template_dir", "budget.wall_seconds", "concurrency.policy", "concurrency.evaluations"}
+ELSEWHERE = {
+    "prompt.template_dir",
+    "budget.money",
+    "budget.wall_seconds",
+    "concurrency.policy",
+    "concurrency.evaluations",
+}
 
 
 def keys(kind: type = RunConfig, prefix: str = "") -> Iterator[str]:
@@ -190,7 +199,7 @@ class Counted:
         await self._take_part("calls")
         for answer in answers(proposal):
             yield answer
-        yield Completed(completions=("toy",))
+        yield Completed(completions=("toy",), cost=Money(amount=Decimal("0.10"), currency="USD"))
 
     async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
         await self._take_part("evaluations")
@@ -238,6 +247,7 @@ def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted
             log=log,
             clock=clock,
             owner="t",
+            currency="USD",
         )
         status = asyncio.run(drive(job, observer=Deaf(), orders=Orders()))
         assert status.state == "succeeded"
@@ -259,3 +269,13 @@ def test_the_budget_of_time_ends_a_run(tmp_path: Path) -> None:
     budget = BudgetConfig(evaluations=None, wall_seconds=20.0)
     _, events = driven(tmp_path, replace(configured(), budget=budget), HurriedClock())
     assert events[-1].event.payload["reason"] == "wall_seconds"
+
+
+def test_the_budget_of_money_ends_a_run(tmp_path: Path) -> None:
+    config = read_config([("the test", {"budget": {"evaluations": None, "money": "0.75"}})])
+    _, events = driven(tmp_path, config, SystemClock())
+    assert events[-1].event.payload["reason"] == "money"
+    costs = [entry.event.payload["cost"] for entry in events if entry.event.kind == Kind.PROPOSAL_ANSWERED]
+    # It ends with the eighth; beside it come those under way then, each call being one proposal ahead at most.
+    assert 8 <= len(costs) < 8 + 2 * Counted.concurrency
+    assert set(costs) == {"0.1 USD"}
