@@ -61,7 +61,10 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
         ([{"islands": [7], "alpha": 2.0}], "there: variants: there is no island 7: they are 0 to 3"),
         ([{"islands": [1]}, {"islands": [0, 1]}], "there: variants: island 1 is named twice"),
         ([{"islands": []}], "there: variants: each needs islands = [numbers]"),
-        ([{"islands": [1], "archive": {"kind": "box"}}], "there: variants: archive.kind = 'box' is unknown: choose one of auto, grid"),
+        (
+            [{"islands": [1], "archive": {"kind": "box"}}],
+            "there: variants: archive.kind = 'box' is unknown: choose one of auto, grid",
+        ),
         ([{"islands": [1], "archive": {"kidn": "top"}}], "there: variants: unknown key 'archive.kidn'"),
         ([{"islands": [1], "seed": 3}], "there: variants: islands may differ in archive, selection, alpha"),
         ([{"islands": [1], "alpha": "big"}], "there: variants: alpha must be a number, not 'big'"),
