@@ -6,7 +6,7 @@ from alembic import op
 revision = "0006"
 down_revision = "0005"
 
-RANKING = ["run_id", sa.text("fitness DESC"), "number", "position"]
+RANKING: tuple[str | sa.TextClause, ...] = ("run_id", sa.text("fitness DESC"), "number", "position")
 FILTERED = ["status", "island", "attempt", "id"]
 
 
@@ -23,5 +23,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_index(op.f("ix_evaluations_candidate_id_attempt_outcome"), "evaluations")
-    op.create_index(op.f("ix_candidates_run_id_fitness_number_position"), "candidates", RANKING, unique=False)
+    op.create_index(op.f("ix_candidates_run_id_fitness_number_position"), "candidates", [*RANKING], unique=False)
     op.drop_index("ix_candidates_ranking", "candidates")

@@ -136,11 +136,11 @@ class Beside(Generic[Value]):
             with suppress(RuntimeError):  # it has come to its end by itself
                 self._loop.call_soon_threadsafe(self._end_early)
         thread.join()
-        value, error = self._ended[0]
-        if fault is not None and (error is not None or not isinstance(fault, KeyboardInterrupt)):
+        value, failure = self._ended[0]
+        if fault is not None and (failure is not None or not isinstance(fault, KeyboardInterrupt)):
             raise fault
-        if error is not None:
-            raise error
+        if failure is not None:
+            raise failure
         return value  # type: ignore[return-value] # without an error there is a value
 
     def _run(self) -> None:

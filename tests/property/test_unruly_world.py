@@ -5,11 +5,13 @@ import math
 from collections import Counter
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.closing import ENDED
 from evolve.configuration import (
     ARCHIVES,
     ISLAND_CHOICES,
@@ -33,6 +35,7 @@ from evolve.events import Event, Kind
 from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
 from evolve.search import Asking, Search, Step
+from evolve.state import State
 from service.ports import Counters
 from service.projections import count
 from service.runner.status import StatusFold
@@ -287,6 +290,19 @@ def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_even
         assert known(again.state) == known(search.state)
 
 
+def as_ordered(event: Event) -> Event:
+    """An event without what depends on the moment: how much was written of answers that the end of the run cut off."""
+    payload = {key: value for key, value in event.payload.items() if key not in {"tokens", "cost"}}
+    cut = event.kind is Kind.PROPOSAL_FAILED and payload["reason"] == ENDED
+    return Event(kind=event.kind, payload=payload) if cut else event
+
+
+def decided(state: State) -> dict[str, Any]:
+    """All that is known, without the sums that hold what was cut off."""
+    found = known(state)
+    return found | {"account": replace(found["account"], tokens=0, money=None)}
+
+
 def given_out(search: Search | Ordering, key: str) -> int:
     """What is used of a key, and what was asked for and may still come."""
     state = search.state
@@ -325,5 +341,5 @@ def test_a_deterministic_search_is_the_same_in_any_order_and_after_any_cut(
     again = opened(problem, config)
     rest.begin(resumed(whole, again, whole.log[:upto]))
     rest.play(again)
-    assert whole.log[:upto] + rest.log == whole.log
-    assert known(again.state) == known(search.state)
+    assert [as_ordered(event) for event in (*whole.log[:upto], *rest.log)] == [as_ordered(event) for event in whole.log]
+    assert decided(again.state) == decided(search.state)
