@@ -1,0 +1,100 @@
+"""A policy server for benchmarks, in a process of its own: every answer a program of 3 KB that nobody has seen.
+
+It does next to nothing, so that what is measured is the client. The model `single` writes one fenced program, the model
+`chain` four in numbered tags; a request that does not ask for a stream gets one JSON object.
+"""
+
+import asyncio
+import itertools
+import json
+import multiprocessing
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from benchmarks.harness import program_text
+from tests.fakes.openai_server import chain
+
+ANSWERS = {"single": 1, "chain": 4}
+_CONTEXT_TOKENS = 131_072
+
+
+class PolicyServer:
+    """The routes, over one count of programs."""
+
+    def __init__(self, latency_seconds: float) -> None:
+        self._latency_seconds = latency_seconds
+        self._numbers = itertools.count(1)
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/v1/models", self._models),
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            ]
+        )
+
+    @staticmethod
+    async def _models(_: Request) -> Response:
+        entries = [{"id": name, "object": "model", "max_model_len": _CONTEXT_TOKENS} for name in ANSWERS]
+        return JSONResponse({"object": "list", "data": entries})
+
+    async def _chat(self, request: Request) -> Response:
+        body = await request.json()
+        if self._latency_seconds:
+            await asyncio.sleep(self._latency_seconds)
+        text = self._write(body["model"])
+        usage = {"prompt_tokens": 1000, "completion_tokens": len(text) // 4, "total_tokens": 1000 + len(text) // 4}
+        whole = {"id": "1", "created": 1, "model": body["model"]}
+        if body.get("stream"):
+            return StreamingResponse(_stream(whole, text, usage), media_type="text/event-stream")
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        return JSONResponse(whole | {"object": "chat.completion", "choices": [choice], "usage": usage})
+
+    def _write(self, model: str) -> str:
+        programs = [program_text(next(self._numbers)) for _ in range(ANSWERS[model])]
+        return chain(*programs) if model == "chain" else f"```python\n{programs[0]}```"
+
+
+async def _stream(whole: dict[str, object], text: str, usage: dict[str, int]) -> AsyncIterator[str]:
+    head = whole | {"object": "chat.completion.chunk"}
+    yield _event(head | {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]})
+    yield _event(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    yield _event(head | {"choices": [], "usage": usage})
+    yield "data: [DONE]\n\n"
+
+
+def _event(value: dict[str, object]) -> str:
+    return f"data: {json.dumps(value)}\n\n"
+
+
+def _serve(channel: Connection, latency_seconds: float) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(PolicyServer(latency_seconds).app(), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    channel.send(listener.getsockname()[1])  # who connects before it serves waits a moment
+    channel.recv()
+    server.should_exit = True
+    thread.join()
+
+
+@contextmanager
+def policy_server(latency_seconds: float = 0.0) -> Iterator[str]:
+    """Its address, as clients take it."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs, latency_seconds))
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}/v1"
+    finally:
+        ours.send("stop")
+        process.join()
