@@ -83,8 +83,9 @@ async def test_money_of_what_was_cut_off_is_spent_and_what_has_no_price_is_not_k
     told: Told, client: httpx.AsyncClient, story: Story
 ) -> None:
     tokens, cost = {"input": 10, "cached": 0, "output": 5}, "0.0050001 USD"
+    proposed = story.propose(4, story.id(0))
     cut = story.tell(Kind.PROPOSAL_FAILED, number=4, reason="it ended", tokens=tokens, cost=cost)
-    told.append([story.propose(4, story.id(0)), cut])
+    told.append([proposed, cut])
     found = await costs(client)
     assert (found["cost"], found["tokens_output"], found["failed"]) == ("0.0500001 USD", 125, 1)
     run = (await client.get(f"/v1/runs/{RUN}")).json()

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -161,28 +162,29 @@ def evaluated(events: list[dict[str, Any]]) -> list[datetime]:
 
 
 def test_a_short_run_has_its_half_of_the_slots_beside_a_long_one(evolve: Evolve, tmp_path: Path) -> None:
-    slow = SEED.replace("    return", "    time.sleep(0.3)\n    return")
     long = make_problem(tmp_path / "long", evaluations=1000)
     short = make_problem(tmp_path / "short", evaluations=24)
     for problem in (long, short):
-        (problem / "program.py").write_text("import time\n" + slow)
+        # The scorer sleeps, so that no child can leave it out: all evaluations take alike.
+        scorer = (problem / "evaluator.py").read_text().replace("):\n", "):\n    time.sleep(0.3)\n", 1)
+        (problem / "evaluator.py").write_text("import time\n" + scorer)
     with workers(evolve) as started:
         started.append(WorkerProcess(evolve, slots=4))
         first = start_run(evolve, long)
         before = read_until(first, "candidate.evaluated", 4)
-        second = start_run(evolve, short)
-        events = read_until(second, "candidate.evaluated", 24)
-        during = read_until(first, "candidate.evaluated", 4)
-        while at(during[-1]) < at(events[-1]):
-            during += read_until(first, "candidate.evaluated", 1)
-        assert second.wait(timeout=PATIENCE_SECONDS) == 0
-        first.send_signal(signal.SIGINT)
+        # Read at once: a run whose stream nobody reads waits for its reader.
+        with ThreadPoolExecutor(1) as reader:
+            during = reader.submit(lambda: [json.loads(line) for line in first.stdout or ()])
+            second = start_run(evolve, short)
+            events = read_until(second, "candidate.evaluated", 24)
+            second.communicate(timeout=PATIENCE_SECONDS)
+            first.send_signal(signal.SIGINT)
         first.communicate(timeout=PATIENCE_SECONDS)
-        second.communicate()
+        assert second.returncode == 0
         assert started[0].end(signal.SIGTERM) == 0
     # The first ones may have to wait until the long run has heard that it is not alone.
     mine = evaluated(events)[8:]
-    theirs = [time for time in evaluated(before + during) if mine[0] <= time <= mine[-1]]
+    theirs = [time for time in evaluated(before + during.result()) if mine[0] <= time <= mine[-1]]
     assert len(mine) / len(theirs) == pytest.approx(1.0, rel=0.5)
 
 
