@@ -28,8 +28,8 @@ def test_the_table_shows_what_the_api_says(page: Page, service: Service, finishe
     rows = cells(page, "Islands")
     assert [row[:2] for row in rows] == [[str(one["number"]), str(one["members"])] for one in islands]
     assert [float(row[2]) for row in rows] == pytest.approx([one["best_fitness"] for one in islands], rel=1e-4)
-    # A grid of 8 times 6 cells over the ranges of the whole run: members that an island's own, narrower ranges tell apart
-    # may share one of them.
+    # A grid of 8 times 6 cells over the ranges of the whole run: members that an island's own, narrower ranges tell
+    # apart may share one of them.
     assert all(0 < one["filled"] <= one["members"] and one["cells"] == 48 for one in islands)
     assert [row[4] for row in rows] == [f"{100 * one['filled'] / 48:.3g}\u202f%" for one in islands]
 
