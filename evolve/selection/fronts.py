@@ -103,12 +103,13 @@ def _distances(view: View) -> Floats:
         ends = np.append(starts[1:], len(order)) - 1
         sizes = ends - starts + 1
         spans = np.repeat(values[ends] - values[starts], sizes)
-        gaps = np.zeros(len(order))
-        gaps[1:-1] = values[2:] - values[:-2]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            gaps = gaps / spans
-        gaps[starts] = gaps[ends] = np.inf
-        total[order] += np.where(spans > 0, gaps, 0.0)
+        wide = spans > 0
+        gaps = np.where(wide, np.inf, 0.0)
+        inner = wide.copy()
+        inner[starts] = inner[ends] = False
+        places = np.flatnonzero(inner)
+        gaps[places] = (values[places + 1] - values[places - 1]) / spans[places]
+        total[order] += gaps
     return total
 
 

@@ -11,6 +11,7 @@ import pytest
 from evolve.configuration import SELECTIONS, RunConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.lineage import Lineage
+from evolve.problem import LARGEST
 from evolve.selection import REGISTRY, Knobs, draw_selection
 from evolve.selection.fronts import directions
 from tests.unit.selecting import choose, shares, view_of
@@ -169,6 +170,13 @@ def test_nsga2_takes_the_lower_rank_and_then_the_less_crowded() -> None:
         3: {"rank": 0, "crowding": None},
         4: {"rank": 1, "crowding": 0.0},
     }
+
+
+def test_crowding_within_a_tiny_rank_beside_a_far_one_is_finite_arithmetic() -> None:
+    view = view_of([0.0] * 4, [(5e-324, -1.0), (0.0, 0.0), (-LARGEST, -LARGEST), (-LARGEST, -LARGEST)])
+    drawn = choose("nsga2", view, 20, seed=3)
+    assert {chosen.place for chosen in drawn} <= {0, 1, 2, 3}
+    assert all(chosen.why["crowding"] is None for chosen in drawn if chosen.place < 2)
 
 
 @pytest.mark.parametrize(("k", "count"), [(1, 1), (2, 100), (3, 91), (4, 84), (5, 70 + 35), (8, 36 + 8), (200, 200)])
