@@ -12,7 +12,7 @@ BASE, GRPO, MAX_AT_K, CHAIN, VPO = "base", "grpo", "max_at_k", "multi_rlvr_best"
 NAMES: Mapping[str, str] = MappingProxyType(
     {BASE: "warm start", GRPO: "GRPO", MAX_AT_K: "Max@k", CHAIN: "best of chain", VPO: "VPO"}
 )
-SEARCHED = (BASE, GRPO, CHAIN, VPO)
+SEARCHED = (BASE, GRPO, VPO)
 KINDS = ("small", "hard")
 HARD = "hard"
 PLAIN = 1.0
