@@ -5,44 +5,21 @@ its mean is over the cells of the table that they span (the pigeonhole bootstrap
 bootstrap", Annals of Applied Statistics 1). With one seed it is the plain bootstrap over mazes.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evolve.intervals import DRAWS, Estimate, percentiles
 from evolve.scalarization import Floats
 
-DRAWS = 4000
-COVERED = 0.95
 _SEED = 20_07
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A mean, or what is made of means, with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-    @property
-    def signed(self) -> str:
-        """With its sign, as a difference is written."""
-        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
-
-    def above(self, other: "Estimate") -> bool:
-        """Whether its interval lies wholly above another."""
-        return self.low > other.high
 
 
 def mean(values: ArrayLike) -> Estimate:
     """The mean of a table of (seeds, mazes)."""
     table = _table(values)
-    return _estimate(float(table.mean()), _means(table))
+    return percentiles(float(table.mean()), _means(table))
 
 
 def difference(values: ArrayLike, others: ArrayLike) -> Estimate:
@@ -59,13 +36,7 @@ def ratio(values: ArrayLike, others: ArrayLike) -> Estimate | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = _means(table) / below
     # A draw in which the other solved nothing makes the ratio as large as one likes, and never small.
-    return _estimate(float(table.mean() / other.mean()), np.where(below > 0, found, np.inf))
-
-
-def _estimate(value: float, draws: Floats) -> Estimate:
-    tail = (1 - COVERED) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail], method="inverted_cdf")
-    return Estimate(value=value, low=float(low), high=float(high))
+    return percentiles(float(table.mean() / other.mean()), np.where(below > 0, found, np.inf))
 
 
 def _means(table: Floats) -> Floats:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evolve.intervals import Estimate
 from evolve.scalarization import Floats
-from training.study.bootstrap import Estimate, difference, mean, ratio
+from training.study.bootstrap import difference, mean, ratio
 from training.study.campaign import Campaign, Tried
 from training.study.contenders import Contender
 from training.study.gather import LABELS, Compared, Gathering, Plain

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from training.study.bootstrap import Estimate
+from evolve.intervals import Estimate
 
 NOTHING = "–"
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from training.study.bootstrap import DRAWS, Estimate, difference, mean, ratio
+from evolve.intervals import DRAWS, Estimate
+from training.study.bootstrap import difference, mean, ratio
 
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
 
