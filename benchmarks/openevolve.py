@@ -5,8 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from benchmarks.memory import PeakMemory
 
 VERSION = "0.4.0"
+_GLANCE_SECONDS = 0.2
 _COMPLETED = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}).*Iteration \d+: Program \S+ .*completed in", re.MULTILINE
 )
@@ -37,8 +39,19 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def run_openevolve(python: Path, project: Path, output: Path, iterations: int, limit_seconds: float) -> Ran:
-    """Run a project as the command line does; what is not done by the limit is left out."""
+def run_openevolve(
+    python: Path,
+    project: Path,
+    output: Path,
+    iterations: int,
+    limit_seconds: float,
+    enough: Callable[[], bool] = lambda: False,
+) -> Ran:
+    """Run a project as the command line does; what is not done by the limit is left out.
+
+    Args:
+        enough: asked five times a second whether the run has found what it was to find; then it is stopped.
+    """
     log = output / "log.txt"
     output.mkdir(parents=True)
     command = [
@@ -55,11 +68,13 @@ def run_openevolve(python: Path, project: Path, output: Path, iterations: int, l
             start_new_session=True,
         )
         memory = PeakMemory(process.pid)
+        until = time.monotonic() + limit_seconds
         try:
             with memory:
-                process.wait(limit_seconds)
-        except subprocess.TimeoutExpired:
-            sys.stderr.write(f"OpenEvolve was stopped after {limit_seconds:.0f} s\n")
+                while process.poll() is None and time.monotonic() < until and not enough():
+                    time.sleep(_GLANCE_SECONDS)
+            if process.poll() is None and time.monotonic() >= until:
+                sys.stderr.write(f"OpenEvolve was stopped after {limit_seconds:.0f} s\n")
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,8 @@
-"""A policy server for benchmarks, in a process of its own: every answer a program of 3 KB that nobody has seen.
+"""A policy server for benchmarks, in a process of its own.
 
-It does next to nothing, so that what is measured is the client. The model `single` writes one fenced program, the model
-`chain` four in numbered tags; a request that does not ask for a stream gets one JSON object.
+The model `single` writes one fenced program, the model `chain` four in numbered tags; a request that does not ask for a
+stream gets one JSON object. Unless it is told otherwise, every answer is a program of 3 KB that nobody has seen: it
+does next to nothing, so that what is measured is the client.
 """
 
 import asyncio
@@ -10,9 +11,11 @@ import json
 import multiprocessing
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -26,13 +29,27 @@ from tests.fakes.openai_server import chain
 ANSWERS = {"single": 1, "chain": 4}
 _CONTEXT_TOKENS = 131_072
 
+# A prompt and how many programs are wanted in; the programs out. It is sent to the process of the server.
+Write = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+@dataclass
+class New:
+    """Programs that nobody has seen, whatever the prompt."""
+
+    made: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def __call__(self, prompt: str, count: int) -> list[str]:
+        del prompt
+        return [program_text(next(self.made)) for _ in range(count)]
+
 
 class PolicyServer:
-    """The routes, over one count of programs."""
+    """The routes, over one that writes."""
 
-    def __init__(self, latency_seconds: float) -> None:
+    def __init__(self, latency_seconds: float, write: Write) -> None:
         self._latency_seconds = latency_seconds
-        self._numbers = itertools.count(1)
+        self._write = write
 
     def app(self) -> Starlette:
         return Starlette(
@@ -51,7 +68,7 @@ class PolicyServer:
         body = await request.json()
         if self._latency_seconds:
             await asyncio.sleep(self._latency_seconds)
-        text = self._write(body["model"])
+        text = await self._answer(body)
         usage = {"prompt_tokens": 1000, "completion_tokens": len(text) // 4, "total_tokens": 1000 + len(text) // 4}
         whole = {"id": "1", "created": 1, "model": body["model"]}
         if body.get("stream"):
@@ -59,9 +76,9 @@ class PolicyServer:
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         return JSONResponse(whole | {"object": "chat.completion", "choices": [choice], "usage": usage})
 
-    def _write(self, model: str) -> str:
-        programs = [program_text(next(self._numbers)) for _ in range(ANSWERS[model])]
-        return chain(*programs) if model == "chain" else f"```python\n{programs[0]}```"
+    async def _answer(self, body: dict[str, Any]) -> str:
+        programs = await self._write(body["messages"][-1]["content"], ANSWERS[body["model"]])
+        return chain(*programs) if body["model"] == "chain" else f"```python\n{programs[0].rstrip()}\n```"
 
 
 async def _stream(whole: dict[str, object], text: str, usage: dict[str, int]) -> AsyncIterator[str]:
@@ -76,9 +93,9 @@ def _event(value: dict[str, object]) -> str:
     return f"data: {json.dumps(value)}\n\n"
 
 
-def _serve(channel: Connection, latency_seconds: float) -> None:
+def _serve(channel: Connection, latency_seconds: float, write: Write) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(PolicyServer(latency_seconds).app(), log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(PolicyServer(latency_seconds, write).app(), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     channel.send(listener.getsockname()[1])  # who connects before it serves waits a moment
@@ -88,10 +105,11 @@ def _serve(channel: Connection, latency_seconds: float) -> None:
 
 
 @contextmanager
-def policy_server(latency_seconds: float = 0.0) -> Iterator[str]:
+def policy_server(latency_seconds: float = 0.0, write: Write | None = None) -> Iterator[str]:
     """Its address, as clients take it."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs, latency_seconds))
+    args = (theirs, latency_seconds, write or New())
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=args)
     process.start()
     try:
         yield f"http://127.0.0.1:{ours.recv()}/v1"
