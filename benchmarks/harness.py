@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.configuration import RunConfig
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.ports import Evaluator, Policy
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
@@ -73,8 +73,8 @@ class InstantEvaluator:
     slots: int = 8
     waiting: str = ""
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
-        del evaluation_id
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+        del evaluation_id, scoring
         first, second = int(program.id[4:12], 16) / 2**32, int(program.id[12:20], 16) / 2**32
         return Evaluation(outcome=Outcome.OK, scores={"first": first, "second": second})
 

@@ -26,7 +26,7 @@ from benchmarks.harness import Watch, arguments, new_job, open_log, program_text
 from benchmarks.memory import PeakMemory
 from benchmarks.openevolve import VERSION, Ran, environment, run_openevolve
 from benchmarks.policy_server import policy_server
-from evolve.evaluation import Evaluation, read_result
+from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.parts import serve
@@ -108,8 +108,8 @@ class PoolEvaluator:
     slots: int
     waiting: str = ""
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
-        del evaluation_id
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+        del evaluation_id, scoring
         loop = asyncio.get_running_loop()
         raw = await loop.run_in_executor(self.pool, evaluate_in_pool, str(self.folder), program.text)
         return read_result(raw, self.problem)

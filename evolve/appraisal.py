@@ -1,8 +1,11 @@
 """Appraisal: what an evaluation makes of a candidate, in the terms that a search decides by."""
 
+import numpy as np
+
 from evolve.configuration import MEASURED, RunConfig
 from evolve.evaluation import Evaluation, fitness, reward_vector
 from evolve.novelty import Reference
+from evolve.population import Population
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
@@ -28,6 +31,16 @@ class Appraisal:
             rewards=reward_vector(self._problem, evaluation) if evaluation.ok else (),
             measures={**evaluation.measures, **self._measured(candidate.program)},
         )
+
+    def bar(self, members: Population) -> float | None:
+        """Fitness that a new candidate among these members is measured by while it is repeated: their median.
+
+        Below the least fit of a grid, or of an archive that is not full, falls next to nothing, and below the best next
+        to everything, among which selections have to choose. None where repeats are not spared, or nobody is there.
+        """
+        if not self._problem.evaluator.races or not len(members):
+            return None
+        return float(np.median(members.fitness))
 
     def _measured(self, program: Program) -> dict[str, float]:
         values = {"complexity": float(program.size)} if "complexity" in self._built_in else {}

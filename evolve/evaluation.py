@@ -12,6 +12,25 @@ COMBINED = "combined_score"
 _TEXT_KEYS = ("artifacts", "feedback")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """What is wanted of one evaluation beside what its problem says.
+
+    Attributes:
+        bar: fitness of what the program would have to beat, as it was when the evaluation was ordered; repeats that are
+            not needed to see that it falls short may be spared. None: all are made.
+        holdout: whether the evaluator's `holdout` scores it, in place of what a search goes by.
+        draw: which of the seeds that program and scorer get: 0 those of a search, each other number others.
+    """
+
+    bar: float | None = None
+    holdout: bool = False
+    draw: int = 0
+
+
+PLAIN = Scoring()
+
+
 class Outcome(StrEnum):
     """How an evaluation ended. Only `ok` enters an archive."""
 
@@ -39,6 +58,7 @@ class Evaluation:
         feedback: text for the next prompt.
         seconds: wall-clock time of the evaluation.
         spread: with repeats, the sample standard deviation of each score.
+        repeats: how often the program was scored; 0: not known.
         isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
     """
 
@@ -50,6 +70,7 @@ class Evaluation:
     feedback: str = ""
     seconds: float = 0.0
     spread: Mapping[str, float] = field(default_factory=dict)
+    repeats: int = 1
     worker: str = ""
     isolation: str = ""
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.evaluation import Scoring
 from evolve.identity import evaluation_id
 from evolve.ordering import Ordering
 from evolve.ports import Evaluator, Policy
@@ -203,5 +204,6 @@ class Flight:
         await asyncio.sleep(seconds)
 
     async def _evaluate(self, candidate: Candidate) -> None:
-        evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1))
+        scoring = Scoring(bar=candidate.bar)
+        evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1), scoring)
         self._post(partial(self._search.tell, candidate.id, evaluation))

@@ -93,6 +93,7 @@ def describe_candidate(candidate: Candidate) -> dict[str, Any]:
         "island": candidate.island,
         "program_id": candidate.program.id,
         "fingerprint": candidate.fingerprint,
+        **({} if candidate.bar is None else {"bar": candidate.bar}),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.program import Program
 from evolve.proposal import Proposal, Reply
 
@@ -49,5 +49,5 @@ class Evaluator(Protocol):
     def waiting(self) -> str:
         """Why evaluations cannot go on at present, one sentence; empty: they can."""
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         """Score one program. Cancelling the call ends the evaluation's processes."""

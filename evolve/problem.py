@@ -140,6 +140,9 @@ class EvaluatorSpec:
         text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
+        repeats: how often a program is scored, and its mean taken.
+        repeats_min: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
+        repeats_confidence: with which it must be seen to fall short before further repeats are spared.
         stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
     """
 
@@ -152,17 +155,30 @@ class EvaluatorSpec:
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
     repeats: int = 1
+    repeats_min: int = 0
+    repeats_confidence: float = 0.95
     stage_thresholds: tuple[Mapping[str, float], ...] = ()
     holdout: bool = False
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ProblemError("evaluator: repeats must be at least 1")
+        if self.repeats_min and not 2 <= self.repeats_min <= self.repeats:
+            raise ProblemError(
+                f"evaluator: repeats_min must lie between 2 and repeats = {self.repeats}, or be 0 to make all repeats"
+            )
+        if not 0.5 <= self.repeats_confidence < 1:
+            raise ProblemError("evaluator: repeats_confidence must be at least 0.5 and below 1")
         if self.integrity is Integrity.SEPARATE and (bool(self.entry), bool(self.command), self.text).count(True) != 1:
             raise ProblemError(
                 "evaluator: name the program's entry function (entry) or its command line (command), or say that it is"
                 " text that is not run (text = true)"
             )
+
+    @property
+    def races(self) -> bool:
+        """Whether repeats may be spared."""
+        return 0 < self.repeats_min < self.repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

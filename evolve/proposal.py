@@ -18,6 +18,7 @@ class Candidate:
         position: place among the proposal's answers: chain * m + place in the chain.
         fingerprint: hash of the normalised program; equal ones are duplicates.
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
+        bar: fitness that further repeats of its evaluation depend on; None: all are made.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Candidate:
     program: Program
     fingerprint: str
     parents: tuple[tuple[str, str], ...] = ()
+    bar: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,8 @@ class Chronicle:
             "measures": {},
             "cases": {},
             "feedback": "",
+            "spread": {},
+            "repeats": 0,
             "seconds": None,
             "source": program.text if program else None,
         }
@@ -175,6 +177,8 @@ class Chronicle:
             "measures": dict(individual.measures),
             "cases": dict(evaluation.cases),
             "feedback": evaluation.feedback,
+            "spread": dict(evaluation.spread),
+            "repeats": evaluation.repeats,
             "seconds": evaluation.seconds,
         }
         if evaluation.outcome is Outcome.CANCELLED:

@@ -308,6 +308,7 @@ class Search:
             program=program,
             fingerprint=fingerprint(program, self.problem.language),
             parents=parents,
+            bar=self._appraisal.bar(self.state.islands[island].archive.members),
         )
 
     def _refuse_near(self, candidate: Candidate) -> None:

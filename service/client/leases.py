@@ -9,7 +9,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from evolve.errors import EvolveError
-from evolve.evaluation import Evaluation
+from evolve.evaluation import Evaluation, Scoring
 from evolve.program import Program
 from service.client.address import options
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
@@ -70,6 +70,7 @@ class RemoteEvaluationLeases:
             bundle_hash=found.task.bundle_hash,
             program=program,
             pool=found.task.pool,
+            scoring=Scoring(bar=found.task.bar, holdout=found.task.holdout, draw=found.task.draw),
         )
         return Lease(id=found.lease_id, task=task, delivery=found.delivery, waited_seconds=found.waited_seconds)
 

@@ -253,6 +253,7 @@ class EvaluationRow(Base):
     descriptor: Mapped[Mapping[str, Any]]
     cases: Mapped[Mapping[str, Any]]
     spread: Mapped[Mapping[str, Any]]
+    repeats: Mapped[int] = mapped_column(server_default="0")
     feedback: Mapped[str]
 
 

@@ -256,6 +256,7 @@ def _evaluation(individual: Individual, attempt: int, logged: LoggedEvent) -> Ro
         "descriptor": dict(individual.measures),
         "cases": dict(evaluation.cases),
         "spread": dict(evaluation.spread),
+        "repeats": evaluation.repeats,
         "feedback": evaluation.feedback,
     }
 

@@ -39,6 +39,7 @@ _INDIVIDUALS: AnySelect = (
         EvaluationRow.feedback,
         EvaluationRow.seconds,
         EvaluationRow.spread,
+        EvaluationRow.repeats,
         EvaluationRow.worker,
         EvaluationRow.isolation,
     )
@@ -142,6 +143,7 @@ def _individual(row: RowMapping) -> Individual:
             feedback=row["feedback"],
             seconds=row["seconds"],
             spread=row["spread"],
+            repeats=row["repeats"],
             worker=row["worker"],
             isolation=row["isolation"],
         ),

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.program import Program
 from service.ports.values import Bundle
 
@@ -19,6 +19,7 @@ class EvaluationTask:
     bundle_hash: str
     program: Program = field(repr=False)
     pool: str
+    scoring: Scoring = PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

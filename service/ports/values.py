@@ -185,6 +185,7 @@ class CandidateRecord:
         islands: islands whose archive holds it now.
         duplicate_of: the candidate of the same program that came first; None: it is none of these.
         rewards: reward vector, larger is better; None: it has none.
+        repeats: how often it was scored; 0: not at all, or not known.
     """
 
     id: str
@@ -212,6 +213,7 @@ class CandidateRecord:
     evaluated_at: datetime | None
     duplicate_of: str | None = None
     rewards: Sequence[float] | None = None
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +245,7 @@ class ProposalRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRecord:
-    """One attempt at scoring a candidate, as stored."""
+    """One attempt at scoring a candidate, as stored. `repeats`: how often it was scored; 0: not known."""
 
     candidate_id: str
     attempt: int
@@ -258,6 +260,7 @@ class EvaluationRecord:
     worker: str
     isolation: str
     at: datetime
+    repeats: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,8 @@ class _Evaluator(_Table):
     requirements: list[str] = []
     preload: list[str] = []
     repeats: int = 1
+    repeats_min: int = 0
+    repeats_confidence: float = 0.95
     stage_thresholds: list[dict[str, float]] = []
     holdout: bool = False
 
@@ -98,6 +100,7 @@ def read_native(folder: Folder) -> Reading:
     measures = [_made(complaints, lambda table: Measure(**table.model_dump()), table) for table in document.measures]
     complaints += check_layer(_PLACE, document.search)
     seeds = [read_seed(folder, path, complaints) for path in document.seeds]
+    complaints += _idle(document.evaluator)
     _check_functions(folder, document.evaluator, complaints)
     main = _main([seed for seed in seeds if seed], document, complaints)
     if complaints or evaluator is None or limits is None:
@@ -194,9 +197,18 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),
         repeats=table.repeats,
+        repeats_min=table.repeats_min,
+        repeats_confidence=table.repeats_confidence,
         stage_thresholds=tuple(table.stage_thresholds),
         holdout=table.holdout,
     )
+
+
+def _idle(table: _Evaluator) -> list[str]:
+    """Keys that say how something is done which is not asked for."""
+    if "repeats_confidence" in table.model_fields_set and not table.repeats_min:
+        return [f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.repeats_min"]
+    return []
 
 
 def _objective(table: _Objective) -> Objective:

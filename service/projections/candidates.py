@@ -49,7 +49,7 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
     """A candidate as every command and every export gives it, without its files."""
     fields = (
         "program_id", "island", "operator", "position", "status", "outcome", "reason", "scores", "measures", "cases",
-        "spread", "fitness", "policy", "feedback", "seconds", "isolation",
+        "spread", "repeats", "fitness", "policy", "feedback", "seconds", "isolation",
     )  # fmt: skip
     return {
         "candidate_id": candidate.id,

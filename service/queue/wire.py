@@ -8,26 +8,33 @@ from datetime import datetime
 from typing import Any
 
 from evolve.errors import EvolveError
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import Evaluation, Outcome, Scoring
 from evolve.problem import LARGEST
 from evolve.program import Program
 from service.errors import UsageError
 from service.ports import EvaluationTask, TaskInHand, WorkerBeat, WorkerState
 
 SCHEMA = 1
+# Of a task that is more than scoring: a worker of before there were such must not take it for one.
+CLOSING_SCHEMA = 2
 _NUMBERS = ("scores", "measures", "cases", "spread")
+_TOO_OFTEN = 1 << 31
 _TEXTS = ("reason", "feedback", "worker", "isolation")
 
 
 def task_to_json(task: EvaluationTask) -> str:
     """A task as JSON."""
+    scoring = task.scoring
     return json.dumps(
         {
-            "schema": SCHEMA,
+            "schema": CLOSING_SCHEMA if scoring.holdout or scoring.draw else SCHEMA,
             "evaluation_id": task.evaluation_id,
             "bundle_hash": task.bundle_hash,
             "pool": task.pool,
             "files": dict(task.program.files),
+            "bar": scoring.bar,
+            "holdout": scoring.holdout,
+            "draw": scoring.draw,
         }
     )
 
@@ -38,15 +45,20 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
     Raises:
         UsageError: it is none.
     """
-    raw = _object(text)
+    raw = _object(text, CLOSING_SCHEMA)
     try:
         return EvaluationTask(
             evaluation_id=_text(raw, "evaluation_id"),
             bundle_hash=_text(raw, "bundle_hash"),
             pool=_text(raw, "pool"),
             program=Program.of({str(path): _text(raw["files"], path) for path in raw["files"]}),
+            scoring=Scoring(
+                bar=None if raw.get("bar") is None else _number(raw["bar"]),
+                holdout=raw.get("holdout") is True,
+                draw=_count(raw.get("draw", 0)),
+            ),
         )
-    except (KeyError, TypeError, EvolveError) as error:
+    except (KeyError, TypeError, ValueError, EvolveError) as error:
         raise UsageError(f"this is no evaluation task: {error}") from error
 
 
@@ -61,6 +73,7 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
         raw = _object(text)
         values: dict[str, Any] = {name: _text(raw, name) for name in _TEXTS}
         values |= {name: {str(key): _number(value) for key, value in raw[name].items()} for name in _NUMBERS}
+        values["repeats"] = _count(raw.get("repeats", 0))  # a worker of an earlier version does not say
         return Evaluation(outcome=Outcome(_text(raw, "outcome")), seconds=_number(raw["seconds"]), **values)
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
@@ -90,13 +103,13 @@ def _in_hand(raw: Mapping[str, Any]) -> TaskInHand:
     return TaskInHand(evaluation_id=_text(raw, "evaluation_id"), seconds=max(0.0, _number(raw["seconds"])))
 
 
-def _object(text: str | bytes) -> Mapping[str, Any]:
+def _object(text: str | bytes, latest: int = SCHEMA) -> Mapping[str, Any]:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"this is no JSON: {error}") from error
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        raise UsageError(f"this is no object of schema {SCHEMA}")
+    if not isinstance(raw, dict) or raw.get("schema") not in range(SCHEMA, latest + 1):
+        raise UsageError(f"this is no object of schema {latest}")
     return raw
 
 
@@ -104,6 +117,12 @@ def _text(raw: Mapping[str, Any], name: str) -> str:
     if not isinstance(raw[name], str):
         raise TypeError(f"{name} is no text")
     return str(raw[name])
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _TOO_OFTEN:
+        raise TypeError(f"{str(value)[:40]!r} is no count")
+    return value
 
 
 def _number(value: object) -> float:

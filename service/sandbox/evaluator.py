@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from time import monotonic
 from typing import Any
 
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
 from evolve.problem import Direction, Integrity, Problem
 from evolve.program import Program
+from evolve.repeats import enough
 from service.errors import InvalidProblemError, RefusedError
 from service.sandbox import selftest
 from service.sandbox.folder import Places, prepare
@@ -77,17 +78,29 @@ class SandboxEvaluator:
         """Level and integrity, such as `strong/separate`."""
         return f"{self.level}/{self._problem.evaluator.integrity}"
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
-        """Score one program, as often as the problem repeats; cancelling the call ends its processes.
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+        """Score one program, as often as the problem says; cancelling the call ends its processes.
 
         Raises:
             FolderGoneError: files of the sandbox were removed under it, so that nothing can be scored any more.
         """
-        return await self._evaluate(program, evaluation_id, "score")
-
-    async def holdout(self, program: Program, evaluation_id: str) -> Evaluation:
-        """Score one program with the evaluator's `holdout(outputs, program)` instead."""
-        return await self._evaluate(program, evaluation_id, "holdout")
+        # What is held out is scored by the objectives alone: measures span a grid, which nothing of it enters.
+        problem = replace(self._problem, measures=()) if scoring.holdout else self._problem
+        slot = await self._free.get()
+        began = monotonic()
+        rounds: list[Evaluation] = []
+        worth: list[float] = []
+        try:
+            while not enough(problem.evaluator, worth, scoring.bar):
+                reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
+                rounds.append(read_reply(reply, problem))
+                value = fitness(problem, rounds[-1])
+                if value is None:
+                    break
+                worth.append(value)
+        finally:
+            self._free.put_nowait(slot)
+        return replace(combine(rounds), seconds=monotonic() - began, isolation=self.isolation)
 
     async def start(self) -> None:
         """Start the processes and test the sandbox.
@@ -123,20 +136,6 @@ class SandboxEvaluator:
         """End every process and remove every file."""
         await self._nursery.close()
         await asyncio.to_thread(self._places.remove)
-
-    async def _evaluate(self, program: Program, evaluation_id: str, function: str) -> Evaluation:
-        slot = await self._free.get()
-        began = monotonic()
-        try:
-            rounds: list[Evaluation] = []
-            for repeat in range(self._problem.evaluator.repeats):
-                reply = await self._ask(slot, self._task(program, evaluation_id, function, repeat))
-                rounds.append(read_reply(reply, self._problem))
-                if not rounds[-1].ok:
-                    break
-        finally:
-            self._free.put_nowait(slot)
-        return replace(combine(rounds), seconds=monotonic() - began, isolation=self.isolation)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any]) -> Mapping[str, Any]:
         """Have a task done; once more, by another keeper, when one dies over it. What fails must not fail for us."""
@@ -174,13 +173,13 @@ class SandboxEvaluator:
         if keeper is not None:
             await self._nursery.bury(keeper)
 
-    def _task(self, program: Program, evaluation_id: str, function: str, repeat: int) -> dict[str, Any]:
+    def _task(self, program: Program, evaluation_id: str, scoring: Scoring, repeat: int) -> dict[str, Any]:
         spec = self._problem.evaluator
         shared = spec.integrity is Integrity.SHARED
         return {
             "id": evaluation_id,
             "do": "evaluate" if shared else "score",
-            "function": function,
+            "function": "holdout" if scoring.holdout else "score",
             "files": dict(program.files),
             "main": main_file(program, self._problem),
             "entry": spec.entry,
@@ -190,7 +189,7 @@ class SandboxEvaluator:
             "thresholds": [dict(threshold) for threshold in spec.stage_thresholds],
             "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],
             "inputs": self._inputs,
-            "seed": _seed(program, repeat),
+            "seed": _seed(program, repeat, scoring.draw),
         }
 
 
@@ -254,5 +253,6 @@ def main_file(program: Program, problem: Problem) -> str:
     return named[0] if named else paths[0]
 
 
-def _seed(program: Program, repeat: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{program.id}/{repeat}".encode()).digest()[:4], "big")
+def _seed(program: Program, repeat: int, draw: int) -> int:
+    words = f"{program.id}/{repeat}" + (f"/{draw}" if draw else "")
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], "big")

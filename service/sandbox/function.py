@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring, read_result
 from evolve.problem import Problem
 from evolve.program import Program
 from service.sandbox.inside.explain import explain
@@ -47,9 +47,9 @@ class FunctionEvaluator:
         self._attempt = attempt
         self._monotonic = monotonic
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         """Score one program: its text, or path and text of each file where it has several."""
-        del evaluation_id
+        del evaluation_id, scoring  # a function is called once
         began = self._monotonic()
         value, error = await self._attempt(program.text if program.single else dict(program.files))
         evaluation = self._returned(value) if error is None else _raised(error)

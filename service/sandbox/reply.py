@@ -29,7 +29,7 @@ def combine(rounds: Sequence[Evaluation]) -> Evaluation:
     The first that is not ok stands for all.
     """
     if len(rounds) == 1 or not rounds[-1].ok:
-        return rounds[-1]
+        return replace(rounds[-1], repeats=len(rounds))
     scores = _means([one.scores for one in rounds])
     spread = {
         name: statistics.stdev(one.scores[name] for one in rounds)
@@ -42,6 +42,7 @@ def combine(rounds: Sequence[Evaluation]) -> Evaluation:
         measures=_means([one.measures for one in rounds]),
         cases=_means([one.cases for one in rounds]),
         spread=spread,
+        repeats=len(rounds),
     )
 
 

@@ -36,6 +36,12 @@ class Task(Reply):
     bundle_hash: str = Field(description="Of `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
     pool: str
     files: dict[str, str] = Field(description="The program, by path")
+    bar: float | None = Field(
+        default=None,
+        description="Fitness of what it would have to beat: `evaluator.repeats_min` says when repeats are spared",
+    )
+    holdout: bool = Field(default=False, description="Whether the evaluator's `holdout` scores it")
+    draw: Count = Field(default=0, description="Which seeds program and scorer get; 0: those of a search")
 
 
 class Leased(Reply):
@@ -72,6 +78,7 @@ class EvaluationGiven(Request):
     measures: Numbers = Field(default={})
     cases: Numbers = Field(default={})
     spread: Numbers = Field(default={})
+    repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
     feedback: Annotated[Text, Field(max_length=4_000_000)] = ""
     seconds: Seconds = 0.0
     isolation: Annotated[Text, Field(max_length=100)] = ""

@@ -53,6 +53,7 @@ class Program(Foreign):
     measures: dict[str, float]
     cases: dict[str, float]
     spread: dict[str, float] = Field(description="Of scores over the repeats of a noisy evaluation")
+    repeats: Count = Field(default=0, description="How often it was scored; 0: not at all, or not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     seconds: float | None
     isolation: str
@@ -125,6 +126,7 @@ class Evaluation(Foreign):
     measures: dict[str, float]
     cases: dict[str, float]
     spread: dict[str, float]
+    repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     seconds: float
     worker: str

@@ -163,7 +163,7 @@ class Worker:
         while True:
             try:
                 async with self._evaluators.use(task.bundle_hash) as evaluator:
-                    return await evaluator.evaluate(task.program, task.evaluation_id)
+                    return await evaluator.evaluate(task.program, task.evaluation_id, task.scoring)
             except UnreachableError as error:  # to leave the task would count as one of its tries
                 log.warning("queue.away", reason=str(error))
                 await asyncio.sleep(self._pace.wait)

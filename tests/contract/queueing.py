@@ -28,6 +28,7 @@ GOOD = Evaluation(
     feedback="first line\nsecond",
     seconds=0.25,
     spread={"value": 0.1},
+    repeats=3,
     worker="a",
     isolation="strong/separate",
 )

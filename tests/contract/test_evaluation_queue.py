@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from evolve.evaluation import Outcome
+from evolve.evaluation import Outcome, Scoring
 from service.errors import NotFoundError
 from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, TaskInHand, WorkerState
 from tests.contract.http_leases import http_bench
@@ -62,6 +62,15 @@ class TestDelivery:
         assert (lease.task, lease.delivery) == (task(), 1)
         assert await worker.complete(lease, GOOD)
         assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
+
+    async def test_what_is_wanted_of_an_evaluation_comes_with_its_task(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        wanted = [Scoring(bar=-1.5), Scoring(holdout=True), Scoring(draw=3)]
+        for number, scoring in enumerate(wanted):
+            await queue.submit(replace(task(number), scoring=scoring), BUNDLE)
+        worker = bench.worker("a")
+        assert [(await leased(worker)).task.scoring for _ in wanted] == wanted
 
     async def test_tasks_go_out_in_the_order_they_came_each_to_one_worker(
         self, bench: Bench, queue: EvaluationQueue

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
 from evolve.driver import Driver
 from evolve.errors import PolicyRefused
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Event
 from evolve.problem import Problem
 from evolve.program import Program
@@ -53,9 +53,9 @@ class UnevenPolicy(ToyPolicy):
 class UnevenEvaluator(ToyEvaluator):
     order: np.random.Generator = None  # type: ignore[assignment] # always given
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         await dawdle(self.order)
-        return await super().evaluate(program, evaluation_id)
+        return await super().evaluate(program, evaluation_id, scoring)
 
 
 def parts(problem: Problem, order: int, calls: int, slots: int) -> dict[str, Any]:

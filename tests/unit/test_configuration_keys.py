@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
 from evolve.money import Money
 from evolve.program import Program
@@ -201,7 +201,7 @@ class Counted:
             yield answer
         yield Completed(completions=("toy",), cost=Money(amount=Decimal("0.10"), currency="USD"))
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         await self._take_part("evaluations")
         return score(self.problem, program)
 

@@ -12,7 +12,7 @@ import pytest
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.driver import Driver
 from evolve.errors import PolicyUnavailable
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Event, Kind
 from evolve.identity import candidate_id
 from evolve.problem import Problem
@@ -173,7 +173,7 @@ async def test_a_fault_of_a_policy_is_raised() -> None:
 
 @dataclass
 class Failing(ToyEvaluator):
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         return Evaluation(outcome=Outcome.ERROR, reason="no luck")
 
 

@@ -11,6 +11,7 @@ from evolve.configuration import BudgetConfig, DeterministicConfig, NoveltyConfi
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Kind
+from evolve.problem import Problem
 from evolve.proposal import Answer, Completed
 from evolve.search import Search
 from tests.fakes.world import ASKING, World, new_search, resume, score, toy_problem
@@ -413,3 +414,42 @@ def test_a_child_that_is_hardly_new_is_rejected_counted_and_never_evaluated() ->
     same = search.answer(proposal.number, Answer(chain=0, index=1, text=f"{other}  # again\n"))
     assert [event.kind for event in same.events] == [Kind.CANDIDATE_CREATED, Kind.CANDIDATE_DUPLICATE]
     assert search.answer(proposal.number, Answer(chain=0, index=2, text="import math\nx = math.pi * 2\n")).candidates
+
+
+def racing(**problem: Any) -> Problem:
+    toy = toy_problem(**problem)
+    return replace(toy, evaluator=replace(toy.evaluator, repeats=8, repeats_min=3))
+
+
+def test_a_candidate_has_the_median_of_its_island_as_its_bar_where_repeats_may_be_spared() -> None:
+    search = Search("run_toy", racing(seeds=(0.0, 4.0)), RunConfig(islands=1), ASKING)
+    seeds = search.start().candidates
+    assert [seed.bar for seed in seeds] == [None, None], "a seed has nothing to beat"
+    for seed in seeds:
+        search.tell(seed.id, score(search.problem, seed.program))
+    (proposal,) = search.ask().proposals
+    (child,) = search.answer(proposal.number, Answer(chain=0, index=0, text="x = 1.5\n")).candidates
+    assert child.bar == (-9.0 - 1.0) / 2  # of -(x - 3)^2 at 0 and at 4
+    plain = Search("run_toy", toy_problem(), RunConfig(islands=1), ASKING)
+    (seed,) = plain.start().candidates
+    plain.tell(seed.id, score(plain.problem, seed.program))
+    (asked,) = plain.ask().proposals
+    (other,) = plain.answer(asked.number, Answer(chain=0, index=0, text="x = 1.5\n")).candidates
+    assert other.bar is None
+
+
+def test_a_replay_owes_evaluations_with_the_bars_that_they_were_ordered_with() -> None:
+    toy = racing()
+    config = RunConfig(islands=2, budget=BudgetConfig(evaluations=60), deterministic=DeterministicConfig(window=4))
+    whole = World(toy)
+    search = new_search(toy, config)
+    whole.play(search, search.start())
+    bars = {one.id: one.bar for one in whole.candidates.values()}
+    assert len(set(bars.values())) > 10
+    stored = {key: replace(one, bar=None) for key, one in whole.candidates.items()}
+    prefix = whole.log[: whole.boundaries[len(whole.boundaries) // 2]]
+    again = World(toy, individuals=whole.individuals, candidates=stored)
+    second = new_search(toy, config)
+    owed = resume(again, second, prefix)
+    assert owed.candidates
+    assert [one.bar for one in owed.candidates] == [bars[one.id] for one in owed.candidates]

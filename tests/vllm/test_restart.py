@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.evaluation import Evaluation, read_result
+from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
 from evolve.events import Kind
 from evolve.program import Program
 from evolve.proposal import Answer, Proposal, Reply
@@ -56,7 +56,7 @@ class Killing(OpenAIPolicy):
 class PointEvaluator(ToyEvaluator):
     """Scores whatever the tiny model writes by its length: what it is worth does not matter here."""
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         return read_result({"closeness": -float(len(program.text)), "magnitude": 0.0}, self.problem)
 
 

@@ -58,6 +58,9 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
         bundle_hash=lease.task.bundle_hash,
         pool=lease.task.pool,
         files=dict(lease.task.program.files),
+        bar=lease.task.scoring.bar,
+        holdout=lease.task.scoring.holdout,
+        draw=lease.task.scoring.draw,
     )
     return Leased(
         lease_id=lease.id,

@@ -27,7 +27,7 @@ def score(channel: Channel, task: Mapping[str, Any], outputs: list[Any], problem
 
 
 def evaluate(channel: Channel, task: Mapping[str, Any], problem: str, scratch: str, shim: str) -> None:
-    """Shared integrity: `evaluate(program_path)`, or its stages, in a writable copy of the problem's folder."""
+    """Shared integrity: `evaluate(program_path)`, its stages or `holdout`, in a writable copy of the folder."""
     folder = os.path.join(scratch, "project")
     _report(channel, folder, lambda: _evaluate(task, problem, folder, scratch, shim))
 
@@ -68,10 +68,10 @@ def _evaluate(task: Mapping[str, Any], problem: str, folder: str, scratch: str, 
     evaluator = os.path.join(folder, task["evaluator"])
     sys.argv = [evaluator]
     module = load(evaluator, os.path.dirname(evaluator))
-    names = _stages(module, "evaluate_stage") if task["thresholds"] else []
-    names = names or ["evaluate"]
+    names = [task["function"]] if task["function"] != "score" else []
+    names = names or (_stages(module, "evaluate_stage") if task["thresholds"] else []) or ["evaluate"]
     if not callable(getattr(module, names[0], None)):
-        raise EvaluatorError(f"{task['evaluator']} defines no function evaluate(program_path)")
+        raise EvaluatorError(f"{task['evaluator']} defines no function {names[0]}(program_path)")
     return _cascade([(name, partial(getattr(module, name), path)) for name in names], task)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Kind
 from evolve.ports import Policy
 from evolve.problem import Problem
@@ -61,7 +61,7 @@ class ToyEvaluator:
     scored: list[str] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         self.before()
         await asyncio.sleep(0)
         self.scored.append(evaluation_id)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evolve.configuration import BudgetConfig, DeterministicConfig
-from evolve.evaluation import Evaluation
+from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Kind
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -232,11 +232,11 @@ class BlockedEvaluator(ToyEvaluator):
     blocked: bool = True
     freed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         if self.scored and self.blocked:
             self.waiting = "no worker takes evaluations"
             await self.freed.wait()
-        return await super().evaluate(program, evaluation_id)
+        return await super().evaluate(program, evaluation_id, scoring)
 
     def hear(self, events: Sequence[LoggedEvent]) -> None:
         if any(logged.event.kind is Kind.RUN_WAITING for logged in events):

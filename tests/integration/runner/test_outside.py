@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -141,7 +141,7 @@ def test_a_run_that_can_never_be_opened_fails_with_the_sentence(log: SqlRunLog, 
 class AnotherEvaluator(ToyEvaluator):
     """Has another opinion: everything is worth 7."""
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         self.scored.append(evaluation_id)
         await asyncio.sleep(0)
         return Evaluation(outcome=Outcome.OK, scores={"closeness": 7.0}, worker="another")
@@ -213,9 +213,9 @@ def test_a_run_that_is_taken_away_is_evaluated_no_further(log: SqlRunLog, reader
     again = reassessment(log, reader)
 
     class Thief(AnotherEvaluator):
-        async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+        async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
             log.take(RUN, "thief", 60, lambda _: True)
-            return await super().evaluate(program, evaluation_id)
+            return await super().evaluate(program, evaluation_id, scoring)
 
     before = reader.run(RUN).sequence
     with pytest.raises(LeaseLostError):

@@ -95,7 +95,7 @@ class Failing(ToyEvaluator):
 
     error: Exception = field(default_factory=RuntimeError)
 
-    async def evaluate(self, program: Any, evaluation_id: str) -> Any:
+    async def evaluate(self, program: Any, evaluation_id: str, scoring: Any = None) -> Any:
         raise self.error
 
 
@@ -204,9 +204,9 @@ class Held(ToyEvaluator):
 
     until: Sequence["Future[None]"] = ()
 
-    async def evaluate(self, program: Any, evaluation_id: str) -> Any:
+    async def evaluate(self, program: Any, evaluation_id: str, scoring: Any = None) -> Any:
         await asyncio.gather(*(asyncio.shield(asyncio.wrap_future(one)) for one in self.until))
-        return await super().evaluate(program, evaluation_id)
+        return await super().evaluate(program, evaluation_id, scoring)
 
 
 def test_many_runs_go_on_at_once_and_no_more_than_allowed(database: Database) -> None:

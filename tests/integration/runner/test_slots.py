@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.flight import Flight
 from evolve.program import Program
 from evolve.proposal import Candidate
@@ -20,7 +20,7 @@ class Gate:
         self.waiting = ""
         self.under_way: dict[str, asyncio.Event] = {}
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         await self.under_way.setdefault(evaluation_id, asyncio.Event()).wait()
         del self.under_way[evaluation_id]
         return Evaluation(outcome=Outcome.CANCELLED)

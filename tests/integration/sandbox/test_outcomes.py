@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.evaluation import Outcome
+from evolve.evaluation import Outcome, Scoring
 from evolve.problem import Objective
 from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
@@ -251,6 +251,28 @@ async def test_repeats_give_mean_and_spread(tmp_path: Path) -> None:
     assert (first.scores, first.spread) == (again.scores, again.spread), "the same program has the same luck"
 
 
+async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Path) -> None:
+    source = "import random\ndef solve():\n    return random.random()\n"
+    async with sandbox(tmp_path) as opened:
+        draws = [0, 1, 2, 1]
+        found = [await opened.evaluate(program(source), "evl_1", Scoring(draw=draw)) for draw in draws]
+    scores = [one.scores["score"] for one in found]
+    assert len(set(scores[:3])) == 3
+    assert scores[3] == scores[1]
+
+
+async def test_a_candidate_that_clearly_falls_short_of_the_bar_is_spared_its_further_repeats(tmp_path: Path) -> None:
+    source = "import random\ndef solve():\n    return 1.0 + random.random() / 1000\n"
+    async with sandbox(tmp_path, objectives=SCORE, repeats=6, repeats_min=3) as opened:
+        short = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
+        again = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
+        good = await opened.evaluate(program(source), "evl_2", Scoring(bar=0.5))
+        unmeasured = await opened.evaluate(program(source), "evl_3")
+    assert (short.repeats, good.repeats, unmeasured.repeats) == (3, 6, 6)
+    assert (short.outcome, short.scores, short.spread) == (Outcome.OK, again.scores, again.spread)
+    assert good.scores == unmeasured.scores, "the bar decides how often, not what comes of it"
+
+
 async def test_a_program_of_several_files_imports_its_own(tmp_path: Path) -> None:
     files = {"main.py": "from deep.part import value\ndef solve(): return value\n", "deep/part.py": "value = 4.5\n"}
     async with sandbox(tmp_path) as opened:
@@ -329,5 +351,6 @@ async def test_a_holdout_is_scored_by_its_own_function(tmp_path: Path) -> None:
         def holdout(outputs, program): return {"score": outputs[0]["value"]}
     """
     async with sandbox(tmp_path, evaluator) as opened:
-        evaluation = await opened.holdout(program("def solve():\n    return 7.0\n"), "evl_1")
-    assert evaluation.scores == {"score": 7.0}
+        given = program("def solve():\n    return 7.0\n")
+        evaluation = await opened.evaluate(given, "evl_1", Scoring(holdout=True))
+    assert (evaluation.outcome, evaluation.scores) == (Outcome.OK, {"score": 7.0})

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.program import Program
 from service.errors import InvalidProblemError, UnreachableError
 from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, LeaseName, WorkerBeat, WorkerState
@@ -44,7 +44,7 @@ class Lab:
         yield self
         self.closed.append(bundle.hash)
 
-    async def evaluate(self, program: Program, evaluation_id: str) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
         await self._note(self.begun, evaluation_id)
         if self.complaint is not None:
             raise self.complaint
