@@ -1,15 +1,25 @@
 """Runs side by side as the API, and the command line without a service, show them."""
 
-from service.projections.comparison import Comparison, Curve, Group
-from service.schemas.series import ComparedGroup, ComparedRun, RunComparison
+from dataclasses import asdict
+
+from service.projections.comparison import Comparison, Curve, Group, Lead
+from service.schemas import series
+from service.schemas.series import ComparedGroup, ComparedRun, GroupLevel, RunComparison
 
 
 def shown(comparison: Comparison) -> RunComparison:
     """A comparison as it goes over the wire."""
-    return RunComparison(
-        axis=list(comparison.axis),
-        runs=[_compared(curve) for curve in comparison.curves],
-        groups=[_grouped(group) for group in comparison.groups],
+    return RunComparison.model_validate(
+        {
+            "over": comparison.order.over,
+            "currency": comparison.currency,
+            "axis": list(comparison.axis),
+            "runs": [_compared(curve) for curve in comparison.curves],
+            "groups": [_grouped(group) for group in comparison.groups],
+            "budgets": list(comparison.budgets),
+            "leads": [_led(lead) for lead in comparison.leads],
+            "notes": list(comparison.notes),
+        }
     )
 
 
@@ -23,6 +33,8 @@ def _compared(curve: Curve) -> ComparedRun:
         policies=[str(policy.get("name", "")) for policy in run.policies],
         group=curve.group,
         evaluations=curve.evaluations,
+        tokens=run.counters.tokens_input + run.counters.tokens_output,
+        cost=run.counters.cost,
         best=list(curve.best),
         final_fitness=curve.final,
         best_candidate_id=run.best_candidate_id,
@@ -33,6 +45,7 @@ def _compared(curve: Curve) -> ComparedRun:
 def _grouped(group: Group) -> ComparedGroup:
     return ComparedGroup(
         name=group.name,
+        title=group.title,
         run_ids=list(group.run_ids),
         seeds=list(group.seeds),
         mean=list(group.mean),
@@ -41,4 +54,10 @@ def _grouped(group: Group) -> ComparedGroup:
         final_mean=group.final_mean,
         final_deviation=group.final_deviation,
         best_at_k=list(group.best_at_k),
+        levels=[GroupLevel(**asdict(level)) for level in group.levels],
     )
+
+
+def _led(lead: Lead) -> series.Lead:
+    gaps = [series.Gap.model_validate(asdict(gap)) for gap in lead.gaps]
+    return series.Lead(first=lead.first, second=lead.second, gaps=gaps)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from service.ports import RunReader, RunRecord
-from service.projections.columns import Columns, Floats
+from service.projections.columns import Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.drawn import Drawn, draw
 from service.projections.grid import Grid, fold_grid
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
+from service.projections.trail import Trail, trail_of
 from service.projections.weighted import weighted_best
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -45,9 +46,9 @@ class Folds:
         """What asking came to in a run as it is now."""
         return self._fold(reader, run, "costs", lambda columns: fold_costs(columns.costs))
 
-    def fitness(self, reader: RunReader, run: RunRecord) -> Floats:
-        """The fitness of each evaluation of a run, in order; NaN where it has none."""
-        return self._fold(reader, run, None, lambda columns: columns.fitness)
+    def trail(self, reader: RunReader, run: RunRecord) -> Trail:
+        """How good the best of a run was, and what it had used, after each evaluation."""
+        return self._fold(reader, run, None, lambda columns: trail_of(columns, run))
 
     def front(self, reader: RunReader, run: RunRecord) -> FrontRanking:
         """The Pareto front of a run as it is now, the fittest first, and what it is worth."""

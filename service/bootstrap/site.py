@@ -17,6 +17,7 @@ from service.projections.front import Front, measure_front
 if TYPE_CHECKING:
     from service.client import Client
     from service.config import Settings
+    from service.projections.comparison import Order
     from service.schemas.series import RunComparison
 
 SERVER_VARIABLE, KEY_VARIABLE = "EVOLVE_SERVER", "EVOLVE_API_KEY_FILE"
@@ -49,7 +50,7 @@ class Site:
         training: the lines of a run's training records, by whole id.
         weighted: the best candidate under weights, and what it is worth.
         front: what the Pareto front of a run is worth; None where it has but one objective.
-        compare: runs side by side, by whole ids.
+        compare: runs side by side, by whole ids, as they are ordered.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
     """
 
@@ -59,7 +60,7 @@ class Site:
     training: Callable[[str], Iterator[str]]
     weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
     front: Callable[[RunRecord], Front | None]
-    compare: "Callable[[Sequence[str]], RunComparison]"
+    compare: "Callable[[Sequence[str], Order], RunComparison]"
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
 
 
@@ -146,10 +147,10 @@ def stored_site(reader: RunReader, url: str) -> Site:
     def front(run: RunRecord) -> Front | None:
         return measure_front(run, [one.rewards for one in reader.front(run.id)]) if len(run.objectives) > 1 else None
 
-    def compare(run_ids: Sequence[str]) -> "RunComparison":
+    def compare(run_ids: Sequence[str], order: "Order") -> "RunComparison":
         from service.bootstrap.comparing import compare_stored
 
-        return compare_stored(reader, run_ids)
+        return compare_stored(reader, run_ids, order)
 
     def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
         return _polled(reader, run_id, after)
@@ -184,8 +185,9 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         page = client.send(calls.list_front(run.id, limit=1))
         return Front(size=page.size, hypervolume=page.hypervolume, exact=page.exact)
 
-    def compare(run_ids: Sequence[str]) -> "RunComparison":
-        return client.send(calls.compare_runs(run_ids))
+    def compare(run_ids: Sequence[str], order: "Order") -> "RunComparison":
+        about = calls.compare_runs(run_ids, over=order.over, by=order.by, names=order.names, budgets=order.budgets)
+        return client.send(about)
 
     def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
         return client.stream(run_id, after, notice=notice)

@@ -8,36 +8,74 @@ from service.cli import figures
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
+from service.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from service.schemas.series import RunComparison
+    from service.ports import ResultReader
+    from service.schemas.series import Axis, ComparedGroup, GroupLevel, RunComparison
 
 COLUMNS = 4
 
 
-def show_comparison(terminal: Terminal, site: Site, run_ids: Sequence[str]) -> None:
-    """Print runs side by side, and what is to be expected of those that differ in nothing but the seed."""
-    found = site.compare(list(dict.fromkeys(find_run(site.reader, run_id).id for run_id in run_ids)))
+def show_comparison(
+    terminal: Terminal, site: Site, words: Sequence[str], *, over: "Axis", by: str = "", at: str = ""
+) -> None:
+    """Print runs side by side, what is to be expected of each group of them, and which group is ahead.
+
+    Args:
+        words: runs, or groups of them as NAME=RUN,RUN.
+        over: the axis.
+        by: key by which they are grouped.
+        at: budgets at which groups are compared, separated by commas.
+    """
+    from service.projections.comparison import Order
+
+    run_ids, names = _named(site.reader, words)
+    found = site.compare(run_ids, Order(over=over, by=by, names=names, budgets=_budgets(at)))
     if terminal.as_json:
         terminal.emit(found.model_dump(mode="json"))
         return
     terminal.show(comparison_table(found))
     for group in found.groups:
-        best = ", ".join(figures.number(value) for value in group.best_at_k)
-        terminal.show(
-            "", f"{figures.plural(len(group.run_ids), 'run')} of {plain(group.name)}, seeds {_list(group.seeds)}"
-        )
-        mean, deviation = figures.exact(group.final_mean), figures.number(group.final_deviation, 3)
-        terminal.show(f"  fitness {mean} ± {deviation}; expected best of 1, 2, ... runs: {best}")
+        terminal.show("", *_expected(group))
+    if found.budgets and len(found.leads) and found.groups:
+        terminal.show("", levels_table(found))
+    terminal.show(*_verdicts(found))
+    for note in found.notes:
+        terminal.note(note)
+
+
+def _named(reader: "ResultReader", words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Whole ids, each once, and the name of the group of each where groups are named."""
+    found: dict[str, str] = {}
+    named = ["=" in word for word in words]
+    if any(named) and not all(named):
+        raise UsageError("some runs are in named groups and some are not: write every group as NAME=RUN,RUN")
+    for word in words:
+        name, _, listed = word.rpartition("=")
+        if "," in name:
+            raise UsageError(f"{name[:60]!r} has a comma: name the group without one")
+        for run_id in listed.split(","):
+            found[find_run(reader, run_id).id] = name
+    return list(found), list(found.values()) if any(named) else []
+
+
+def _budgets(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--at {text[:60]}: write numbers separated by commas, such as 100,500") from None
 
 
 def comparison_table(found: "RunComparison") -> "Table":
-    """A row a run: its best fitness after some numbers of evaluations, the same for all."""
+    """A row a run: its best fitness at some places of the axis, the same for all."""
     places = _spread(len(found.axis))
-    headings = [f"@{figures.count(found.axis[place])}>" for place in places]
-    table = plain_table("run", "problem~", "seed>", "state", *headings, "fitness>", "evaluated>", "policies~")
+    paid = any(run.cost != "0" for run in found.runs)
+    headings = [f"@{_place(found, found.axis[place])}>" for place in places]
+    costs = ["tokens>", "cost>"] if paid else []
+    table = plain_table("run", "problem~", "seed>", "state", *headings, "fitness>", "evaluated>", *costs, "policies~")
     for run in found.runs:
         table.add_row(
             figures.short(run.run_id),
@@ -47,15 +85,57 @@ def comparison_table(found: "RunComparison") -> "Table":
             *(figures.number(run.best[place]) for place in places),
             figures.exact(run.final_fitness),
             figures.count(run.evaluations),
+            *([figures.count(run.tokens), run.cost or "–"] if paid else []),
             plain(", ".join(run.policies)),
         )
     return table
 
 
+def levels_table(found: "RunComparison") -> "Table":
+    """A row a group: the mean of its best at equal budgets, with its interval."""
+    headings = [f"@{_place(found, budget)}>" for budget in found.budgets]
+    table = plain_table("group~", "seeds>", *headings)
+    for group in found.groups:
+        table.add_row(
+            plain(group.title), figures.count(len(set(group.seeds))), *(_level(level) for level in group.levels)
+        )
+    return table
+
+
+def _expected(group: "ComparedGroup") -> list[str]:
+    best = ", ".join(figures.number(value) for value in group.best_at_k)
+    seeds = ", ".join(map(str, group.seeds))
+    mean, deviation = figures.exact(group.final_mean), figures.number(group.final_deviation, 3)
+    return [
+        f"{figures.plural(len(group.run_ids), 'run')} of {plain(group.title)}, seeds {seeds}",
+        f"  fitness {mean} ± {deviation}; expected best of 1, 2, ... runs: {best}",
+    ]
+
+
+def _level(level: "GroupLevel") -> str:
+    if level.low is None or level.high is None:
+        return figures.number(level.mean, 5)
+    return f"{figures.number(level.mean, 5)} [{figures.number(level.low, 4)}, {figures.number(level.high, 4)}]"
+
+
+def _verdicts(found: "RunComparison") -> list[str]:
+    """Of every two groups whether one is ahead at the last budget; once where no group has several runs."""
+    told = [lead.gaps[-1] for lead in found.leads if lead.gaps]
+    if not told:
+        return []
+    if all(gap.seeds < 2 and gap.others < 2 for gap in told):
+        return ["", "nothing can be told: of one seed nobody knows how much is luck, so run each with several"]
+    return ["", *(plain(gap.sentence) for gap in told)]
+
+
+def _place(found: "RunComparison", value: float) -> str:
+    if found.over == "time":
+        return figures.duration(value)
+    if found.over == "money":
+        return f"{figures.number(value, 3)} {found.currency}".rstrip()
+    return figures.count(int(value))
+
+
 def _spread(length: int) -> list[int]:
     """A few places of a list, evenly, the last one among them."""
     return sorted({(number * length) // COLUMNS - 1 for number in range(1, COLUMNS + 1) if number * length >= COLUMNS})
-
-
-def _list(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))

@@ -1,13 +1,14 @@
 """The commands that show results, of a database or of a service."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
 
 MOST_ROWS = 1_000_000
+Axis = Literal["evaluations", "tokens", "money", "time"]
 results_app = typer.Typer(context_settings=HELP)
 
 CandidateId = Annotated[
@@ -178,18 +179,32 @@ def report(
         report_run(terminal_of(ctx, json, db, where), site, where, run_id, output, force=force)
 
 
-@results_app.command(epilog="Example: evolve compare run_01a2b3c4 run_01d5e6f7", rich_help_panel="Results")
+@results_app.command(
+    epilog="Example: evolve compare run_01a2b3c4 run_01d5e6f7 --by strategy,"
+    " or: evolve compare plain=run_01a2b3c4,run_01b3c4d5 mine=run_01d5e6f7,run_01e6f708",
+    rich_help_panel="Results",
+)
 def compare(
     ctx: typer.Context,
-    run_ids: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run ids, their beginnings, or: last.")],
+    run_ids: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Run ids, their beginnings, or last; or groups: NAME=RUN,RUN.")
+    ],
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY", help="Group by strategy, policy, name, problem, labels.KEY or a configuration key."
+        ),
+    ] = "",
+    over: Annotated[Axis, typer.Option(help="What is spent.", case_sensitive=False)] = "evaluations",
+    at: Annotated[str, typer.Option(metavar="N,...", help="Budgets at which groups are compared.")] = "",
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Set runs side by side: their best at the same numbers of evaluations, and what repetitions agree on."""
+    """Set runs side by side at equal budgets, and tell whether one group of them is ahead of another."""
     from service.cli.compare import show_comparison
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
-        show_comparison(terminal_of(ctx, json, db, where), site, run_ids)
+        show_comparison(terminal_of(ctx, json, db, where), site, run_ids, over=over, by=by, at=at)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from service.projections.columns import Coded, Columns, Floats, Mark, Places
-from service.projections.series import best_so_far
+from service.projections.trail import best_so_far
 
 DIGITS = 7
 FAILED_SHARE, FRONT_SHARE, LEAST_SHARE = 10, 4, 4  # of the places: one in so many

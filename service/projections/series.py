@@ -14,6 +14,7 @@ from evolve.pareto import dominated
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats, Tally
 from service.projections.grid import cover
+from service.projections.trail import best_so_far, counts_until
 from service.projections.variety import Variety, varieties
 
 EXACT_OBJECTIVES = 2
@@ -110,12 +111,6 @@ def places(total: int, points: int) -> NDArray[np.intp]:
     return np.asarray(-(-np.arange(1, count + 1) * total // count), dtype=np.intp)
 
 
-def best_so_far(fitness: Sequence[float] | Floats) -> Floats:
-    """The highest until each place; -inf where there was none yet. NaN stands for no fitness."""
-    values = np.array(fitness, dtype=np.float64)
-    return np.asarray(np.maximum.accumulate(np.where(np.isnan(values), -np.inf, values)))
-
-
 def finite_or_none(value: float) -> float | None:
     """A number as JSON has it."""
     return float(value) if math.isfinite(value) else None
@@ -126,7 +121,7 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
     at, fitness = columns.at, columns.fitness
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
     kinds = (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED, Kind.PROPOSAL_ANSWERED)
-    duplicates, rejected, answers = (_until(at[taken - 1], columns.times(kind)) for kind in kinds)
+    duplicates, rejected, answers = (counts_until(at[taken - 1], columns.times(kind)) for kind in kinds)
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     volumes, covered = _volumes(columns, taken), cover(columns)
     varied = varieties(columns, taken)
@@ -149,13 +144,6 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
         )
         for place, count in enumerate(taken)
     ]
-
-
-def _until(moments: Floats, times: Floats) -> NDArray[np.intp]:
-    """How many of some times had come by each moment; the last moment is now."""
-    counts = np.asarray(np.searchsorted(times, moments, side="right"))
-    counts[-1] = len(times)
-    return counts
 
 
 def _volumes(columns: Columns, taken: NDArray[np.intp]) -> list[float] | None:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from service.schemas.foreign import Foreign, readable
 from service.schemas.types import Count, Moment, Number, Reply, Spent
 
+MOST_COMPARED = 60
 ForeignName = Annotated[str, BeforeValidator(readable)]
 
 
@@ -138,6 +139,9 @@ class RunColumns(Reply):
     )
 
 
+Axis = Literal["evaluations", "tokens", "money", "time"]
+
+
 class ComparedRun(Foreign):
     """One run on the common axis."""
 
@@ -146,31 +150,72 @@ class ComparedRun(Foreign):
     state: str
     seed: int
     policies: list[str]
-    group: str = Field(description="Runs of one group differ in nothing but the seed")
+    group: str = Field(description="Name of its group")
     evaluations: Count
+    tokens: Count = Field(default=0, description="Read and written")
+    cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
     best: list[float | None] = Field(description="Best fitness so far at each place of the axis; null: not come there")
     final_fitness: float | None
     best_candidate_id: str | None
     known_best: float | None
 
 
+class GroupLevel(Reply):
+    """What a group had come to at a budget."""
+
+    mean: float | None = Field(description="Of the best so far, over its seeds; null: none of them came so far")
+    low: float | None = Field(description="Of its 95 % interval; null: one seed has none")
+    high: float | None
+    seeds: Count = Field(description="That came so far; of several problems, pairs of problem and seed")
+
+
 class ComparedGroup(Foreign):
-    """Runs that differ in nothing but the seed."""
+    """Runs that belong together."""
 
     name: str
+    title: str = Field(default="", description="What it is called before people")
     run_ids: list[str]
     seeds: list[int]
-    mean: list[float | None]
+    mean: list[float | None] = Field(description="Over the axis, as far as all of its runs came")
     low: list[float | None]
     high: list[float | None]
     final_mean: float | None
     final_deviation: float | None = Field(description="Standard deviation over the runs")
     best_at_k: list[float] = Field(description="Expected best of k of these runs, k from 1")
+    levels: list[GroupLevel] = Field(default=[], description="At each of the `budgets`")
+
+
+class Gap(Foreign):
+    """How far one group was ahead of another at a budget."""
+
+    difference: float | None = Field(description="Of the means, below 0 where it is behind; null: there is none")
+    low: float | None = Field(description="Of its 95 % interval; null: one seed has none")
+    high: float | None
+    paired: bool = Field(description="Whether seeds are compared one by one")
+    seeds: Count = Field(description="Of the first group, that it is told from; where they are paired, of both")
+    others: Count = Field(description="Of the second group")
+    ahead: Literal[-1, 0, 1] = Field(description="1: the first is ahead, -1: the second; 0: no difference can be told")
+    sentence: str
+
+
+class Lead(Foreign):
+    """Two groups, and how far the first was ahead of the second."""
+
+    first: str = Field(description="Name of a group")
+    second: str
+    gaps: list[Gap] = Field(description="At each of the `budgets`")
 
 
 class RunComparison(Reply):
     """Runs side by side."""
 
-    axis: list[Count] = Field(description="Numbers of evaluations")
+    over: Axis = Field(default="evaluations", description="What the axis counts; time in seconds")
+    currency: str = Field(default="", description="Of an axis of money")
+    axis: list[int | float] = Field(description="Places on it, up to where the longest run came")
     runs: list[ComparedRun]
-    groups: list[ComparedGroup] = Field(description="Those with several runs")
+    groups: list[ComparedGroup] = Field(
+        description="Those that were asked for; else those with several runs, which differ in nothing but the seed"
+    )
+    budgets: list[int | float] = Field(default=[], description="Places on the axis at which groups are compared")
+    leads: list[Lead] = Field(default=[], description="Of every two groups, those of one run among them")
+    notes: list[str] = Field(default=[], description="What keeps these runs from being compared as they stand")

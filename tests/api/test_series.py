@@ -334,9 +334,46 @@ class TestComparison:
         assert (group["final_mean"], group["final_deviation"]) == (4.0, pytest.approx(2**0.5))
         assert group["best_at_k"] == [float(best_at_k([3.0, 5.0], k)) for k in (1, 2)] == [4.0, 5.0]
 
+    async def test_groups_are_compared_at_equal_budgets(
+        self, told: Told, client: httpx.AsyncClient, story: Story
+    ) -> None:
+        small_run(told, OTHER, seed=8)
+        third = small_run(told, TRADE, config={"strategy": "best_of_n"})
+        told.append(third.child(4, third.id(0), 5.0))
+        runs = f"{RUN},{OTHER},{TRADE}"
+        found = await read(client, "/v1/compare", runs=runs, by="strategy", budgets="2,4")
+        assert (found["over"], found["budgets"], found["notes"]) == (
+            "evaluations",
+            [2, 4],
+            ["Some of these runs have not ended."],
+        )
+        assert [group["title"] for group in found["groups"]] == ["islands", "best_of_n"]
+        assert [(level["mean"], level["seeds"]) for level in found["groups"][0]["levels"]] == [(2, 2), (3, 2)]
+        (lead,) = found["leads"]
+        assert (lead["first"], lead["second"]) == ("islands", "best_of_n")
+        # Seed 7 alone is in both.
+        assert [(gap["difference"], gap["paired"], gap["low"]) for gap in lead["gaps"]] == [(0, True, None)] * 2
+        named = await read(client, "/v1/compare", runs=runs, names="a,a,b", over="money")
+        assert [group["name"] for group in named["groups"]] == ["a", "b"]
+        # Each answer cost 0.015 USD; a run that did not end is compared as far as it came.
+        assert (named["currency"], named["axis"][-1]) == ("USD", 0.06)
+        assert named["budgets"][-1] == 0.045
+        tokens = await read(client, "/v1/compare", runs=runs, over="tokens", points=4)
+        assert tokens["axis"] == [140, 280, 420, 560]
+
+    @pytest.mark.parametrize(
+        "query",
+        [{"by": "joy"}, {"names": "a,b"}, {"names": "a", "by": "strategy"}, {"over": "joy"}, {"budgets": "0"}],
+    )
+    async def test_what_cannot_be_compared_so_is_refused(
+        self, client: httpx.AsyncClient, story: Story, query: dict[str, str]
+    ) -> None:
+        answer = await client.get("/v1/compare", params={"runs": RUN, **query})
+        assert answer.status_code == 422
+
     @pytest.mark.parametrize(
         ("runs", "status"),
-        [("", 422), (",", 422), ("run_00000000", 404), (",".join(f"run_{n:032x}" for n in range(21)), 422)],
+        [("", 422), (",", 422), ("run_00000000", 404), (",".join(f"run_{n:032x}" for n in range(61)), 422)],
     )
     async def test_what_is_no_list_of_runs_is_refused(
         self, client: httpx.AsyncClient, story: Story, runs: str, status: int

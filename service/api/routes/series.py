@@ -15,13 +15,23 @@ from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.ports import RunReader, RunRecord
 from service.projections import costs, series
-from service.projections.comparison import compare
+from service.projections.comparison import Order, compare
 from service.schemas.problem_details import Code
-from service.schemas.series import Cost, Metrics, RunColumns, RunComparison, SeriesPoint, Success
+from service.schemas.series import (
+    MOST_COMPARED,
+    Axis,
+    Cost,
+    Metrics,
+    RunColumns,
+    RunComparison,
+    SeriesPoint,
+    Success,
+)
+from service.schemas.types import WITHOUT_NUL
 
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
-MOST_POINTS, MOST_RUNS, MOST_EVALUATIONS = 1000, 20, 400_000
+MOST_POINTS, MOST_EVALUATIONS = 1000, 400_000
 Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MOST_POINTS} are {MOST_POINTS}.")]
 LEAST_DRAWN, MOST_DRAWN = 100, 20_000
 After = Annotated[int, Query(ge=0, le=2**53, description="Leave out the first so many evaluations.")]
@@ -36,9 +46,35 @@ Drawable = Annotated[
 RunIds = Annotated[
     str,
     Query(
-        pattern=r"^[A-Za-z0-9_-]{6,64}(,[A-Za-z0-9_-]{6,64}){0,19}$",
-        max_length=2000,
-        description=f"Ids of runs, separated by commas, {MOST_RUNS} at most.",
+        pattern=rf"^[A-Za-z0-9_-]{{6,64}}(,[A-Za-z0-9_-]{{6,64}}){{0,{MOST_COMPARED - 1}}}$",
+        max_length=4000,
+        description=f"Ids of runs, separated by commas, {MOST_COMPARED} at most.",
+    ),
+]
+By = Annotated[
+    str,
+    Query(
+        max_length=200,
+        pattern=WITHOUT_NUL,
+        description="Group runs by what they have here: `strategy`, `policy`, `name` (a label), `problem`,"
+        " `labels.KEY`, or any key of the configuration, such as `archive.kind`; empty: by all but the seed.",
+    ),
+]
+GroupNames = Annotated[
+    str,
+    Query(
+        max_length=4000,
+        pattern=WITHOUT_NUL,
+        description="Instead: the name of the group of each run, in their order, separated by commas.",
+    ),
+]
+Budgets = Annotated[
+    str,
+    Query(
+        pattern=r"^([0-9]{1,15}(\.[0-9]{1,12})?(,[0-9]{1,15}(\.[0-9]{1,12})?){0,9})?$",
+        max_length=300,
+        description="Places on the axis at which groups are compared, separated by commas, 10 at most; empty: four,"
+        " evenly, as far as all runs came.",
     ),
 ]
 
@@ -86,26 +122,46 @@ def get_run_columns(
 
 @router.get("/compare", response_model=RunComparison, operation_id="compare_runs")
 def compare_runs(
-    request: Request, caller: Reading, parts: PartsDep, runs: RunIds, points: Points = 200
+    request: Request,
+    caller: Reading,
+    parts: PartsDep,
+    runs: RunIds,
+    points: Points = 200,
+    over: Annotated[Axis, Query(description="The axis: evaluations, tokens, money, or seconds.")] = "evaluations",
+    by: By = "",
+    names: GroupNames = "",
+    budgets: Budgets = "",
 ) -> RunComparison:
-    """Set runs side by side: their best fitness so far over a common axis of evaluations, and their last.
+    """Set runs side by side: their best fitness so far over a common axis, and how far groups of them are ahead.
 
-    Runs that differ in nothing but the seed are a group, of which the mean, the range, and the expected best of k runs
-    are told.
+    Of a group are told the mean, the range, the expected best of k runs, and its mean at some equal budgets with a 95 %
+    interval; of every two groups how far one is ahead of the other there, paired by seed and problem where seeds match,
+    and whether that can be told from so few.
     """
     reader = reader_of(parts, caller)
-    found = _found(reader, list(dict.fromkeys(runs.split(","))))
-    fitness = [request.app.state.folds.fitness(reader, run) for run in found]
-    comparison = compare(found, fitness, min(points, MOST_POINTS))
-    return shown(comparison)
+    found, groups = _found(reader, runs.split(","), names.split(",") if names else [])
+    order = Order(
+        over=over,
+        by=by,
+        names=groups,
+        budgets=[float(budget) for budget in budgets.split(",") if budget],
+        points=min(points, MOST_POINTS),
+    )
+    return shown(compare([request.app.state.folds.trail(reader, run) for run in found], order))
 
 
-def _found(reader: RunReader, ids: list[str]) -> list[RunRecord]:
-    found = {run.id: run for run in map(reader.run, ids)}
+def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[RunRecord], list[str]]:
+    """Each run once, and the name of its group where groups are named."""
+    if names and len(names) != len(ids):
+        detail = f"{len(ids)} runs have {len(names)} names: name the group of each"
+        raise ApiFault(422, Code.INVALID_REQUEST, detail)
+    read = [reader.run(run_id) for run_id in ids]
+    found = {run.id: run for run in read}
+    groups = {run.id: name for run, name in zip(read, names, strict=False)}
     if sum(run.counters.evaluations for run in found.values()) > MOST_EVALUATIONS:
         detail = f"these runs have more than {MOST_EVALUATIONS} evaluations together: name fewer"
         raise ApiFault(422, Code.INVALID_REQUEST, detail)
-    return list(found.values())
+    return list(found.values()), [groups[run_id] for run_id in found] if groups else []
 
 
 def _point(moment: series.Moment) -> SeriesPoint:

@@ -6,7 +6,7 @@ from typing import Literal
 from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
 from service.schemas.artifacts import ArtifactPage
-from service.schemas.series import Metrics, RunColumns, RunComparison
+from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 
 RUN = "/v1/runs/{}"
 # A long run is folded before the first byte of the answer.
@@ -59,9 +59,24 @@ def get_run_columns(run_id: str, *, after: int | None = None, points: int | None
     return Call(method="GET", path=path, params=params, answer=RunColumns, wait_seconds=FOLD_SECONDS)
 
 
-def compare_runs(runs: Sequence[str], *, points: int | None = None) -> Call[RunComparison]:
-    """Set runs side by side."""
-    params = chosen(runs=",".join(runs), points=points)
+def compare_runs(
+    runs: Sequence[str],
+    *,
+    points: int | None = None,
+    over: Axis = "evaluations",
+    by: str = "",
+    names: Sequence[str] = (),
+    budgets: Sequence[float] = (),
+) -> Call[RunComparison]:
+    """Set runs side by side, grouped by a key or by a name for each."""
+    params = chosen(
+        runs=",".join(runs),
+        points=points,
+        over=over if over != "evaluations" else "",
+        by=by,
+        names=",".join(names),
+        budgets=",".join(f"{budget:.12f}".rstrip("0").rstrip(".") for budget in budgets),
+    )
     return Call(method="GET", path="/v1/compare", params=params, answer=RunComparison, wait_seconds=FOLD_SECONDS)
 
 
