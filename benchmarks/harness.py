@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.configuration import RunConfig
+from evolve.ensemble import Member
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.ports import Evaluator, Policy
 from evolve.problem import EvaluatorSpec, Objective, Problem
@@ -112,7 +113,7 @@ def new_job(log: SqlRunLog, problem: Problem, config: RunConfig, policy: Policy,
         run_id=run.id,
         problem=problem,
         config=config,
-        policy=policy,
+        policies=[Member(policy=policy)],
         evaluator=evaluator,
         log=log,
         clock=clock,

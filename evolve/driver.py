@@ -1,15 +1,15 @@
-"""Driver: a search, a policy and an evaluator joined in one process, without storage; everything stays in memory."""
+"""Driver: a search, its policies and an evaluator joined in one process, without storage; all stays in memory."""
 
 from collections.abc import Callable, Sequence
 
 from evolve.configuration import RunConfig
+from evolve.ensemble import Member
 from evolve.events import Event, Kind
 from evolve.flight import Flight
-from evolve.ordering import Ordering, open_search
-from evolve.ports import Evaluator, Policy
+from evolve.ordering import open_search
+from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.result import INTERRUPTED, Chronicle, Result
-from evolve.search import Asking, Step
 
 TICK_SECONDS = 0.5
 
@@ -23,7 +23,7 @@ class Driver:
         run_id: the ids of proposals and candidates derive from it: equal runs have equal ids where this one is equal.
         problem: what is searched for.
         config: how, and for how long.
-        policy: answers the proposals.
+        policies: answer the proposals.
         evaluator: scores the candidates.
         monotonic: seconds that never go back: the clock of the budget.
         observe: hears of events, in order, as soon as they are decided.
@@ -34,17 +34,14 @@ class Driver:
         run_id: str,
         problem: Problem,
         config: RunConfig,
-        policy: Policy,
+        policies: Sequence[Member],
         evaluator: Evaluator,
         *,
         monotonic: Callable[[], float],
         observe: Observe | None = None,
     ) -> None:
-        asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples)
-        self._search = open_search(run_id, problem, config, asking)
-        self._flight = Flight(
-            self._search, policy, evaluator, calls=config.concurrency.policy, slots=config.concurrency.evaluations
-        )
+        self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
+        self._flight = Flight(self._search, policies, evaluator, config.concurrency, self._write)
         self._chronicle = Chronicle(run_id, problem, config)
         self._monotonic = monotonic
         self._observe = observe
@@ -65,7 +62,7 @@ class Driver:
         self._began = self._monotonic()
         self._note(Kind.RUN_STARTED, {"by": ""})
         try:
-            self._take(self._search.start())
+            self._flight.take(self._search.start())
             while not await self._turn():
                 pass
         finally:
@@ -78,26 +75,12 @@ class Driver:
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
-        self._ask()
+        self._flight.ask(self._elapsed)
         self._note_waiting()
         if self._stopped or self._search.ended(self._elapsed):
             return True
-        self._take(await self._flight.arrival(TICK_SECONDS))
+        self._flight.take(await self._flight.arrival(TICK_SECONDS))
         return False
-
-    def _ask(self) -> None:
-        if isinstance(self._search, Ordering):
-            self._take(self._search.ask(self._elapsed))
-            return
-        while self._flight.has_room:
-            step = self._search.ask(self._elapsed)
-            if not step.proposals:
-                return
-            self._take(step)
-
-    def _take(self, step: Step) -> None:
-        self._write(step.events)
-        self._flight.send(step)
 
     def _end(self) -> Result:
         """Let go of what is under way, and say what became of the run."""
@@ -117,6 +100,7 @@ class Driver:
         return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds)
 
     def _note_waiting(self) -> None:
+        self._write(self._flight.news())
         waiting, before = self._flight.waiting, self._waiting
         if waiting != before:
             self._waiting = waiting

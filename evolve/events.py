@@ -24,6 +24,8 @@ class Kind(StrEnum):
     RUN_FINISHED = "run.finished"
     RUN_WAITING = "run.waiting"
     RUN_GOING_ON = "run.going_on"
+    POLICY_AWAY = "policy.away"
+    POLICY_BACK = "policy.back"
     BUDGET_EXTENDED = "budget.extended"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"

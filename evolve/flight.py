@@ -1,17 +1,21 @@
-"""Flight: what is under way in the world, proposals at the policy and candidates at the evaluator."""
+"""Flight: what is under way in the world, proposals at the policies and candidates at the evaluator."""
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
+from evolve.configuration import ConcurrencyConfig
+from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.evaluation import Scoring
+from evolve.events import Event, Kind
 from evolve.identity import evaluation_id
+from evolve.lane import Lane
 from evolve.ordering import Ordering
-from evolve.ports import Evaluator, Policy
+from evolve.ports import Evaluator
 from evolve.proposal import Answer, Candidate, Completed, Proposal
 from evolve.search import Search, Step
 
@@ -22,26 +26,38 @@ NO_LAST_WORD = "the policy ended without a last word"
 class Flight:
     """Starts policy calls and evaluations up to their limits, and gathers what they bring for the loop to take.
 
-    It has as many calls going on as suit the policy then, and as many evaluations as the evaluator has slots then, for
-    servers fill up and workers come and go; with `calls` and `slots` no more than those.
+    It has as many calls going on as suit each policy then, and as many evaluations as the evaluator has slots then, for
+    servers fill up and workers come and go; with a limit of the configuration no more than that.
+
+    A policy that cannot be asked is waited for. Where others can be, and no order is kept, its proposals are given up,
+    it gets none for a while, and then one to try it.
+
+    Args:
+        search: what the results are told to.
+        members: the policies.
+        evaluator: scores the candidates.
+        limits: how much goes on at once.
+        write: is given the events of every step, in order.
 
     Attributes:
-        denied: why policy calls cannot go on at present; empty: they can.
-        retry_seconds: when the next of them is tried, from when `denied` was set.
         cut: by number, last words of proposals that were not told, those of cancelled calls among them.
     """
 
-    def __init__(self, search: Search | Ordering, policy: Policy, evaluator: Evaluator, calls: int, slots: int) -> None:
-        self.denied = ""
-        self.retry_seconds = 0.0
+    def __init__(
+        self,
+        search: Search | Ordering,
+        members: Sequence[Member],
+        evaluator: Evaluator,
+        limits: ConcurrencyConfig,
+        write: Callable[[Sequence[Event]], None],
+    ) -> None:
         self._search = search
-        self._policy = policy
+        self._lanes = {member.policy.name: Lane(member.policy, limits.policy) for member in members}
         self._evaluator = evaluator
-        self._most_calls = calls
-        self._most_slots = slots
-        self._proposals: deque[Proposal] = deque()
+        self._most_slots = limits.evaluations
+        self._write = write
+        self._away: set[str] = set()
         self._candidates: deque[Candidate] = deque()
-        self._proposing: set[asyncio.Task[None]] = set()
         self._evaluating: set[asyncio.Task[None]] = set()
         self._inbox: deque[Callable[[], Step]] = deque()
         self._arrived = asyncio.Event()
@@ -50,19 +66,14 @@ class Flight:
         self.cut: dict[int, Completed] = {}
 
     @property
-    def _calls(self) -> int:
-        calls = self._policy.concurrency
-        return min(self._most_calls or calls, calls)
-
-    @property
     def _slots(self) -> int:
         slots = self._evaluator.slots
         return min(self._most_slots or slots, slots)
 
     @property
     def proposing(self) -> int:
-        """Proposals at the policy, or on their way to it."""
-        return len(self._proposing) + len(self._proposals)
+        """Proposals at the policies, or on their way to them."""
+        return sum(lane.proposing for lane in self._lanes.values())
 
     @property
     def evaluating(self) -> int:
@@ -71,24 +82,70 @@ class Flight:
 
     @property
     def waiting(self) -> str:
-        """Why what is under way cannot go on at present, at the policy or at the evaluator; empty: it can."""
+        """Why what is under way cannot go on at present, at the policies or at the evaluator; empty: it can."""
         return self.denied or (self._evaluator.waiting if self.evaluating else "")
 
     @property
-    def has_room(self) -> bool:
-        """Whether another proposal would be put at once, and what it brings told and evaluated soon.
+    def denied(self) -> str:
+        """Why policy calls cannot go on at present; empty: they can, to one of them at least where no order is kept."""
+        reasons = [lane.denied for lane in self._lanes.values()]
+        stands = any(reasons) if self._ordered else all(reasons)
+        return "; ".join(dict.fromkeys(filter(None, reasons))) if stands else ""
+
+    @property
+    def retry_seconds(self) -> float:
+        """When the next call is tried, from when it was denied."""
+        return min((lane.retry_seconds for lane in self._lanes.values() if lane.denied), default=0.0)
+
+    def news(self) -> list[Event]:
+        """Which of several policies went away or came back since this was asked last; of one, `waiting` tells all."""
+        events = []
+        for name, lane in self._lanes.items() if len(self._lanes) > 1 else ():
+            if lane.denied and name not in self._away:
+                self._away.add(name)
+                events.append(Event(kind=Kind.POLICY_AWAY, payload={"policy": name, "reason": lane.denied}))
+            elif not lane.denied and name in self._away:
+                self._away.discard(name)
+                events.append(Event(kind=Kind.POLICY_BACK, payload={"policy": name}))
+        return events
+
+    def ask(self, elapsed_seconds: float) -> None:
+        """Ask the search for what is due, as far as there is room for it."""
+        if isinstance(self._search, Ordering):
+            self.take(self._search.ask(elapsed_seconds))
+            return
+        while self._has_room:
+            away = {name for name, lane in self._lanes.items() if lane.away}
+            if len(away) == len(self._lanes):
+                away = set()
+            spared = len(self._lanes) > 1
+            busy = {name for name, lane in self._lanes.items() if lane.full(spared=spared)}
+            step = self._search.ask(elapsed_seconds, away=away, busy=busy)
+            if not step.proposals:
+                return
+            self.take(step)
+
+    def take(self, step: Step) -> None:
+        """Write a step's events, and send what follows into the world as soon as there is room."""
+        self._write(step.events)
+        self._candidates.extend(step.candidates)
+        for proposal in step.proposals:
+            self._lanes[proposal.policy].waiting.append(proposal)
+        self._launch()
+
+    @property
+    def _ordered(self) -> bool:
+        return isinstance(self._search, Ordering)
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether what another proposal brings would be told and evaluated soon.
 
         Each call may be one proposal ahead of what was told: a policy need not wait for the telling of a burst, and a
         policy that is faster than the telling gets no proposals that know nothing of its last thousand answers.
         """
-        ahead = len(self._search.state.open) < 2 * self._calls
-        return ahead and self.proposing < self._calls and len(self._candidates) <= 2 * self._slots
-
-    def send(self, step: Step) -> None:
-        """Put a step's proposals to the policy and its candidates to the evaluator, as soon as there is room."""
-        self._proposals.extend(step.proposals)
-        self._candidates.extend(step.candidates)
-        self._launch()
+        calls = sum(lane.most for lane in self._lanes.values())
+        return len(self._search.state.open) < 2 * calls and len(self._candidates) <= 2 * self._slots
 
     async def arrival(self, timeout_seconds: float) -> Step:
         """What arrived first, told to the search; waits for it, or for the timeout.
@@ -126,18 +183,21 @@ class Flight:
     async def cancel(self) -> None:
         """End everything under way; returns when the last process of it is gone."""
         self._cancelled = True
-        self._proposals.clear()
         self._candidates.clear()
-        tasks = [*self._proposing, *self._evaluating]
+        started = [self._evaluating, *(lane.calls for lane in self._lanes.values())]
+        for lane in self._lanes.values():
+            lane.waiting.clear()
+        tasks = [task for some in started for task in some]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._proposing.clear()
-        self._evaluating.clear()
+        for some in started:
+            some.clear()
 
     def _launch(self) -> None:
-        while self._proposals and len(self._proposing) < self._calls:
-            self._start(self._propose(self._proposals.popleft()), self._proposing)
+        for lane in self._lanes.values():
+            while lane.waiting and len(lane.calls) < lane.most:
+                self._start(self._propose(lane, lane.waiting.popleft()), lane.calls)
         while self._candidates and len(self._evaluating) < self._slots:
             self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
 
@@ -163,27 +223,39 @@ class Flight:
         self._inbox.append(arrival)
         self._arrived.set()
 
-    async def _propose(self, proposal: Proposal) -> None:
-        number = proposal.number
+    async def _propose(self, lane: Lane, proposal: Proposal) -> None:
         while True:
             try:
-                await self._converse(proposal)
+                await self._converse(lane, proposal)
             except PolicyRefused as error:
-                self.denied = ""
-                self._post(partial(self._search.fail, number, str(error)))
+                lane.denied = ""
+                self._post(partial(self._search.fail, proposal.number, str(error)))
+                return
             except PolicyDenied as error:
-                await self._wait(str(error), DENIED_RETRY_SECONDS)
-                continue
+                reason, seconds = str(error), DENIED_RETRY_SECONDS
             except PolicyUnavailable as error:
-                await self._wait(str(error), error.retry_after_seconds)
-                continue
-            return
+                reason, seconds = str(error), error.retry_after_seconds
+            else:
+                return
+            given_up = self._give_up(lane, proposal, reason)
+            self.wake()
+            await lane.rest(reason, seconds)
+            if given_up:
+                return
 
-    async def _converse(self, proposal: Proposal) -> None:
+    def _give_up(self, lane: Lane, proposal: Proposal, reason: str) -> bool:
+        """Close a proposal that its policy cannot be asked now, if another can be and no order is kept."""
+        others = [other for other in self._lanes.values() if other is not lane and not other.denied]
+        if not others or isinstance(self._search, Ordering):
+            return False
+        self._post(partial(self._search.forgo, proposal.number, reason))
+        return True
+
+    async def _converse(self, lane: Lane, proposal: Proposal) -> None:
         number, ended = proposal.number, False
-        async with contextlib.aclosing(self._policy.propose(proposal)) as replies:
+        async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
             async for reply in replies:
-                self.denied = ""
+                lane.denied = ""
                 if isinstance(reply, Answer):
                     self._post(partial(self._search.answer, number, reply))
                 else:
@@ -197,11 +269,6 @@ class Flight:
     def _complete(self, number: int, completed: Completed) -> Step:
         self.cut.pop(number, None)
         return self._search.complete(number, completed)
-
-    async def _wait(self, reason: str, seconds: float) -> None:
-        self.denied, self.retry_seconds = reason, seconds
-        self._arrived.set()
-        await asyncio.sleep(seconds)
 
     async def _evaluate(self, candidate: Candidate) -> None:
         scoring = Scoring(bar=candidate.bar)

@@ -146,6 +146,10 @@ class Trials:
         if trial := self.open.get(number):
             self._put(number, replace(trial, closed=True))
 
+    def forget(self, number: int) -> None:
+        """Its policy was never asked: it says nothing of anything."""
+        self.open.pop(number, None)
+
     def tell(self, number: int, child: Individual | None) -> Individual | None:
         """A child was evaluated, or let go (None); its origin."""
         trial = self.open.get(number)

@@ -12,12 +12,13 @@ from enum import Enum, auto
 
 from evolve.closing import ENDED, NOTHING_CUT
 from evolve.configuration import RunConfig
+from evolve.ensemble import Asking
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
-from evolve.search import Asking, Resumed, Search, Step
+from evolve.search import Resumed, Search, Step
 from evolve.state import State
 
 
@@ -217,9 +218,9 @@ class Ordering:
         return True
 
 
-def open_search(run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> Search | Ordering:
+def open_search(run_id: str, problem: Problem, config: RunConfig, *askings: Asking) -> Search | Ordering:
     """The search of a run, ordered when its configuration is deterministic."""
-    search = Search(run_id, problem, config, asking)
+    search = Search(run_id, problem, config, *askings)
     return Ordering(search, config.deterministic.window) if config.deterministic.window else search
 
 

@@ -1,7 +1,7 @@
 """The search: `ask` for proposals, `tell` what came of them; every decision is an event."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from evolve.closing import NOTHING_CUT, let_go
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.decisions import Decisions
 from evolve.edit import apply_answer
+from evolve.ensemble import Asking, Ensemble
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
@@ -39,20 +40,6 @@ from evolve.strategies import open_strategy
 
 MAX_PROGRAM_CHARACTERS = 1_000_000
 AT_ONCE = ("target", "patience", "wall_seconds")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """How a search asks: the policy's name, m answers in each of n chains.
-
-    Attributes:
-        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
-    """
-
-    policy: str
-    answers: int = 1
-    samples: int = 1
-    currency: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +73,20 @@ class Search:
     Random streams derive from the run's seed and the proposal's number: with the same order of completion a search
     repeats exactly, and a replayed one goes on exactly as the unbroken one would have.
 
+    Args:
+        askings: how each of its policies is asked.
+
     Raises:
-        ConfigurationError: its budget cannot be held.
+        ConfigurationError: its policies do not go together, or its budget cannot be held.
     """
 
-    def __init__(self, run_id: str, problem: Problem, config: RunConfig, asking: Asking) -> None:
-        check_money(config.budget, asking.currency)
+    def __init__(self, run_id: str, problem: Problem, config: RunConfig, *askings: Asking) -> None:
+        self._ensemble = Ensemble(askings, config.seed)
+        check_money(config.budget, self._ensemble.currency)
         self.run_id = run_id
         self.problem = problem
         self.config = config
         self.state = State(problem, config)
-        self._asking = asking
-        self._answers = config.answers or asking.answers
-        self._samples = config.samples or asking.samples
         self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._appraisal = Appraisal(problem, config)
         self._nearness = Nearness(config.novelty, problem.language)
@@ -112,15 +100,25 @@ class Search:
             candidates += self._admit(candidate, events)
         return Step(events=events.taken(), candidates=tuple(candidates))
 
-    def ask(self, elapsed_seconds: float = 0.0) -> Step:
-        """The next proposal; none while the seeds are not scored, when the budget is given out or the run has ended."""
-        limit = self._limit()
-        if self._seeding or limit < 1 or self._over(elapsed_seconds) or self.state.latest is None:
-            return Step()
+    def ask(self, elapsed_seconds: float = 0.0, *, away: Collection[str] = (), busy: Collection[str] = ()) -> Step:
+        """The next proposal; none while the seeds are not scored, when the budget is given out or the run has ended.
+
+        Args:
+            elapsed_seconds: time at work.
+            away: policies that are not drawn.
+            busy: policies that have no room: where one of these is drawn, there is no proposal yet.
+        """
         number = self.state.asked + 1
+        asking = self._ensemble.draw(number, away)
+        if asking is None or asking.policy in busy or self._seeding or self.state.latest is None:
+            return Step()
+        most = (self.config.answers or asking.answers), (self.config.samples or asking.samples)
+        limit = self._limit(math.prod(most))
+        if limit < 1 or self._over(elapsed_seconds):
+            return Step()
         rng = np.random.default_rng([self.config.seed, number])
         plan = self._strategy.plan(number, self.state.islands, self.state.latest, rng)
-        answers = min(self._answers, limit)
+        answers = min(most[0], limit)
         proposal = Proposal(
             id=proposal_id(self.run_id, number),
             number=number,
@@ -134,11 +132,11 @@ class Search:
             selection=plan.selection,
             weights=plan.weights,
             why=plan.why,
-            policy=self._asking.policy,
+            policy=asking.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,
-            samples=min(self._samples, math.ceil(limit / answers)),
-            limit=min(limit, self._samples * answers),
+            samples=min(most[1], math.ceil(limit / answers)),
+            limit=min(limit, most[1] * answers),
         )
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
@@ -187,6 +185,14 @@ class Search:
         events.add(Kind.PROPOSAL_FAILED, describe_failure(number, reason))
         return Step(events=events.taken())
 
+    def forgo(self, number: int, reason: str) -> Step:
+        """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
+        if number not in self.state.open:
+            return Step()
+        events = Decisions(self.state)
+        events.add(Kind.PROPOSAL_FAILED, {**describe_failure(number, reason), "away": True})
+        return Step(events=events.taken())
+
     def tell(self, candidate: str, evaluation: Evaluation) -> Step:
         """Take a candidate's evaluation: into the archives with it, and on with migration."""
         waiting = self.state.pending.get(candidate)
@@ -212,7 +218,7 @@ class Search:
             ConfigurationError: there is no such key, or it cannot have this value.
         """
         budget = extended(self.state.budget, key, value)
-        check_money(budget, self._asking.currency)
+        check_money(budget, self._ensemble.currency)
         return budget
 
     def extend(self, key: str, value: object, by: str = "") -> Step:
@@ -291,10 +297,9 @@ class Search:
         first = next(iter(self.state.pending.values()), None)
         return not self.state.started or (first is not None and first.number == 0)
 
-    def _limit(self) -> int:
+    def _limit(self, most: int) -> int:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
-        most = self._answers * self._samples
         return most if free is None else min(most, free)
 
     def _candidate(

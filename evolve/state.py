@@ -219,8 +219,11 @@ class State:
         entry = self.open.pop(int(event.payload["number"]))
         if "tokens" in event.payload:
             self.account.spend(event.payload["tokens"], event.payload["cost"])
-        self.account.barren = 0 if entry.fresh else self.account.barren + 1
-        self.trials.close(int(event.payload["number"]))
+        if event.payload.get("away"):
+            self.trials.forget(int(event.payload["number"]))
+        else:
+            self.account.barren = 0 if entry.fresh else self.account.barren + 1
+            self.trials.close(int(event.payload["number"]))
         self.lineage.settle(int(event.payload["number"]))
 
     def _evaluated(self, event: Event) -> None:

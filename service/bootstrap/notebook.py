@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from evolve.configuration import DeterministicConfig, RunConfig
 from evolve.driver import Driver
+from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
 from evolve.events import Event
 from evolve.identity import digest
@@ -35,6 +36,7 @@ from service.problems.sketch import Sketch, load_sketch, loaded_from, scored_her
 from service.sandbox.function import FunctionEvaluator
 
 Function = Callable[[Any], Any]
+Asked = str | Policy | Function
 Watcher = Callable[[Event], object]
 
 # One proposal is answered while the children of the one before are scored.
@@ -47,7 +49,7 @@ def run(
     problem: str | Path | Problem,
     *,
     evaluate: Function | None = None,
-    policy: str | Policy | Function | None = None,
+    policy: Asked | Sequence[Asked] | None = None,
     model: str | None = None,
     sandbox: bool = False,
     name: str | None = None,
@@ -70,7 +72,8 @@ def run(
         evaluate: takes the text of a program (of several files: a dict) and returns a score or a dict of scores; what
             it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
         policy: what `--policy` takes, a `Policy`, or a function that takes a prompt and returns a completion or a list
-            of at most `answers` answers; without it the folder's own, else the syntax mutator.
+            of at most `answers` answers; or a list of these, which are asked in turn by lot; without it the folder's
+            own, else the syntax mutator.
         model: which model of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
         name, description, language, objectives, measures, limits: of the problem of a seed's text.
@@ -87,8 +90,9 @@ def run(
     words = (name, description, language, _several(objectives), _several(measures), limits)
     sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
     loaded = _scored_by(evaluate, _load(problem, evaluate, sketch), limits, sandbox=sandbox)
-    order = RunOrder(flags=configuration, policy=_named(policy), model=model, require_isolation=require_isolation)
-    sitting = _Sitting(_plan(order, loaded), order, None if sandbox else evaluate, policy, on_event, progress=progress)
+    named, own = _sorted(policy)
+    order = RunOrder(flags=configuration, policies=named, model=model, require_isolation=require_isolation)
+    sitting = _Sitting(_plan(order, loaded), order, None if sandbox else evaluate, own, on_event, progress=progress)
     return _with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run())
 
 
@@ -100,7 +104,7 @@ class _Sitting:
         plan: Plan,
         order: RunOrder,
         evaluate: Function | None,
-        policy: str | Policy | Function | None,
+        own: Sequence[Policy | Function],
         on_event: Watcher | None,
         *,
         progress: bool,
@@ -108,7 +112,7 @@ class _Sitting:
         self.calls = CallingThread()
         self._plan, self._order = plan, order
         self._evaluate = evaluate
-        self._policy = None if isinstance(policy, str) else policy
+        self._own = own
         self._watchers: list[Watcher] = [Line(plan.config.budget)] if progress else []
         self._watchers += [on_event] if on_event else []
         self._settings = load_settings()
@@ -123,14 +127,16 @@ class _Sitting:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as policy, self._scoring() as evaluator:
-            config = self._ordered(policy)
-            equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), policy.name]
+        async with self._answering() as members, self._scoring() as evaluator:
+            config = self._ordered(members)
+            asked = [member.policy.name for member in members]
+            asked += [repr(member.weight) for member in members] if len(members) > 1 else []
+            equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
                 f"run_{digest(repr(equal))}",
                 plan.problem,
                 config,
-                policy,
+                members,
                 evaluator,
                 monotonic=time.monotonic,
                 observe=self._observe if self._watchers else None,
@@ -142,19 +148,25 @@ class _Sitting:
             for watcher in self._watchers:
                 self.calls.tell(partial(watcher, event))
 
-    def _ordered(self, policy: Policy) -> RunConfig:
+    def _ordered(self, members: Sequence[Member]) -> RunConfig:
         config = self._plan.config
         given = "deterministic" in self._order.flags or "deterministic.window" in self._order.flags
-        if given or config.deterministic.window or policy.concurrency != 1:
+        if given or config.deterministic.window or any(one.policy.concurrency != 1 for one in members):
             return config
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
-    def _answering(self) -> AbstractAsyncContextManager[Policy]:
-        if self._policy is None:
-            return answering(self._plan, self._settings.policies)
-        if hasattr(self._policy, "propose"):
-            return nullcontext(cast("Policy", self._policy))
-        return self._own_policy(self._policy)
+    @asynccontextmanager
+    async def _answering(self) -> AsyncIterator[Sequence[Member]]:
+        async with AsyncExitStack() as stack:
+            members: list[Member] = []
+            if self._order.policies or not self._own:
+                members += await stack.enter_async_context(answering(self._plan, self._settings.policies))
+            for own in self._own:
+                policy = cast("Policy", own)
+                if not hasattr(own, "propose"):
+                    policy = await stack.enter_async_context(self._own_policy(own))
+                members.append(Member(policy=policy))
+            yield members
 
     @asynccontextmanager
     async def _own_policy(self, function: Function) -> AsyncIterator[Policy]:
@@ -255,14 +267,20 @@ def _scored_by(
     return scored_in_sandbox(loaded, evaluate) if sandbox else scored_here(loaded)
 
 
-def _named(policy: str | Policy | Function | None) -> str | None:
-    """What the plan says of the policy; a Policy and a function come later."""
-    if policy is None or isinstance(policy, str):
-        return policy
-    if not (callable(policy) or hasattr(policy, "propose")):
-        what = type(policy).__name__
-        raise UsageError(f"policy is a {what}: give a name, a Policy, or a function that takes a prompt")
-    return "syntax"
+def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Policy | Function]]:
+    """The policies that the plan names, and those of the caller's own."""
+    words: list[str] = []
+    own: list[Policy | Function] = []
+    several = isinstance(policy, Sequence) and not isinstance(policy, str)
+    for one in cast("Sequence[Asked]", policy) if several else [] if policy is None else [policy]:
+        if isinstance(one, str):
+            words.append(one)
+        elif callable(one) or hasattr(one, "propose"):
+            own.append(cast("Policy | Function", one))
+        else:
+            what = type(one).__name__
+            raise UsageError(f"policy is a {what}: give a name, a Policy, or a function that takes a prompt")
+    return words, own
 
 
 def _plan(order: RunOrder, loaded: LoadedProblem) -> Plan:

@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol
 
 from evolve.configuration import PromptConfig
-from evolve.ports import Policy
+from evolve.ensemble import Member
+from evolve.errors import PolicyUnavailable
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
@@ -24,10 +25,12 @@ from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import Level
 
 if TYPE_CHECKING:
+    from evolve.ports import Policy
     from service.policy.asking import PromptBuilder
     from service.policy.bundled.policy import BundledPolicy
     from service.policy.openai import OpenAIPolicy
     from service.policy.settings import PolicySettings
+    from service.policy.syntax.policy import SyntaxPolicy
 
 _BOUNDED = ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb")
 
@@ -65,52 +68,64 @@ async def scoring(
 
 
 @asynccontextmanager
-async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[Policy]:
-    """The policy of a run, asked who it is before anything is asked of it.
+async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[tuple[Member, ...]]:
+    """The policies of a run, each asked who it is before anything is asked of it.
+
+    A run that was begun goes on with those that can be reached.
 
     Args:
         plan: the run.
         policies: where policies of runs that were submitted over the API may be.
 
     Raises:
-        PolicyUnavailable: it cannot be reached.
-        PolicyDenied: it refuses the key, or does not offer the model.
+        PolicyUnavailable: one of a new run, or all of one that was begun, cannot be reached.
+        PolicyDenied: one refuses the key, or does not offer the model.
         UsageError: the key that is named is not there, or a bundled model or the user's templates cannot be read.
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
         ConfigurationError: a template of the user's is off.
     """
     templates = read_templates(plan)
-    if plan.policy.kind == "syntax":
-        from service.policy.syntax.policy import SyntaxPolicy
+    async with AsyncExitStack() as stack:
+        members: list[Member] = []
+        absences: list[PolicyUnavailable] = []
+        for settings in plan.policies:
+            calls = plan.config.concurrency.policy or settings.concurrency
+            asked = settings.model_copy(update={"concurrency": calls})
+            if settings.kind == "syntax":
+                policy: Policy = _mutator(settings, plan)
+            elif settings.kind == "bundled":
+                policy = await _bundled(asked, plan, templates)
+            else:
+                way = await asyncio.to_thread(way_to, asked, plan.source, policies)
+                policy = server = serve(way.policy, plan.problem, plan.config.prompt, templates, way=way)
+                stack.push_async_callback(server.close)
+                try:
+                    await server.check()
+                except PolicyUnavailable as error:
+                    absences.append(error)
+            members.append(Member(policy=policy, weight=settings.weight, currency=settings.currency))
+        if absences and (plan.record is None or len(absences) == len(members)):
+            raise absences[0]
+        yield tuple(members)
 
-        yield SyntaxPolicy(plan.problem, plan.policy.name, plan.policy.answers)
-        return
-    if plan.policy.kind == "bundled":
-        yield await _bundled(plan, templates)
-        return
-    calls = plan.config.concurrency.policy or plan.policy.concurrency
-    asked = plan.policy.model_copy(update={"concurrency": calls})
-    way = await asyncio.to_thread(way_to, asked, plan.source, policies)
-    policy = serve(way.policy, plan.problem, plan.config.prompt, templates, way=way)
-    try:
-        await policy.check()
-        yield policy
-    finally:
-        await policy.close()
 
-
-def health_of(policy: Policy) -> Health:
-    """How the server of a policy fares, where it has one."""
+def health_of(members: Sequence[Member]) -> Health:
+    """How the servers of policies fare, by policy, where there are any."""
     from service.policy.openai import OpenAIPolicy
 
-    return policy.health if isinstance(policy, OpenAIPolicy) else unknown
+    servers = [member.policy for member in members if isinstance(member.policy, OpenAIPolicy)]
+    return (lambda: {server.name: server.health() for server in servers}) if servers else unknown
 
 
-async def _bundled(plan: Plan, templates: Mapping[str, str]) -> "BundledPolicy":
+def _mutator(settings: "PolicySettings", plan: Plan) -> "SyntaxPolicy":
+    from service.policy.syntax.policy import SyntaxPolicy
+
+    return SyntaxPolicy(plan.problem, settings.name, settings.answers)
+
+
+async def _bundled(settings: "PolicySettings", plan: Plan, templates: Mapping[str, str]) -> "BundledPolicy":
     from service.policy.bundled.policy import BundledPolicy
 
-    calls = plan.config.concurrency.policy or plan.policy.concurrency
-    settings = plan.policy.model_copy(update={"concurrency": calls})
     build = prompt_builder(settings, plan.problem, plan.config.prompt, templates)
     policy = BundledPolicy(settings, build_prompt=build)
     await policy.check()

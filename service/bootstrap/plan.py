@@ -8,11 +8,12 @@ from typing import Any
 
 from evolve.budget import check_money
 from evolve.configuration import RunConfig
+from evolve.money import shared_currency
 from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.settings import PolicySettings, load_policies, read_policy
+from service.policy.settings import PolicySettings, read_policies, read_policy, together
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
 from service.problems.description import measures_as_json, objectives_as_json
@@ -29,7 +30,8 @@ class RunOrder:
     Attributes:
         settings: `key=value` words.
         flags: configuration keys, dotted; they win over everything else.
-        policy: `syntax`, an address or a file; None: what the problem names, else the syntax mutator.
+        policies: each `syntax`, a bundled model, an address or a file; none: what the problem names, else the syntax
+            mutator.
         require_isolation: weakest isolation to run under; None: what the settings say.
         queue: Redis through which workers evaluate; None: what the settings say.
     """
@@ -39,7 +41,7 @@ class RunOrder:
     config: Path | None = None
     settings: Sequence[str] = ()
     flags: Mapping[str, Any] = field(default_factory=dict)
-    policy: str | None = None
+    policies: Sequence[str] = ()
     model: str | None = None
     require_isolation: str | None = None
     queue: str | None = None
@@ -60,7 +62,7 @@ class Plan:
     bundle: Bundle
     source: str
     config: RunConfig
-    policy: PolicySettings
+    policies: tuple[PolicySettings, ...]
     warnings: tuple[str, ...] = ()
     record: RunRecord | None = None
 
@@ -95,7 +97,7 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
         bundle=loaded.bundle,
         source=loaded.place,
         config=config,
-        policy=_one(_policies(order, loaded)),
+        policies=tuple(_policies(order, loaded)),
         warnings=_warnings(loaded, config),
     )
 
@@ -133,7 +135,7 @@ def plan_stored(record: RunRecord, log: RunLog) -> Plan:
         bundle=bundle,
         source=record.source,
         config=config_from_json(record.config),
-        policy=_one([read_policy(policy, f"the policy of {record.id}") for policy in record.policies]),
+        policies=tuple(read_policy(policy, f"the policy of {record.id}") for policy in record.policies),
         record=record,
     )
 
@@ -142,16 +144,16 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
     """The record of a new run.
 
     Raises:
-        ConfigurationError: its budget of money cannot be held.
+        ConfigurationError: its policies have prices in different currencies, or its budget of money cannot be held.
     """
-    check_money(plan.config.budget, plan.policy.currency)
+    check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     problem = plan.problem
     return NewRun(
         id=plan.run_id,
         problem_name=problem.name,
         bundle=plan.bundle,
         config=config_as_json(plan.config),
-        policies=[plan.policy.describe()],
+        policies=[policy.describe() for policy in plan.policies],
         seed=plan.config.seed,
         integrity=str(problem.evaluator.integrity),
         isolation=isolation,
@@ -164,20 +166,16 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
 
 
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
-    if order.policy is None and loaded.policy is not None:
-        named = {"model": order.model} if order.model else {}
-        return [read_policy({**loaded.policy, **named}, f"the policy of {loaded.place}")]
-    return load_policies("syntax" if order.policy is None else order.policy, model=order.model)
+    if order.policies or not loaded.policies:
+        return read_policies(order.policies or ["syntax"], model=order.model)
+    if order.model is not None and len(loaded.policies) > 1:
+        raise UsageError(f"--model is for a single policy, and {loaded.place} names {len(loaded.policies)}")
+    named = {"model": order.model} if order.model else {}
+    place = f"the policy of {loaded.place}"
+    return together([read_policy({**policy, **named}, place) for policy in loaded.policies])
 
 
 def _warnings(loaded: LoadedProblem, config: RunConfig) -> tuple[str, ...]:
     """What the problem's reader warns of, but for what the user has settled since."""
     settled = config.budget.evaluations != loaded.search.get("budget", {}).get("evaluations")
     return tuple(text for text in loaded.warnings if not (settled and text.endswith(DEFAULT_BUDGET)))
-
-
-def _one(policies: Sequence[PolicySettings]) -> PolicySettings:
-    if len(policies) != 1:
-        names = ", ".join(policy.name for policy in policies)
-        raise UsageError(f"a run asks one policy, and {len(policies)} are named: leave one of {names}")
-    return policies[0]

@@ -4,7 +4,8 @@ Only the operator's have keys: what others describe could send a key, or the con
 same reason a described policy is reached at checked addresses alone, and the record of such a run names no key.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.settings import PolicySettings, load_policies, read_policy
+from service.policy.settings import PolicySettings, load_policies, read_policy, together
+from service.ports import PolicyWords
 
 if TYPE_CHECKING:
     import httpx
@@ -77,14 +79,39 @@ class PolicyChoice:
     def __init__(self, settings: PoliciesSettings, operators: Operators, resolve: Resolve | None = None) -> None:
         self._settings, self._operators, self._resolve = settings, operators, resolve
 
-    def asked(self, words: str | Mapping[str, Any]) -> PolicySettings:
-        """The policy of a request: a name, or a description.
+    def asked(self, words: PolicyWords | Sequence[PolicyWords]) -> list[PolicySettings]:
+        """The policies of a request, each a name or a description.
 
         Raises:
             NotFoundError: the operator has no policy of the name.
-            UsageError: the description is off, or names a key or a path.
-            RefusedError, UnreachableError: its address may not be reached, or does not resolve.
+            UsageError: a description is off, or names a key or a path, or they do not go together.
+            RefusedError, UnreachableError: an address may not be reached, or does not resolve.
         """
+        return together([self._asked(one) for one in ([words] if isinstance(words, str | Mapping) else words)])
+
+    def named(self, described: Sequence[Mapping[str, Any]]) -> list[PolicySettings]:
+        """The policies that a problem names, those that the operator allows, else the syntax mutator.
+
+        Raises:
+            UsageError: a description is off, or they do not go together.
+            UnreachableError: an address does not resolve.
+        """
+        found = []
+        for words in described:
+            with suppress(RefusedError):
+                found.append(self._again(words))
+        return together(_distinct(found)) or [self._operators[SYNTAX]]
+
+    def again(self, described: Sequence[Mapping[str, Any]]) -> list[PolicySettings]:
+        """The policies of an earlier run: the operator's where they are the same, else without keys.
+
+        Raises:
+            UsageError: a description is off, or they do not go together.
+            RefusedError, UnreachableError: an address may not be reached, or does not resolve.
+        """
+        return together(_distinct([self._again(words) for words in described]))
+
+    def _asked(self, words: PolicyWords) -> PolicySettings:
         if isinstance(words, str):
             found = self._operators.get(words)
             if found is None:
@@ -95,27 +122,7 @@ class PolicyChoice:
             raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
         return self._described(words, "the policy")
 
-    def named(self, words: Mapping[str, Any] | None) -> PolicySettings:
-        """The policy that a problem names, if the operator allows it, else the syntax mutator.
-
-        Raises:
-            UsageError: the description is off.
-            UnreachableError: its address does not resolve.
-        """
-        if words is None:
-            return self._operators[SYNTAX]
-        try:
-            return self.again(words)
-        except RefusedError:
-            return self._operators[SYNTAX]
-
-    def again(self, words: Mapping[str, Any]) -> PolicySettings:
-        """A policy that a problem or an earlier run names: the operator's where it is the same, else without a key.
-
-        Raises:
-            UsageError: the description is off.
-            RefusedError, UnreachableError: its address may not be reached, or does not resolve.
-        """
+    def _again(self, words: Mapping[str, Any]) -> PolicySettings:
         described = {key: value for key, value in words.items() if key not in _KEYS}
         policy = read_policy(described, "the policy of the problem")
         if policy.kind == "bundled":
@@ -139,6 +146,11 @@ class PolicyChoice:
         except RefusedError as error:
             raise RefusedError(f"{error}; the operator permits addresses with the setting policies.allow") from error
         return policy
+
+
+def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
+    """Without those that come to the same policy of the operator's."""
+    return list(dict.fromkeys(policies))
 
 
 def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> Way:

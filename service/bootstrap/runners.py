@@ -116,21 +116,20 @@ class StoredJobs:
         """Everything that a run is driven with."""
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
         async with (
-            answering(plan, self._settings.policies) as policy,
+            answering(plan, self._settings.policies) as members,
             self._evaluating(plan.problem, plan.bundle) as evaluator,
         ):
             yield RunJob(
                 run_id=record.id,
                 problem=plan.problem,
                 config=plan.config,
-                policy=policy,
-                health=health_of(policy),
+                policies=members,
+                health=health_of(members),
                 evaluator=evaluator,
                 log=self._storage.log,
                 clock=self._clock,
                 owner=this_process(),
                 elapsed_seconds=record.active_seconds,
-                currency=plan.policy.currency,
             )
 
     @asynccontextmanager

@@ -66,7 +66,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     plan = _plan(order, storage, clock)
     if plan.record is not None and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
-    async with answering(plan, settings.policies) as policy, _evaluating(plan, settings, order) as scorer:
+    async with answering(plan, settings.policies) as members, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
@@ -74,15 +74,14 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             run_id=plan.run_id,
             problem=plan.problem,
             config=plan.config,
-            policy=policy,
-            health=health_of(policy),
+            policies=members,
+            health=health_of(members),
             evaluator=scorer.evaluator,
             log=storage.log,
             clock=clock,
             owner=this_process(),
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
-            currency=plan.policy.currency,
         )
         warnings = (*plan.warnings, *scorer.warnings)
         yield Opened(

@@ -61,11 +61,11 @@ _MOST_BUNDLES_MB = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What a run starts from: a problem, layers of configuration below the request's, and the policy unless it says."""
+    """What a run starts from: a problem, layers of configuration below the request's, and the policies."""
 
     loaded: LoadedProblem
     layers: Sequence[Layer]
-    policy: PolicySettings
+    policies: Sequence[PolicySettings]
     source: str
     fork_of: str = ""
 
@@ -198,7 +198,7 @@ class BundledSubmissions:
         return replace(
             new_run(plan, WORKERS, now),
             tenant=tenant,
-            policies=[shown(plan.policy)],
+            policies=[shown(policy) for policy in plan.policies],
             document=_document(start.loaded) | ({"fork_of": start.fork_of} if start.fork_of else {}),
             labels=dict(request.labels),
             batch_id=request.batch_id,
@@ -215,11 +215,11 @@ class BundledSubmissions:
             known[record.id] = load_bundle(self._problems.bundle(record.bundle_hash), record.name)
             if sum(len(loaded.bundle.content) for loaded in known.values()) > _MOST_BUNDLES_MB << 20:
                 raise UsageError(f"the problems are larger than {_MOST_BUNDLES_MB} MB together: submit fewer at once")
-        loaded = known[record.id]
+        loaded, asked = known[record.id], request.policy
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),
             layers=[("the problem", loaded.search)],
-            policy=self._choice.named(loaded.policy) if request.policy is None else self._choice.asked(request.policy),
+            policies=self._choice.named(loaded.policies) if asked is None else self._choice.asked(asked),
             source=f"{SOURCE}{record.name}@{record.version}",
         )
 
@@ -230,11 +230,12 @@ class BundledSubmissions:
         candidate = reader.candidate(request.fork_of)
         run = reader.run(candidate.run_id)
         loaded = fork_problem(self._log.bundle(run.id), run.problem_name, reader.program(candidate.id))
-        policy = self._choice.again(run.policies[0]) if request.policy is None else self._choice.asked(request.policy)
+        asked = request.policy
+        policies = self._choice.again(run.policies) if asked is None else self._choice.asked(asked)
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=run.problem_name)),
             layers=[("the problem", loaded.search), (f"the run {run.id}", run.config)],
-            policy=policy,
+            policies=policies,
             source=f"{SOURCE}{candidate.id}",
             fork_of=candidate.id,
         )
@@ -251,7 +252,7 @@ class BundledSubmissions:
             bundle=start.loaded.bundle,
             source=start.source,
             config=config,
-            policy=start.policy,
+            policies=tuple(start.policies),
         )
         _refuse_outside(config.prompt.template_dir)
         read_templates(plan)
@@ -306,12 +307,11 @@ class BundledSubmissions:
 
 
 def _document(loaded: LoadedProblem) -> dict[str, Any]:
-    if loaded.policy is None:
-        return describe_problem(loaded, None)
     try:
-        return describe_problem(loaded, shown(read_policy(loaded.policy, "the policy of the problem")))
+        policies = [shown(read_policy(policy, "the policy of the problem")) for policy in loaded.policies]
     except UsageError as error:
-        return describe_problem(replace(loaded, warnings=(*loaded.warnings, str(error))), None)
+        return describe_problem(replace(loaded, warnings=(*loaded.warnings, str(error))), [])
+    return describe_problem(loaded, policies)
 
 
 def _refuse_outside(template_dir: str) -> None:

@@ -46,9 +46,13 @@ ProblemPath = Annotated[
 Isolation = Annotated[str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")]
 Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
-PolicyWord = Annotated[
-    str | None,
-    typer.Option(metavar="POLICY", help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file."),
+PolicyWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
+    ),
 ]
 
 
@@ -86,7 +90,7 @@ def run(
     ] = None,
     *,
     evaluations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")] = None,
-    policy: PolicyWord = None,
+    policy: PolicyWords = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")] = None,
@@ -116,7 +120,7 @@ def run(
 
     wish = Wish(
         problem=problem,
-        policy=policy,
+        policies=tuple(policy or ()),
         model=model,
         resume=resume,
         config=config,

@@ -24,6 +24,7 @@ from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, StorageError, UsageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
+from service.projections.closing import assessment_of
 from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.orders import Wish as Wanted
@@ -50,7 +51,7 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
                 resume=run_id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
-        outcome = read_outcome(storage.reader, opened_id)
+        outcome = read_outcome(storage.reader, opened_id, partial(assessment_of, storage.reader))
         if terminal.as_json:
             with suppress(OutputClosed):  # the exit code still tells
                 terminal.emit(summary_json(outcome))
@@ -72,7 +73,7 @@ def _order(wish: Wish) -> RunOrder:
         config=wish.config,
         settings=wish.settings,
         flags=flags,
-        policy=wish.policy,
+        policies=wish.policies,
         model=wish.model,
         require_isolation=wish.require_isolation,
         queue=wish.queue,
@@ -81,7 +82,7 @@ def _order(wish: Wish) -> RunOrder:
 
 def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
     """A run keeps its problem and configuration; only how many work on it is of the day."""
-    named = {"PROBLEM": wish.problem, "--policy": wish.policy, "--model": wish.model, "--config": wish.config}
+    named = {"PROBLEM": wish.problem, "--policy": wish.policies or None, "--model": wish.model, "--config": wish.config}
     changed = [word for word, value in named.items() if value is not None]
     changed += ["--set"] if wish.settings else []
     changed += ["--deterministic"] if wish.deterministic else []
@@ -146,8 +147,10 @@ def _opening(opened: Opened) -> str:
     job, config = opened.job, opened.job.config
     verb = "continuing" if opened.resumed else "searching"
     islands = figures.plural(config.islands, "island")
+    names = [member.policy.name for member in job.policies]
+    asked = f"policy {names[0]}" if len(names) == 1 else f"policies {', '.join(names)}"
     return (
-        f"{verb} {job.problem.name}: {islands}, policy {job.policy.name}, seed {config.seed},"
+        f"{verb} {job.problem.name}: {islands}, {asked}, seed {config.seed},"
         f" isolation {opened.isolation}; run {figures.short(job.run_id)}; Ctrl-C stops it cleanly"
     )
 

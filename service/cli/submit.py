@@ -16,7 +16,7 @@ from service.client.reader import run_record
 from service.client.words import checked
 from service.config import load_settings
 from service.errors import UsageError
-from service.policy.settings import load_policies
+from service.policy.settings import read_policies
 from service.ports import RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
 from service.schemas.runs import RunCreate
@@ -56,7 +56,12 @@ def _refuse(wish: Wish) -> None:
     if wish.queue is not None:
         raise UsageError("the queue of a service is its own setting, queue.url: leave --queue out")
     if wish.resume is not None:
-        named = {"PROBLEM": wish.problem, "--policy": wish.policy, "--model": wish.model, "--config": wish.config}
+        named = {
+            "PROBLEM": wish.problem,
+            "--policy": wish.policies or None,
+            "--model": wish.model,
+            "--config": wish.config,
+        }
         given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
         given += [f"--{key.rpartition('.')[2]}" for key, value in wish.flags.items() if value is not None]
         if given:
@@ -85,22 +90,19 @@ def _config(wish: Wish) -> Mapping[str, Any]:
 
 
 def _policy(wish: Wish) -> Mapping[str, Any]:
-    """The policy of a request: a name of the service's own, or a description without a key."""
-    if wish.policy is None:
-        if wish.model is not None:
-            raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
-        return {}
-    if "://" not in wish.policy and not Path(wish.policy).is_file():
-        if wish.model is not None:
-            raise UsageError(f"the policy {wish.policy} of the service has its own model: leave --model out")
-        return {"policy": wish.policy}
-    policies = load_policies(wish.policy, model=wish.model)
-    if len(policies) != 1:
-        raise UsageError(f"a run asks one policy, and {len(policies)} are named in {wish.policy}")
-    described = policies[0].model_dump(mode="json", exclude_unset=True)
-    if any(described.get(key) for key in _KEYS):
+    """The policies of a request: names of the service's own, and descriptions without a key."""
+    own = [word for word in wish.policies if "://" not in word and not Path(word).is_file()]
+    if wish.model is not None and not wish.policies:
+        raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
+    if wish.model is not None and own:
+        raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
+    others = [word for word in wish.policies if word not in own]
+    policies = read_policies(others, model=wish.model) if others else []
+    described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
+    if any(policy.get(key) for policy in described for key in _KEYS):
         raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")
-    return {"policy": described}
+    asked = [*own, *described]
+    return {"policy": asked[0] if len(asked) == 1 else asked} if asked else {}
 
 
 def _opening(run: RunRecord, server: str) -> str:

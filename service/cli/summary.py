@@ -1,12 +1,14 @@
 """What came of a run: its scores against the seed and the best known, what it took, and what to do next."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from evolve.assessment import Assessment
 from service.cli import figures
+from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.listing import plain_table
 from service.cli.rejections import rejections
 from service.cli.show import facts
@@ -41,6 +43,7 @@ class Outcome:
     Attributes:
         files: paths of the best program.
         remark: what nearly all answers came to, where nothing new came any more.
+        assessment: what came of examining what was found; None where nothing did.
     """
 
     run: RunRecord
@@ -48,6 +51,7 @@ class Outcome:
     best: CandidateRecord | None
     files: tuple[str, ...] = ()
     remark: str = ""
+    assessment: Assessment | None = None
 
     @property
     def compared(self) -> str:
@@ -67,15 +71,25 @@ class Outcome:
         return candidate.fitness if objective == SCALAR else None
 
 
-def read_outcome(reader: ResultReader, run_id: str) -> Outcome:
-    """Read what is stored of a run's end."""
+def read_outcome(
+    reader: ResultReader, run_id: str, assessment: Callable[[RunRecord], Assessment | None] = lambda _: None
+) -> Outcome:
+    """Read what is stored of a run's end.
+
+    Args:
+        reader: where it is stored.
+        run_id: the run.
+        assessment: reads what came of examining what was found.
+    """
     run = reader.run(run_id)
     seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.number == 0]
     scored = [candidate for candidate in seeds if candidate.fitness is not None]
     seed = max(scored, key=lambda candidate: candidate.fitness or 0.0, default=seeds[0] if seeds else None)
     best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
     files = tuple(path for path, _ in reader.program(best.id).files) if best else ()
-    return Outcome(run=run, seed=seed, best=best, files=files, remark=rejections(reader, run))
+    return Outcome(
+        run=run, seed=seed, best=best, files=files, remark=rejections(reader, run), assessment=assessment(run)
+    )
 
 
 def gap_closed(seed: float | None, best: float | None, known: float | None) -> float | None:
@@ -101,6 +115,7 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
         },
         "seed_fitness": run.seed_fitness,
         "known_best": run.known_best,
+        "assessment": assessment_json(outcome.assessment),
         "evaluations": counters.evaluations,
         "answers": counters.answers,
         "valid": counters.valid,
@@ -181,11 +196,13 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
     return [
         ("best", outcome.best.id if outcome.best else "none: no program was evaluated with success"),
         ("scores", further or None),
+        *assessment_rows(run, outcome.assessment),
         (
             "evaluated",
             f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
         ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        ("policies", _names(run)),
         ("tokens", _tokens(run)),
         ("cost", counters.cost if used_model(run) else None),
         ("time", f"{figures.duration(run.active_seconds)}, {figures.number(pace, 3)} candidates/s"),
@@ -209,6 +226,11 @@ def _tokens(run: RunRecord) -> str | None:
         return None
     sent, cached = figures.count(counters.tokens_input), figures.count(counters.tokens_cached)
     return f"{sent} in ({cached} cached), {figures.count(counters.tokens_output)} out"
+
+
+def _names(run: RunRecord) -> str | None:
+    """Those of a run of several policies."""
+    return ", ".join(plain(str(policy.get("name", ""))) for policy in run.policies) if len(run.policies) > 1 else None
 
 
 def used_model(run: RunRecord) -> bool:

@@ -24,7 +24,7 @@ class Wish:
     """
 
     problem: Path | None
-    policy: str | None
+    policies: tuple[str, ...]
     model: str | None
     resume: str | None
     config: Path | None

@@ -48,7 +48,7 @@ def renew(
     lease_seconds: float,
     health: Mapping[str, Any] | None,
 ) -> str:
-    """Extend a lease, note how the policy's server fares, and return the state that people want the run in.
+    """Extend a lease, note how the policies' servers fare, and return the state that people want the run in.
 
     Raises:
         LeaseLostError: another took it.
@@ -83,7 +83,7 @@ def lost(run_id: str) -> LeaseLostError:
 
 
 def _noted(health: Mapping[str, Any] | None, now: datetime) -> dict[str, Any] | None:
-    return None if health is None else {**health, "at": rfc3339(now)}
+    return None if health is None else {"at": rfc3339(now), "policies": health}
 
 
 def _until(now: datetime, lease_seconds: float) -> datetime:

@@ -314,11 +314,12 @@ class SqlRunReader:
 
     def policy_health(self) -> list[PolicyHealth]:
         """How the servers of policies of running runs fare, as their runners saw them last."""
-        query = select(RunRow.id, RunRow.policies, RunRow.policy_health).where(
+        query = select(RunRow.id, RunRow.policy_health).where(
             RunRow.state == "running", RunRow.policy_health.is_not(None), self._scope.named()
         )
         with self._database.read() as connection:
-            return [records.health(*row) for row in connection.execute(query.order_by(RunRow.id))]
+            rows = connection.execute(query.order_by(RunRow.id)).all()
+        return [told for row in rows for told in records.health(*row)]
 
     def active(self) -> Mapping[str, int]:
         """Runs that have not ended, by whole id, with their last sequences."""

@@ -30,6 +30,7 @@ from service.ports import (
 )
 
 _SEED = aliased(CandidateRow)
+_SEEN = tuple(name for name in PolicyHealth.__slots__ if name not in {"run_id", "policy", "at"})
 _SEED_FITNESS = (
     select(func.max(_SEED.fitness))
     .where(_SEED.run_id == RunRow.id, _SEED.number == 0)
@@ -232,11 +233,14 @@ def _run(row: RowMapping) -> RunRecord:
     )
 
 
-def health(run_id: str, policies: Sequence[Mapping[str, Any]], noted: Mapping[str, Any]) -> PolicyHealth:
-    """How a policy's server fares, as it was noted with a lease."""
-    name = str(policies[0].get("name", "")) if policies else ""
-    known = {key: noted[key] for key in PolicyHealth.__slots__ if key in noted}  # a later version may note more
-    return PolicyHealth(run_id=run_id, policy=name, **known | {"at": datetime.fromisoformat(noted["at"])})
+def health(run_id: str, noted: Mapping[str, Any]) -> list[PolicyHealth]:
+    """How the servers of policies fare, as it was noted with a lease."""
+    at = datetime.fromisoformat(noted["at"])
+    return [
+        # a later version may note more
+        PolicyHealth(run_id=run_id, policy=name, at=at, **{key: seen[key] for key in _SEEN if key in seen})
+        for name, seen in noted.get("policies", {}).items()
+    ]
 
 
 def _evaluation(row: RowMapping) -> EvaluationRecord:

@@ -2,8 +2,9 @@
 
 import difflib
 import os
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -31,15 +32,17 @@ from service.policy.bundled.shipped import PREFIX, choice, complete
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
-    "syntax": ("name", "kind", "answers"),
+    "syntax": ("name", "kind", "answers", "weight"),
     "bundled": (
         "name", "kind", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency",
+        "weight",
     ),
 }  # fmt: skip
 _SPOKEN = {"syntax": "the syntax mutator", "bundled": "a bundled policy"}
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 MOST_KEY_CHARACTERS = 8192
+MOST_POLICIES = 16  # of one run
 
 
 def _address(text: str) -> str:
@@ -114,6 +117,9 @@ class PolicySettings(BaseModel):
     context_tokens: int = Field(default=16384, ge=256, description="context of the model where the server names none")
     concurrency: int = Field(default=16, ge=1, le=1024)
     timeout_seconds: float = Field(default=600.0, gt=0.0, le=86400.0)
+    weight: float = Field(
+        default=1.0, gt=0.0, le=1_000_000.0, allow_inf_nan=False, description="how often it is asked beside others"
+    )
     price: PriceSettings | None = Field(default=None, description="None: what it costs is not known")
 
     @field_validator("api_key_env", "api_key_file", "base_url", "model", mode="before")
@@ -155,9 +161,10 @@ class PolicySettings(BaseModel):
 
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
+        unsaid = {"weight"} if self.weight == 1.0 else set()
         if self.kind in _KEYS_OF_KIND:
-            return self.model_dump(include=set(_KEYS_OF_KIND[self.kind]))
-        return self.model_dump(exclude=None if self.price else {"price"})
+            return self.model_dump(include=set(_KEYS_OF_KIND[self.kind]) - unsaid)
+        return self.model_dump(exclude=unsaid if self.price else unsaid | {"price"})
 
     @property
     def currency(self) -> str | None:
@@ -195,6 +202,43 @@ class PolicySettings(BaseModel):
         if DEFAULT_KEY_ENV in environment:
             return _key_in_variable(DEFAULT_KEY_ENV, environment, self.name)
         return None
+
+
+def read_policies(sources: Sequence[str], *, model: str | None = None) -> list[PolicySettings]:
+    """Read the policies of a run: of each word what `load_policies` finds; servers named by address are called so.
+
+    Args:
+        sources: the words.
+        model: as `load_policies` takes it; of a single policy.
+
+    Raises:
+        NotFoundError, UsageError: as of `load_policies`, or the policies do not go together.
+    """
+    found = [policy for source in sources for policy in load_policies(source)]
+    if len(found) == 1:
+        return load_policies(sources[0], model=model)
+    if model is not None:
+        raise UsageError("--model is for a single policy: name the models in a policy file")
+    if len(sources) > 1:
+        found = [policy if "name" in policy.model_fields_set else _by_address(policy) for policy in found]
+    return together(found)
+
+
+def together(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
+    """Policies that go together in one run.
+
+    Raises:
+        UsageError: they are too many, or two have one name.
+    """
+    if len(policies) > MOST_POLICIES:
+        raise UsageError(f"a run asks {MOST_POLICIES} policies at most, and {len(policies)} are named")
+    _refuse_repeats(policies, "the run")
+    return list(policies)
+
+
+def _by_address(policy: PolicySettings) -> PolicySettings:
+    host = re.sub(r"[^\w.:-]+", "", urlsplit(policy.base_url or "").netloc)
+    return policy.model_copy(update={"name": host[:64] or policy.name})
 
 
 def load_policies(
@@ -288,7 +332,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return f"the nearest known one is {difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}"
 
 
-def _refuse_repeats(policies: list[PolicySettings], source: str) -> None:
+def _refuse_repeats(policies: Sequence[PolicySettings], source: str) -> None:
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:

@@ -65,6 +65,7 @@ from service.ports.log import (
 )
 from service.ports.problems import (
     NewProblem,
+    PolicyWords,
     ProblemRecord,
     ProblemReport,
     ProblemStore,
@@ -157,6 +158,7 @@ __all__ = [
     "ParentEdge",
     "Pin",
     "PolicyHealth",
+    "PolicyWords",
     "ProblemRecord",
     "ProblemReport",
     "ProblemStore",

@@ -38,13 +38,13 @@ class RunLog(Protocol):
         """Give the lease back; harmless when it was lost."""
 
     def renew(self, run_id: str, fence: int, lease_seconds: float, health: Mapping[str, Any] | None = None) -> str:
-        """Extend the lease, note how the policy's server fares, and return the run's desired state.
+        """Extend the lease, note how the policies' servers fare, and return the run's desired state.
 
         Args:
             run_id: the run.
             fence: the token of the lease.
             lease_seconds: from now.
-            health: numbers and words that are told as `PolicyHealth`; None: nothing is known of a server.
+            health: by policy, numbers and words that are told as `PolicyHealth`; None: nothing is known of a server.
 
         Raises:
             LeaseLostError: another took it.

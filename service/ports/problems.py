@@ -99,6 +99,9 @@ class ProblemReport:
     seeds: Sequence[SeedReport] = ()
 
 
+PolicyWords = str | Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """What a front door asks for.
@@ -106,15 +109,15 @@ class RunRequest:
     Attributes:
         problem: id, name or `name@version` of one of the tenant's problems.
         config: run configuration, nested; what it does not say the problem says, or the default.
-        policy: name of one of the operator's policies, or a description without a key; None: what the problem names if
-            the operator allows it, else the syntax mutator.
+        policy: name of one of the operator's policies, or a description without a key, or several of these; None: those
+            that the problem names as far as the operator allows them, else the syntax mutator.
         fork_of: candidate whose program is the seed; its run's problem is that of the new run, and its configuration
             what `config` does not say.
     """
 
     problem: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
-    policy: str | Mapping[str, Any] | None = None
+    policy: PolicyWords | Sequence[PolicyWords] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     fork_of: str = ""
     batch_id: str = ""

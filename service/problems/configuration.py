@@ -19,7 +19,7 @@ from service.problems.nearest import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
 _ABSENT = {
-    "policies": "policies is not available here: name policies with --policy",
+    "policies": "policies are no part of the configuration: name them with --policy, or in policy over the API",
 }
 VARIANTS = "variants"
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)

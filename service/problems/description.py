@@ -1,6 +1,6 @@
 """What a problem's files say, as JSON: kept with its version, and shown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,12 +9,12 @@ from evolve.program import Program
 from service.problems.load import LoadedProblem
 
 
-def describe_problem(loaded: LoadedProblem, policy: Mapping[str, Any] | None) -> dict[str, Any]:
+def describe_problem(loaded: LoadedProblem, policies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A problem in words and numbers, without its files.
 
     Args:
         loaded: the problem.
-        policy: the policy that it names, as it may be shown.
+        policies: those that it names, as they may be shown.
     """
     problem = loaded.problem
     return {
@@ -28,7 +28,7 @@ def describe_problem(loaded: LoadedProblem, policy: Mapping[str, Any] | None) ->
         "known_best": problem.known_best,
         "known_best_source": problem.known_best_source,
         "search": dict(loaded.search),
-        "policy": None if policy is None else dict(policy),
+        "policies": [dict(policy) for policy in policies],
         "warnings": list(loaded.warnings),
     }
 

@@ -28,7 +28,7 @@ class LoadedProblem:
 
     problem: Problem
     search: Mapping[str, Any]
-    policy: Mapping[str, Any] | None
+    policies: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     bundle: Bundle
     place: str
@@ -85,7 +85,7 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
     return LoadedProblem(
         problem=replace(reading.problem, bundle=bundle.hash),
         search=reading.search,
-        policy=reading.policy,
+        policies=reading.policies,
         warnings=reading.warnings,
         bundle=bundle,
         place=place,

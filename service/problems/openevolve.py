@@ -11,7 +11,7 @@ from service.errors import InvalidProblemError
 from service.problems.configuration import check_layer
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
-from service.problems.openevolve_policy import read_policy
+from service.problems.openevolve_policy import read_policies
 from service.problems.openevolve_values import Values
 from service.problems.reading import Reading
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
@@ -48,7 +48,7 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
     if source and not stages(source, "evaluate_stage"):
         check_evaluator(folder, EVALUATOR, {"evaluate": "write evaluate(program_path)"}, values.complaints)
     evaluator = EvaluatorSpec(file=EVALUATOR, integrity=Integrity.SHARED, stage_thresholds=_thresholds(values, source))
-    limits, measures, policy, search = _limits(values), _measures(values), read_policy(values), _search(values)
+    limits, measures, search, policies = _limits(values), _measures(values), _search(values), read_policies(values)
     language = values.text("language")
     values.complaints += check_layer(values.file, search)
     if values.complaints or seed is None:
@@ -64,7 +64,7 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{values.file}: {error}"]) from error
-    return Reading(problem=problem, search=search, policy=policy, warnings=tuple(values.warnings))
+    return Reading(problem=problem, search=search, policies=policies, warnings=tuple(values.warnings))
 
 
 def _values(folder: Folder) -> Values:

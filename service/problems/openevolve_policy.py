@@ -1,4 +1,4 @@
-"""The `llm` section of an OpenEvolve configuration as a policy, never with a key in it."""
+"""The `llm` section of an OpenEvolve configuration as policies, never with a key in them."""
 
 import re
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ _NUMBERS = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 4096.0, "timeout": 6
 _NO_KEY = frozenset({"", "none", "empty"})
 
 
-def read_policy(values: Values) -> dict[str, Any] | None:
-    """The heaviest model of the `llm` section with the keys of a policy file, or None when no model is named.
+def read_policies(values: Values) -> tuple[dict[str, Any], ...]:
+    """The models of the `llm` section that have a weight, each with the keys of a policy file.
 
     A key given as `${NAME}` becomes `api_key_env = "NAME"`, and a key written out is a complaint that never repeats it.
     Where no key is given, OpenEvolve's variable holds it, unless the server is on this machine.
@@ -30,24 +30,31 @@ def read_policy(values: Values) -> dict[str, Any] | None:
     if not models:
         if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", *_NUMBERS)):
             values.warn("llm names no model: add llm.primary_model, or name a policy with --policy")
-        return None
-    place, model = _heaviest(values, models)
-    if model.get("api_base"):
-        base_url = _address(values, f"{place}.api_base", model["api_base"])
-    numbers = {key: _own(values, place, model, key, default) for key, default in shared.items()}
-    return {
-        "name": re.sub(r"[^\w.:/@+-]+", "-", model["name"])[:64],
-        "kind": "openai",
-        "base_url": base_url,
-        "model": model["name"],
-        "api_key_env": _default_key_name(base_url) if key_names[place] is None else key_names[place],
-        "temperature": numbers["temperature"],
-        "top_p": numbers["top_p"],
-        "max_tokens": int(numbers["max_tokens"]),
-        "timeout_seconds": numbers["timeout"],
-        "edits": edits,
-        "format": "single",
-    }
+        return ()
+    weights = {place: _own(values, place, model, "weight", 1.0) for place, model in models}
+    if not any(weights.values()):
+        weights[models[0][0]] = 1.0
+    policies: list[dict[str, Any]] = []
+    for place, model in models:
+        numbers = {key: _own(values, place, model, key, default) for key, default in shared.items()}
+        address = _address(values, f"{place}.api_base", model["api_base"]) if model.get("api_base") else base_url
+        name = re.sub(r"[^\w.:/@+-]+", "-", model["name"])[:56]
+        policy = {
+            "name": f"{name}:{place}" if any(name == other["name"] for other in policies) else name,
+            "kind": "openai",
+            "base_url": address,
+            "model": model["name"],
+            "api_key_env": _default_key_name(address) if key_names[place] is None else key_names[place],
+            "temperature": numbers["temperature"],
+            "top_p": numbers["top_p"],
+            "max_tokens": int(numbers["max_tokens"]),
+            "timeout_seconds": numbers["timeout"],
+            "edits": edits,
+            "format": "single",
+            "weight": weights[place],
+        }
+        policies += [policy] if weights[place] else []
+    return tuple(policies)
 
 
 def _models(values: Values) -> list[tuple[str, Mapping[str, Any]]]:
@@ -61,14 +68,6 @@ def _models(values: Values) -> list[tuple[str, Mapping[str, Any]]]:
             weight = values.number(f"llm.{role}_model_weight", 1.0 if role == "primary" else 0.0)
             models.append((f"llm.{role}_model", {"name": values.text(f"llm.{role}_model"), "weight": weight}))
     return [item for item in models if _check_model(values, *item)]
-
-
-def _heaviest(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> tuple[str, Mapping[str, Any]]:
-    weights = [_own(values, place, model, "weight", 1.0) for place, model in models]
-    place, model = models[weights.index(max(weights))]
-    if len(models) > 1:
-        values.warn(f"llm names {len(models)} models and this version asks one a run: {model['name']!r} is taken")
-    return place, model
 
 
 def _key_names(values: Values, models: list[tuple[str, Mapping[str, Any]]]) -> dict[str, str | None]:

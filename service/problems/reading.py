@@ -13,11 +13,11 @@ class Reading:
 
     Attributes:
         search: defaults for the run configuration.
-        policy: a policy that the folder names, with the keys of a policy file, or None.
+        policies: those that the folder names, each with the keys of a policy file.
         warnings: sentences about what was read and is not honoured.
     """
 
     problem: Problem
     search: Mapping[str, Any] = field(default_factory=dict)
-    policy: Mapping[str, Any] | None = None
+    policies: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()

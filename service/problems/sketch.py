@@ -60,7 +60,7 @@ def loaded_from(problem: Problem) -> LoadedProblem:
     seeds = {f"{seed.id}/{path}": text.encode() for seed in problem.seeds for path, text in seed.files}
     bundle = pack(Folder(files=seeds))
     named = replace(problem, bundle=bundle.hash)
-    return LoadedProblem(problem=named, search={}, policy=None, warnings=(), bundle=bundle, place=str(Path.cwd()))
+    return LoadedProblem(problem=named, search={}, policies=(), warnings=(), bundle=bundle, place=str(Path.cwd()))
 
 
 def scored_here(loaded: LoadedProblem) -> LoadedProblem:

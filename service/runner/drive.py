@@ -9,13 +9,14 @@ from datetime import timedelta
 import structlog
 
 from evolve.configuration import RunConfig
+from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
 from evolve.events import Event, Kind
 from evolve.flight import Flight
-from evolve.ordering import Ordering, open_search
-from evolve.ports import Evaluator, Policy
+from evolve.ordering import open_search
+from evolve.ports import Evaluator
 from evolve.problem import Problem
-from evolve.search import Asking, Step
+from evolve.search import Step
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
 from service.runner.journal import Journal
 from service.runner.lease import Health, Hold, held, unknown
@@ -39,21 +40,19 @@ class RunJob:
         owner: who holds the run's lease.
         elapsed_seconds: time at work in earlier sittings.
         patience_seconds: how long a database that is away is waited for.
-        health: how the server of the policy fares.
-        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
+        health: how the servers of the policies fare.
     """
 
     run_id: str
     problem: Problem
     config: RunConfig
-    policy: Policy
+    policies: Sequence[Member]
     evaluator: Evaluator
     log: RunLog
     clock: Clock
     owner: str
     elapsed_seconds: float = 0.0
     patience_seconds: float = math.inf
-    currency: str | None = None
     health: Health = unknown
 
 
@@ -75,24 +74,17 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunSta
 
 class _Sitting:
     def __init__(self, job: RunJob, observer: RunObserver, orders: Orders) -> None:
-        policy, config = job.policy, job.config
-        asking = Asking(policy=policy.name, answers=policy.answers, samples=policy.samples, currency=job.currency)
         self._job = job
         self._observer = observer
         self._orders = orders
         self._began = job.clock.monotonic()
         self._begun = False
-        self._search = open_search(job.run_id, job.problem, config, asking)
+        askings = [member.asking for member in job.policies]
+        self._search = open_search(job.run_id, job.problem, job.config, *askings)
         self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
-        self._flight = Flight(
-            self._search,
-            policy,
-            job.evaluator,
-            calls=config.concurrency.policy,
-            slots=config.concurrency.evaluations,
-        )
+        self._flight = Flight(self._search, job.policies, job.evaluator, job.config.concurrency, self._write)
         self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)
 
     def wake(self) -> None:
@@ -135,7 +127,7 @@ class _Sitting:
         self._hold.check()
         self._extend()
         if not self._full:
-            self._ask()
+            self._flight.ask(self._elapsed)
         self._note_waiting()
         await self._commit_soon()
         if self._search.ended(self._elapsed) or self._orders.wish is not Wish.RUNNING:
@@ -143,7 +135,7 @@ class _Sitting:
         if self._full:
             await self._flight.stir(TICK_SECONDS)
         else:
-            self._take(await self._flight.arrival(TICK_SECONDS))
+            self._flight.take(await self._flight.arrival(TICK_SECONDS))
         return False
 
     def _replay(self) -> int:
@@ -170,28 +162,17 @@ class _Sitting:
         self._begun = True
         started = self._fold.status.state != "queued"
         self._journal.note(Kind.RUN_RESUMED if started else Kind.RUN_STARTED, {"by": self._job.owner})
-        self._take(self._owed if self._search.state.started else self._search.start())
+        self._flight.take(self._owed if self._search.state.started else self._search.start())
 
     def _extend(self) -> None:
         for key, value in self._orders.take_budget().items():
             try:
-                self._take(self._search.extend(key, value, self._orders.by))
+                self._flight.take(self._search.extend(key, value, self._orders.by))
             except ConfigurationError as error:
                 _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
 
-    def _ask(self) -> None:
-        if isinstance(self._search, Ordering):
-            self._take(self._search.ask(self._elapsed))
-            return
-        while self._flight.has_room:
-            step = self._search.ask(self._elapsed)
-            if not step.proposals:
-                return
-            self._take(step)
-
-    def _take(self, step: Step) -> None:
-        self._journal.write(step.events)
-        self._flight.send(step)
+    def _write(self, events: Sequence[Event]) -> None:
+        self._journal.write(events)
 
     async def _end(self) -> None:
         """Let go of what is under way, and write what became of the run."""
@@ -260,6 +241,7 @@ class _Sitting:
         )
 
     def _note_waiting(self) -> None:
+        self._write(self._flight.news())
         absence = self.patience.absence
         waiting, before = absence.reason if absence else self._flight.waiting, self._waiting
         if waiting == before:

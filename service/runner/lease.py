@@ -16,8 +16,8 @@ LEASE_SECONDS = 12.0
 RELEASE_SECONDS = 5.0
 
 
-# How the policy's server fares, in numbers and words; None: there is none, or nothing is known.
-Health = Callable[[], Mapping[str, Any] | None]
+# How the servers of policies fare, in numbers and words, by policy; None: there are none, or nothing is known.
+Health = Callable[[], Mapping[str, Mapping[str, Any]] | None]
 
 
 def unknown() -> None:

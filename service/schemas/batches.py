@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from service.schemas.runs import RunCreate
+from service.schemas.runs import Policies, RunCreate
 from service.schemas.types import (
     NO_OTHERS,
     Count,
@@ -30,7 +30,7 @@ class Sweep(Request):
     problem: ProblemName
     config: Plain = Field(default={}, description="What all runs have in common")
     seeds: list[Seed] = Field(min_length=1, max_length=MOST_RUNS)
-    policies: list[Name | Plain | None] = Field(default=[None], min_length=1, max_length=20)
+    policies: list[Policies] = Field(default=[None], min_length=1, max_length=20, description="Of each run as `policy`")
     strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(default=[], max_length=3)
     variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], Plain] = Field(
         default={},

@@ -22,6 +22,8 @@ from service.schemas.types import (
     Spent,
 )
 
+Policies = Name | Plain | Annotated[list[Name | Plain], Field(min_length=1, max_length=16)] | None
+
 State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
 
 
@@ -34,8 +36,10 @@ class RunCreate(Request):
     config: Plain = Field(
         default={}, description="Run configuration, nested; what it does not say the problem says, or the default"
     )
-    policy: Name | Plain | None = Field(
-        default=None, description="Name of one of `/v1/policies`, or a description without a key; null: the problem's"
+    policy: Policies = Field(
+        default=None,
+        description="Name of one of `/v1/policies`, or a description without a key, or several of these, asked by their"
+        " weights; null: the problem's",
     )
     labels: Labels = Field(default={})
 
@@ -53,7 +57,7 @@ class RunFork(Request):
 
     candidate_id: Identifier = Field(description="The candidate whose program is the seed")
     config: Plain = Field(default={}, description="What differs from the configuration of the run forked")
-    policy: Name | Plain | None = Field(default=None, description="Null: the policy of the run forked")
+    policy: Policies = Field(default=None, description="Null: the policies of the run forked")
     labels: Labels = Field(default={})
 
 

@@ -106,7 +106,7 @@ class TestLease:
     ) -> None:
         fence = begin(log, story)
         seen = {"breaker": "open", "retry_seconds": 5.0, "reachable": False, "running": None, "waiting": None}
-        log.renew(RUN, fence, 60, seen | {"calls": 4, "under_way": 2})
+        log.renew(RUN, fence, 60, {"syntax": seen | {"calls": 4, "under_way": 2}})
         [told] = reader.policy_health()
         assert (told.run_id, told.policy, told.at) == (RUN, "syntax", clock.now())
         assert (told.breaker, told.retry_seconds, told.reachable) == ("open", 5.0, False)

@@ -94,7 +94,9 @@ class Installation:
         return runner
 
     def create(self, problem: Path, *, seed: int = 0, policy: str | None = None, **changes: Any) -> str:
-        order = RunOrder(problem=problem, flags={"seed": seed}, policy=policy, model="m" if policy else None)
+        order = RunOrder(
+            problem=problem, flags={"seed": seed}, policies=[policy] if policy else [], model="m" if policy else None
+        )
         plan = plan_new(order, problem, datetime.now(UTC))
         self.storage.log.create(replace(new_run(plan, "workers", datetime.now(UTC)), **changes))
         return plan.run_id

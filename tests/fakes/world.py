@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evolve.configuration import RunConfig
+from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.events import Event
 from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Limits, Measure, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
-from evolve.search import Asking, Search, Step
+from evolve.search import Search, Step
 
 BUSY = 6
 ASKING = Asking(policy="toy", answers=3, samples=2)
+TEAM = (ASKING, Asking(policy="rare", answers=2, samples=1, weight=0.5))
 
 
 def program(x: float) -> Program:
@@ -128,8 +130,8 @@ class World:
         )
 
 
-def new_search(problem: Problem, config: RunConfig) -> Search | Ordering:
-    return open_search("run_toy", problem, config, ASKING)
+def new_search(problem: Problem, config: RunConfig, askings: Sequence[Asking] = (ASKING,)) -> Search | Ordering:
+    return open_search("run_toy", problem, config, *askings)
 
 
 def resume(world: World, search: Search | Ordering, events: Sequence[Event]) -> Step:

@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from evolve.budget import Account
+from evolve.ensemble import Asking
 from evolve.events import Kind
 from evolve.ordering import Ordering, open_search
-from evolve.search import Asking, Search
+from evolve.search import Search
 from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.db.models import CandidateRow, EvaluationRow, MembershipRow, ProposalRow, RunRow
@@ -86,7 +87,7 @@ def _rows(connection: Connection, table: Any, where: Any) -> list[dict[str, Any]
 
 def _replayed(storage: Storage, record: RunRecord, events: Sequence[LoggedEvent]) -> Search | Ordering:
     plan = plan_stored(record, storage.log)
-    search = open_search(record.id, plan.problem, plan.config, Asking(policy=plan.policy.name))
+    search = open_search(record.id, plan.problem, plan.config, Asking(policy=plan.policies[0].name))
     search.replay(
         (entry.event for entry in events),
         lambda ids: storage.log.individuals(record.id, ids),

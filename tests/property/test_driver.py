@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
 from evolve.driver import Driver
+from evolve.ensemble import Member
 from evolve.errors import PolicyRefused
 from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Event
@@ -25,6 +26,7 @@ from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from tests.contract.story import RUN, new_run
+from tests.databases import sqlite_file
 from tests.fakes.world import toy_problem
 from tests.integration.runner.scene import Notes, ToyEvaluator, ToyPolicy, job, play
 from tests.patience import PATIENCE_SECONDS
@@ -62,7 +64,7 @@ def parts(problem: Problem, order: int, calls: int, slots: int) -> dict[str, Any
     rng = np.random.default_rng(order)
     return {
         "problem": problem,
-        "policy": UnevenPolicy(concurrency=calls, order=rng),
+        "policies": [Member(policy=UnevenPolicy(concurrency=calls, order=rng))],
         "evaluator": UnevenEvaluator(problem, slots=slots, order=rng),
     }
 
@@ -77,7 +79,7 @@ def driven(config: RunConfig, **given: Any) -> Result:
 
 def recorded(config: RunConfig, **given: Any) -> list[Event]:
     with tempfile.TemporaryDirectory() as folder:
-        database = open_database(f"sqlite:///{Path(folder) / 'runs.db'}")
+        database = open_database(sqlite_file(Path(folder) / "runs.db"))
         log = SqlRunLog(database, SystemClock())
         log.create(new_run())
         notes = Notes()

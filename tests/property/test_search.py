@@ -1,5 +1,6 @@
 """Deterministic runs are equal whatever the order of completion; a replayed prefix ends where the whole run did."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -18,8 +19,9 @@ from evolve.configuration import (
     RunConfig,
     VariantConfig,
 )
+from evolve.ensemble import Asking
 from evolve.events import Event
-from tests.fakes.world import World, new_search, resume, toy_problem
+from tests.fakes.world import ASKING, TEAM, World, new_search, resume, toy_problem
 
 WAYS = st.builds(
     RunConfig,
@@ -38,41 +40,42 @@ WAYS = st.builds(
     budget=st.just(BudgetConfig(evaluations=40)),
     seed=st.integers(0, 5),
 )
+ASKINGS = st.sampled_from([(ASKING,), TEAM])
 
 
 def config(way: RunConfig, window: int) -> RunConfig:
     return replace(way, deterministic=DeterministicConfig(window=window))
 
 
-def play(world: World, window: int, way: RunConfig) -> list[Event]:
-    search = new_search(world.problem, config(way, window))
+def play(world: World, window: int, way: RunConfig, askings: Sequence[Asking]) -> list[Event]:
+    search = new_search(world.problem, config(way, window), askings)
     assert world.play(search, search.start()) == "evaluations"
     return world.log
 
 
-@given(data=st.data(), window=st.integers(1, 9), way=WAYS, several=st.booleans())
+@given(data=st.data(), window=st.integers(1, 9), way=WAYS, several=st.booleans(), askings=ASKINGS)
 @settings(max_examples=40, deadline=None)
 def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
-    data: st.DataObject, window: int, way: RunConfig, several: bool
+    data: st.DataObject, window: int, way: RunConfig, several: bool, askings: Sequence[Asking]
 ) -> None:
     problem = toy_problem(several=several, seeds=(0.0, 5.0))
-    calm = play(World(problem), window, way)
+    calm = play(World(problem), window, way, askings)
     wild = World(problem, choose=lambda n: data.draw(st.integers(0, n - 1)))
-    assert play(wild, window, way) == calm
+    assert play(wild, window, way, askings) == calm
 
 
-@given(data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97))
+@given(data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97), askings=ASKINGS)
 @settings(max_examples=60, deadline=None)
 def test_a_run_cut_anywhere_goes_on_to_the_same_end(
-    data: st.DataObject, window: int, way: RunConfig, part: float
+    data: st.DataObject, window: int, way: RunConfig, part: float, askings: Sequence[Asking]
 ) -> None:
     problem = toy_problem(several=True, seeds=(0.0, 5.0))
     whole = World(problem)
-    search = new_search(problem, config(way, window))
+    search = new_search(problem, config(way, window), askings)
     whole.play(search, search.start())
     prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
     again = World(problem, individuals=whole.individuals, candidates=whole.candidates)
-    second = new_search(problem, config(way, window))
+    second = new_search(problem, config(way, window), askings)
     again.play(second, resume(again, second, prefix))
     if window:
         assert prefix + again.log == whole.log

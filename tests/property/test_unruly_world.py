@@ -31,10 +31,11 @@ from evolve.configuration import (
     RunConfig,
     SelectionOptions,
 )
+from evolve.ensemble import Asking
 from evolve.events import Event, Kind
 from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
-from evolve.search import Asking, Search, Step
+from evolve.search import Search, Step
 from evolve.state import State
 from service.ports import Counters
 from service.projections import count

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.ensemble import Member
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
 from evolve.money import Money
@@ -167,7 +168,7 @@ def test_the_folder_of_templates_is_read(tmp_path: Path) -> None:
         bundle=pack(read_folder(tmp_path)[0]),
         source=str(tmp_path),
         config=configured(),
-        policy=load_policies("syntax", model=None)[0],
+        policies=tuple(load_policies("syntax")),
     )
     assert read_templates(plan) == {}
     for folder in (".", "texts", "./texts/", ".hidden", str(tmp_path / "texts")):
@@ -242,12 +243,11 @@ def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted
             run_id=RUN,
             problem=world.problem,
             config=config,
-            policy=world,
+            policies=[Member(policy=world, currency="USD")],
             evaluator=world,
             log=log,
             clock=clock,
             owner="t",
-            currency="USD",
         )
         status = asyncio.run(drive(job, observer=Deaf(), orders=Orders()))
         assert status.state == "succeeded"

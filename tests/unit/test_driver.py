@@ -11,6 +11,7 @@ import pytest
 
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.driver import Driver
+from evolve.ensemble import Member
 from evolve.errors import PolicyUnavailable
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Event, Kind
@@ -28,7 +29,7 @@ def driver(problem: Problem | None = None, evaluations: int | None = 40, **given
     problem = problem or toy_problem()
     budget = given.pop("budget", BudgetConfig(evaluations=evaluations))
     fields = {
-        "policy": ToyPolicy(),
+        "policies": [Member(policy=ToyPolicy())],
         "evaluator": ToyEvaluator(problem),
         "config": RunConfig(budget=budget, islands=2),
         "monotonic": time.monotonic,
@@ -130,7 +131,7 @@ async def test_a_stop_does_not_wait_for_a_policy_that_never_answers() -> None:
         if any(event.kind is Kind.PROPOSAL_CREATED for event in events):
             asyncio.get_running_loop().call_later(0.01, running.stop)
 
-    running = driver(policy=SilentPolicy(), observe=observe)
+    running = driver(policies=[Member(policy=SilentPolicy())], observe=observe)
     result = await ended(running)
     assert (result.reason, result.account.evaluations) == (INTERRUPTED, 1)
 
@@ -148,7 +149,7 @@ async def test_time_ends_a_run_by_the_clock_that_was_passed() -> None:
 
 async def test_a_policy_that_is_away_is_waited_for_and_the_run_says_so() -> None:
     policy = ToyPolicy(concurrency=1, troubles=[PolicyUnavailable("away for lunch", retry_after_seconds=0.01)])
-    result = await ended(driver(policy=policy))
+    result = await ended(driver(policies=[Member(policy=policy)]))
     waits = [
         (event.kind, event.payload["reason"])
         for event in result.events
@@ -168,7 +169,7 @@ class Faulty(ToyPolicy):
 
 async def test_a_fault_of_a_policy_is_raised() -> None:
     with pytest.raises(ZeroDivisionError, match="a slip"):
-        await ended(driver(policy=Faulty()))
+        await ended(driver(policies=[Member(policy=Faulty())]))
 
 
 @dataclass

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from evolve.budget import Account, extended
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.ensemble import Asking
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price, read_amount, read_money, shared_currency
 from evolve.ordering import open_search
 from evolve.proposal import Completed, Usage
-from evolve.search import Asking, Search
+from evolve.search import Search
 from tests.fakes.unruly import bare, known
 from tests.fakes.world import World, answers, toy_problem
 

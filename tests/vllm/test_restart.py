@@ -13,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.ensemble import Member
 from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
 from evolve.events import Kind
 from evolve.program import Program
@@ -83,7 +84,7 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
             run_id=RUN,
             problem=problem,
             config=RunConfig(budget=BudgetConfig(evaluations=EVALUATIONS)),
-            policy=policy,
+            policies=[Member(policy=policy)],
             evaluator=PointEvaluator(problem),
             log=log,
             clock=SystemClock(),

@@ -20,7 +20,8 @@ from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, Candidate, Completed, Proposal, Usage
 from evolve.scalarization import Floats
-from evolve.search import Asking, Search
+from evolve.ensemble import Asking
+from evolve.search import Search
 from service.policy.bundled.model import Model
 from service.policy.bundled.sampling import Sampled, generate
 from training.measures import EQUAL

@@ -82,13 +82,14 @@ def labels_of(run: Run) -> dict[str, str]:
 
 
 def policy_fields(run: Run, choices: Choices) -> dict[str, str]:
-    """The policy of a run as fields: by its name where the service has one called so, else as it is described."""
+    """The policies of a run as fields: each by its name where the service has one called so, else as described."""
     if not run.policies:
         return {}
-    policy = run.policies[0]
-    if policy_name(policy) in choices.names:
-        return {"policy": policy_name(policy)}
-    return {"policy": DESCRIBED, "policy_text": json.dumps(policy, indent=2, ensure_ascii=False)}
+    found = [policy_name(one) if policy_name(one) in choices.names else one for one in run.policies]
+    if len(found) == 1 and isinstance(found[0], str):
+        return {"policy": found[0]}
+    described = found[0] if len(found) == 1 else {"policies": found}
+    return {"policy": DESCRIBED, "policy_text": json.dumps(described, indent=2, ensure_ascii=False)}
 
 
 async def with_chosen(api: AsyncClient, choices: Choices, form: Form) -> Choices:

@@ -66,7 +66,7 @@ class Typed:
     """What a form says of a run, and what is wrong with it by field."""
 
     config: dict[str, Any] = field(default_factory=dict)
-    policy: str | dict[str, Any] | None = None
+    policy: str | dict[str, Any] | list[Any] | None = None
     labels: dict[str, str] = field(default_factory=dict)
     complaints: dict[str, str] = field(default_factory=dict)
 
@@ -98,7 +98,9 @@ def read_typed(form: Form) -> Typed:
         typed.complain(FURTHER, f"{plain(name, 60)} is said above too: leave it in one place")
     chosen = form.get(POLICY, "")
     if chosen == DESCRIBED:
-        typed.policy = _table(typed, "policy_text", form.get("policy_text", ""))
+        described = _table(typed, "policy_text", form.get("policy_text", ""))
+        several = described.get("policies")  # as a policy file has them
+        typed.policy = several if isinstance(several, list) and len(described) == 1 else described
         if not typed.policy:
             typed.complain("policy_text", "describe the policy: kind, base_url and model, for example")
     else:

@@ -57,8 +57,8 @@ def _command(server: str, request: Mapping[str, Any], problem: str) -> str:
     for key, value in flat(request.get("config", {})).items():
         words += [FLAGS[key], _literal(value)] if key in FLAGS else ["--set", f"{key}={_literal(value)}"]
     policy = request.get("policy")
-    if policy:
-        words += ["--policy", policy if isinstance(policy, str) else POLICY_FILE]
+    for one in policy if isinstance(policy, list) else [policy] if policy else []:
+        words += ["--policy", one if isinstance(one, str) else POLICY_FILE]
     words += ["--server", server, "--api-key-file", KEY_FILE]
     line = " ".join(map(shlex.quote, words))
     if not problem:

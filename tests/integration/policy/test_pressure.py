@@ -201,10 +201,10 @@ async def test_the_runs_own_number_of_calls_stands_for_the_policys(
     server: OpenAIServer, tmp_path: Path, said: int
 ) -> None:
     problem = make_problem(tmp_path / "problem")
-    order = RunOrder(problem=problem, policy=server.url, flags={"concurrency.policy": said})
+    order = RunOrder(problem=problem, policies=[server.url], flags={"concurrency.policy": said})
     plan = plan_new(order, problem, datetime.now(UTC))
-    async with answering(plan, PoliciesSettings()) as policy:
-        assert policy.concurrency == (said or plan.policy.concurrency)
+    async with answering(plan, PoliciesSettings()) as (member,):
+        assert member.policy.concurrency == (said or plan.policies[0].concurrency)
 
 
 def value(name: str, **labels: str) -> float:

@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.ensemble import Member
 from evolve.events import Event, Kind
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
@@ -104,7 +105,7 @@ async def played(log: SqlRunLog, policy: OpenAIPolicy, notes: Notes) -> RunStatu
         run_id=RUN,
         problem=problem,
         config=RunConfig(budget=BudgetConfig(evaluations=60)),
-        policy=policy,
+        policies=[Member(policy=policy)],
         evaluator=ToyEvaluator(problem),
         log=log,
         clock=SystemClock(),

@@ -3,8 +3,10 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -52,6 +54,35 @@ def test_a_run_waits_for_a_server_that_is_away_and_goes_on(evolve: Evolve, serve
     assert "status 503: loading" in events[kinds.index("run.waiting")]["reason"]
     assert (summary["state"], summary["evaluations"]) == ("succeeded", 20)
     assert "proposal.failed" not in kinds
+
+
+def test_a_run_of_two_policies_goes_on_when_the_server_of_one_dies(evolve: Evolve, problem: str) -> None:
+    words = ("--answers", "1", "--samples", "1", "--evaluations", "40", "--set", "concurrency.policy=2", "--json")
+    told, died = [], 0
+    with ExitStack() as mortal, openai_server(respond, latency_seconds=0.02) as survivor:
+        dying = mortal.enter_context(openai_server(respond, latency_seconds=0.02))
+        name, other = (urlsplit(server.url).netloc for server in (dying, survivor))
+        with evolve.start("run", problem, "--policy", dying.url, "--policy", survivor.url, *words) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                told.append(json.loads(line))
+                if not died and sum(event["kind"] == "proposal.answered" for event in told) >= 6:
+                    mortal.close()
+                    died = len(told)
+    assert process.returncode == 0
+    *events, summary = told
+    assert (summary["state"], summary["reason"], summary["evaluations"]) == ("succeeded", "evaluations", 40)
+    (away,) = [event for event in events if event["kind"] == "policy.away"]
+    assert away["policy"] == name
+    assert "cannot be reached" in away["reason"]
+    asked = {event["number"]: event["policy"] for event in events if event["kind"] == "proposal.created"}
+    answered = [asked[event["number"]] for event in events if event["kind"] == "proposal.answered"]
+    assert set(answered) == {name, other}
+    given_up = [event for event in events if event["kind"] == "proposal.failed" and event.get("away")]
+    assert given_up
+    assert {asked[event["number"]] for event in given_up} == {name}
+    assert {asked[event["number"]] for event in events[died:] if event["kind"] == "proposal.answered"} >= {other}
+    assert "run.waiting" not in {event["kind"] for event in events}
 
 
 def test_a_refused_proposal_fails_alone(evolve: Evolve, server: OpenAIServer, problem: str) -> None:

@@ -68,8 +68,7 @@ def test_new_problem_passes_its_check_in_the_sandbox(tmp_path: Path) -> None:
 def test_openevolve_example_names_what_is_not_honoured() -> None:
     loaded = load_problem(EXAMPLES / "openevolve_function")
     assert [warning.split()[1] for warning in loaded.warnings] == ["checkpoint_interval", "database.archive_size"]
-    assert loaded.policy is not None
-    assert loaded.policy["api_key_env"] == "OPENAI_API_KEY"
+    assert [policy["api_key_env"] for policy in loaded.policies] == ["OPENAI_API_KEY"]
 
 
 def test_known_best_of_the_openevolve_example_is_reached_where_it_is_said_to_lie(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.ensemble import Member
 from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Kind
 from evolve.ports import Policy
@@ -89,7 +90,7 @@ def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **c
         run_id=RUN,
         problem=problem,
         config=RunConfig(budget=BudgetConfig(evaluations=evaluations), **config),
-        policy=policy or ToyPolicy(),
+        policies=[Member(policy=policy or ToyPolicy())],
         evaluator=ToyEvaluator(problem),
         log=log,
         clock=SystemClock(),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig
+from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.events import Kind
 from evolve.money import Money
@@ -243,8 +244,9 @@ class PaidPolicy(ToyPolicy):
 
 
 def test_what_was_being_written_when_a_run_ends_was_spent(log: SqlRunLog, database: Database) -> None:
-    work = job(log, PaidPolicy(concurrency=4))
-    work = replace(work, config=replace(work.config, budget=BudgetConfig(wall_seconds=2.0)), currency="USD")
+    work = job(log)
+    config = replace(work.config, budget=BudgetConfig(wall_seconds=2.0))
+    work = replace(work, config=config, policies=[Member(policy=PaidPolicy(concurrency=4), currency="USD")])
     notes = Notes()
     status = play(work, notes)
     assert status.reason == "wall_seconds"

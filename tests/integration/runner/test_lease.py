@@ -26,9 +26,9 @@ async def test_what_is_known_of_the_server_is_told_with_each_renewal(
     reader, told = SqlRunReader(database), list[float]()
     seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 2.0, "calls": 4, "under_way": 1}
 
-    def health() -> dict[str, object]:
+    def health() -> dict[str, dict[str, object]]:
         told.append(float(len(told)))
-        return seen | {"waiting": told[-1]}
+        return {"syntax": seen | {"waiting": told[-1]}}
 
     patience = Patience(SystemClock(), seconds=PATIENCE_SECONDS)
     async with lease.held(SqlRunLog(database, SystemClock()), RUN, this_process(), patience, health=health):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evolve.configuration import ConcurrencyConfig
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.flight import Flight
 from evolve.program import Program
@@ -52,10 +53,9 @@ async def turns() -> None:
 
 @pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [1, 2, 2])])
 async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(most: int, expected: list[int]) -> None:
-    gate, search, policy = Gate(), Listener(), object()
-    parts: tuple[Any, Any, Any] = (search, policy, gate)
-    flight = Flight(*parts, calls=1, slots=most)
-    flight.send(Step(candidates=candidates(12)))
+    parts: tuple[Any, Any, Any] = (Listener(), (), gate := Gate())
+    flight = Flight(*parts, ConcurrencyConfig(evaluations=most), lambda _: None)
+    flight.take(Step(candidates=candidates(12)))
     await turns()
     found = [len(gate.under_way)]
     for slots in (3, 2):

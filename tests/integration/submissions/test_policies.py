@@ -112,7 +112,7 @@ def test_a_problem_names_a_policy_without_a_key(house: House) -> None:
     assert (policy["base_url"], policy["model"]) == ("https://policy.example/v1", "m")
     assert "PATH" not in repr(policy)
     document = house.submissions.read_problem(Upload(name="sorter", files=files)).document
-    assert document["policy"]["base_url"] == "https://policy.example/v1"
+    assert document["policies"][0]["base_url"] == "https://policy.example/v1"
     assert "PATH" not in repr(document)
 
 
@@ -185,8 +185,8 @@ async def test_a_runner_gives_the_operators_key_to_the_operators_address_alone(
         for asked, key in (("own", "Bearer own-key"), (described, None)):
             run = house.submit(problem="p", policy=asked)
             plan = plan_again(run.id, house.storage, None)
-            async with answering(plan, house.settings.policies) as policy:
-                assert policy.name == run.policies[0]["name"]
+            async with answering(plan, house.settings.policies) as (member,):
+                assert member.policy.name == run.policies[0]["name"]
             assert {request.headers.get("authorization") for request in server.requests} == {key}
             server.requests.clear()
 

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig
+from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Completed, Message, Prompt, Usage
-from evolve.search import Asking, Search
+from evolve.search import Search
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun

@@ -20,4 +20,5 @@ def test_who_names_a_private_address_hears_which_setting_permits_it() -> None:
 
 
 def test_that_setting_permits_it() -> None:
-    assert choice(allow=("models.example:8001",)).asked(DESCRIBED).base_url == DESCRIBED["base_url"]
+    (policy,) = choice(allow=("models.example:8001",)).asked(DESCRIBED)
+    assert policy.base_url == DESCRIBED["base_url"]

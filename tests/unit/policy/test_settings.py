@@ -6,7 +6,7 @@ import pytest
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled import shipped
-from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies
+from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies, read_policies
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -99,7 +99,9 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
     [
         ("temprature = 1.0", "nearest known one is temperature"),
         (f'api_key = "{SECRET}"', "api_key_env or api_key_file"),
-        ("weight = 2.0", "unknown"),
+        ("weight = 0", "weight"),
+        ("weight = inf", "weight"),
+        ('role = "critic"', "unknown"),
         ('format = "xml"', "choose tags:NAME, fences or single"),
         ('format = "tags:"', "tag name"),
         ('format = "single"\nanswers = 2', "set answers = 1"),
@@ -142,6 +144,29 @@ def test_a_file_that_names_no_policy_is_refused(tmp_path: Path, text: str) -> No
 def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
     one = '[[policies]]\nbase_url = "http://h/v1"\n'
     assert "give each its own name" in complaint(write(tmp_path, one + one))
+
+
+def test_the_policies_of_several_words_go_together(tmp_path: Path) -> None:
+    file = write(tmp_path, '[[policies]]\nname = "own"\nbase_url = "http://h/v1"\nweight = 2.5\n')
+    found = read_policies(["syntax", "http://[::1]:8000", "https://h.example", file])
+    assert [(policy.name, policy.weight) for policy in found] == [
+        ("syntax", 1.0), ("::1:8000", 1.0), ("h.example", 1.0), ("own", 2.5),
+    ]  # fmt: skip
+    assert [PolicySettings.model_validate(policy.describe()) for policy in found] == found
+    assert [policy.name for policy in read_policies(["http://h"])] == ["policy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "model", "said"),
+    [
+        (["http://h:1", "http://h:1"], None, "two policies of the run are called h:1"),
+        (["syntax", "http://h:1"], "m", "--model is for a single policy"),
+        ([f"http://h:{port}" for port in range(1, 18)], None, "16 policies at most, and 17 are named"),
+    ],
+)
+def test_policies_that_do_not_go_together_are_refused(words: list[str], model: str | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_policies(words, model=model)
 
 
 def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"novelty": {"kind": "embeddings"}}, "there: novelty.kind = 'embeddings' is unknown"),
         ({"novelty": {"least": 1.5}}, "there: novelty.least must lie between 0 and 1"),
         ({"policies": ["a"]}, "--policy"),
-        ({"policies.first": "a"}, "there: policies is not available here"),
+        ({"policies.first": "a"}, "there: policies are no part of the configuration"),
         ({"operatorsx": 1}, "there: unknown key 'operatorsx'"),
         ({"budget": {"money": "much"}}, "there: budget.money: 'much' is no amount: write a plain decimal"),
         ({"budget": {"money": "5 Euro"}}, "there: budget.money: 'Euro' is no currency: write three capitals"),

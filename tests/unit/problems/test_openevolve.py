@@ -38,7 +38,7 @@ def test_project_without_configuration_has_openevolves_defaults(tmp_path: Path) 
     assert (config.islands, config.migration_interval, config.migration_rate, config.seed) == (5, 50, 0.1, 42)
     assert (config.inspirations.top, config.inspirations.diverse, config.prompt.feedback_kb) == (3, 2, 20)
     assert (config.archive.size, config.budget.evaluations, config.budget.patience) == (200, 10_001, None)
-    assert loaded.policy is None
+    assert loaded.policies == ()
     assert any("there is none" in warning for warning in loaded.warnings)
     assert any("max_iterations" in warning for warning in loaded.warnings)
 
@@ -121,7 +121,6 @@ def test_honoured_key_of_a_wrong_type_is_a_complaint(tmp_path: Path, key: str) -
         ("databse: {num_islands: 3}", "unknown key 'databse' is ignored"),
         ("llm: {models: [{name: m, temprature: 1}]}", "models[1].temprature' is ignored: did you mean 'temperature'?"),
         ("llm: {models: [{name: m, retries: 1}]}", "llm.models[1].retries is not honoured"),
-        ("llm: {models: [{name: m}, {name: n}]}", "llm names 2 models and this version asks one a run: 'm' is taken"),
         ("llm: {temperature: 1}", "llm names no model"),
     ],
 )  # fmt: skip
@@ -160,7 +159,7 @@ def test_value_that_cannot_be_honoured_is_a_complaint(tmp_path: Path, config: st
     assert not any("secret" in sentence for sentence in found)
 
 
-def test_language_model_section_is_a_policy(tmp_path: Path) -> None:
+def test_language_model_section_is_policies(tmp_path: Path) -> None:
     loaded = load(
         tmp_path,
         """
@@ -177,7 +176,11 @@ llm:
     - {name: large, weight: 0.8, temperature: 0.1, api_base: "http://localhost:1/v1", api_key: "${OTHER_KEY}"}
 """,
     )
-    assert loaded.policy == {
+    small, large = loaded.policies
+    assert (small["name"], small["base_url"], small["api_key_env"], small["weight"], small["temperature"]) == (
+        "small", "https://example.org/v1", "MY_KEY", 0.2, 0.9,
+    )  # fmt: skip
+    assert large == {
         "name": "large",
         "kind": "openai",
         "base_url": "http://localhost:1/v1",
@@ -189,12 +192,13 @@ llm:
         "timeout_seconds": 9.0,
         "edits": "rewrite",
         "format": "single",
+        "weight": 0.8,
     }
 
 
 def test_primary_model_has_openevolves_defaults(tmp_path: Path) -> None:
-    policy = load(tmp_path, "llm: {primary_model: a, secondary_model: b, secondary_model_weight: 0.2}").policy
-    assert policy is not None
+    policy, second = load(tmp_path, "llm: {primary_model: a, secondary_model: b, secondary_model_weight: 0.2}").policies
+    assert (policy["weight"], second["model"], second["weight"]) == (1.0, "b", 0.2)
     assert (policy["model"], policy["api_key_env"], policy["edits"]) == ("a", "OPENAI_API_KEY", "diff")
     assert (policy["temperature"], policy["max_tokens"], policy["timeout_seconds"]) == (0.7, 4096, 60)
     assert policy["base_url"] == "https://api.openai.com/v1"
@@ -205,15 +209,13 @@ def test_primary_model_has_openevolves_defaults(tmp_path: Path) -> None:
     [("http://localhost:8000/v1", ""), ("http://127.0.0.1:1/v1", ""), ("https://example.org/v1", "OPENAI_API_KEY")],
 )
 def test_local_server_needs_no_key_unless_one_is_named(tmp_path: Path, address: str, variable: str) -> None:
-    policy = load(tmp_path, f"llm: {{primary_model: 'a b', api_base: '{address}'}}").policy
-    assert policy is not None
+    (policy,) = load(tmp_path, f"llm: {{primary_model: 'a b', api_base: '{address}'}}").policies
     assert (policy["api_key_env"], policy["name"], policy["model"]) == (variable, "a-b", "a b")
 
 
 @pytest.mark.parametrize("key", ["", "none", "EMPTY"])
 def test_server_without_a_key_needs_none(tmp_path: Path, key: str) -> None:
-    policy = load(tmp_path, f"llm: {{primary_model: a, api_key: '{key}'}}").policy
-    assert policy is not None
+    (policy,) = load(tmp_path, f"llm: {{primary_model: a, api_key: '{key}'}}").policies
     assert policy["api_key_env"] == ""
 
 

@@ -1,0 +1,89 @@
+"""Ensemble: the policies of a run, and which of them answers a proposal."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.errors import ConfigurationError
+from evolve.money import shared_currency
+from evolve.ports import Policy
+
+_STREAM = 1  # apart from that of the plan of the same proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How a search asks a policy: its name, m answers in each of n chains.
+
+    Attributes:
+        weight: how often it is asked, in proportion to those of the other policies of the run.
+        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
+    """
+
+    policy: str
+    answers: int = 1
+    samples: int = 1
+    weight: float = 1.0
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One of the policies of a run; `weight` and `currency` are as in `Asking`."""
+
+    policy: Policy
+    weight: float = 1.0
+    currency: str | None = None
+
+    @property
+    def asking(self) -> Asking:
+        """How a search asks it."""
+        policy = self.policy
+        return Asking(
+            policy=policy.name,
+            answers=policy.answers,
+            samples=policy.samples,
+            weight=self.weight,
+            currency=self.currency,
+        )
+
+
+class Ensemble:
+    """Draws the policy of each proposal.
+
+    Attributes:
+        currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
+
+    Args:
+        askings: how each is asked.
+        seed: of the run.
+
+    Raises:
+        ConfigurationError: there is none, two have one name, or their prices are in different currencies.
+    """
+
+    def __init__(self, askings: Sequence[Asking], seed: int) -> None:
+        names = [asking.policy for asking in askings]
+        if not names:
+            raise ConfigurationError("a run needs a policy: name one")
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigurationError(f"two policies of the run are called {name}: give each its own name")
+        self.currency = shared_currency(asking.currency for asking in askings)
+        self._askings = askings
+        self._seed = seed
+
+    def draw(self, number: int, away: Collection[str] = ()) -> Asking | None:
+        """The policy of the proposal `number`, by weight; the same for the same number and the same that are away.
+
+        Args:
+            number: of the proposal.
+            away: names of those that are not to be drawn; None is drawn where these are all.
+        """
+        present = [asking for asking in self._askings if asking.policy not in away]
+        if len(present) < 2:
+            return present[0] if present else None
+        weights = np.array([asking.weight for asking in present])
+        rng = np.random.default_rng([self._seed, number, _STREAM])
+        return present[int(rng.choice(len(present), p=weights / weights.sum()))]

@@ -1,0 +1,63 @@
+"""Lane: the calls of one policy, those under way and those on their way to it, and whether it can be asked."""
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from evolve.ports import Policy
+
+if TYPE_CHECKING:
+    from evolve.proposal import Proposal
+
+
+class Lane:
+    """What goes on at one policy.
+
+    Args:
+        policy: whom it asks.
+        calls: the most at once; 0: as many as suit the policy.
+
+    Attributes:
+        waiting: proposals that wait for room.
+        calls: tasks of those under way.
+        denied: why the last call did not get through; empty: calls do, as far as is known.
+        retry_seconds: when the next is tried, from when `denied` was set.
+    """
+
+    def __init__(self, policy: Policy, calls: int) -> None:
+        self.policy = policy
+        self.waiting: deque[Proposal] = deque()
+        self.calls: set[asyncio.Task[None]] = set()
+        self.denied = ""
+        self.retry_seconds = 0.0
+        self._most = calls
+        self._resting = 0
+
+    @property
+    def most(self) -> int:
+        """Calls at once that suit the policy at present."""
+        calls = self.policy.concurrency
+        return min(self._most or calls, calls)
+
+    @property
+    def proposing(self) -> int:
+        """Proposals at the policy, or on their way to it."""
+        return len(self.calls) + len(self.waiting)
+
+    @property
+    def away(self) -> bool:
+        """Whether no call got through of late, and it is not yet time to try another."""
+        return bool(self.denied) and self._resting > 0
+
+    def full(self, *, spared: bool) -> bool:
+        """Whether another proposal would have to wait; `spared`: of a policy that was away one is enough to try it."""
+        return self.proposing >= (1 if self.denied and spared else self.most)
+
+    async def rest(self, reason: str, seconds: float) -> None:
+        """Let the policy alone for a while."""
+        self.denied, self.retry_seconds = reason, seconds
+        self._resting += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._resting -= 1
