@@ -22,6 +22,7 @@ from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.ports import KeyRecord, LoggedEvent, NewRun, Scope
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
+from tests.databases import sqlite_file
 
 SECRET = "of tests, and of nobody else in the world"
 Client = httpx.AsyncClient
@@ -80,7 +81,7 @@ async def open_told(
     folder: Path, change: Callable[[Parts], Parts] = lambda parts: parts, **api: Any
 ) -> AsyncIterator[Told]:
     """An API over an empty database; `api` are further settings of the group, `change` has other parts."""
-    url = f"sqlite:///{folder}/evolve.db"
+    url = sqlite_file(folder / "evolve.db")
     settings = Settings(
         database=DatabaseSettings(url=SecretStr(url)),
         api=ApiSettings(**{"secret": SecretStr(SECRET), "requests_per_minute": 100_000} | api),

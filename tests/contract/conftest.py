@@ -12,6 +12,7 @@ from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import RunLog, RunReader
 from tests.contract.story import FixedClock, Story
+from tests.databases import sqlite_file
 from tests.services import PostgresServer
 
 
@@ -28,7 +29,7 @@ def postgres_with_schema(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/evolve.db"
+        return sqlite_file(tmp_path / "evolve.db")
     url: str = request.getfixturevalue("postgres_with_schema")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
@@ -69,6 +70,6 @@ def story() -> Story:
 
 @pytest.fixture
 def other_database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(f"sqlite:///{tmp_path}/other.db")
+    opened = open_database(sqlite_file(tmp_path / "other.db"))
     yield opened
     opened.close()

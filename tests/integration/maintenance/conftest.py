@@ -12,6 +12,7 @@ from service.db.columns import Base
 from service.db.engine import Database, open_database, upgrade
 from service.db.log import SqlRunLog
 from tests.contract.story import FixedClock, Story, new_run
+from tests.databases import sqlite_file
 from tests.services import PostgresServer
 
 
@@ -27,7 +28,7 @@ def postgres_template(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     is_file = request.param == "sqlite"
-    opened = open_database(f"sqlite:///{tmp_path}/evolve.db" if is_file else request.getfixturevalue("postgres_url"))
+    opened = open_database(sqlite_file(tmp_path / "evolve.db") if is_file else request.getfixturevalue("postgres_url"))
     yield opened
     opened.close()
 

@@ -9,11 +9,12 @@ from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from tests.contract.story import new_run
+from tests.databases import sqlite_file
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(f"sqlite:///{tmp_path / 'runs.db'}")
+    database = open_database(sqlite_file(tmp_path / "runs.db"))
     yield database
     database.close()
 

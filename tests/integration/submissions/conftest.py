@@ -15,6 +15,7 @@ from service.db.problems import SqlProblemStore
 from service.net import Resolve
 from service.ports import RunRecord, RunRequest, Upload
 from tests.contract.story import FixedClock, Story
+from tests.databases import sqlite_file
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
 
 OPERATOR = """\
@@ -66,7 +67,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
     def make(resolve: Resolve = lambda *_: [PUBLIC], operator: str = OPERATOR, **policies: Any) -> House:
         (tmp_path / "policies.toml").write_text(operator)
         settings = Settings(
-            database=DatabaseSettings(url=f"sqlite:///{tmp_path}/evolve.db"),
+            database=DatabaseSettings(url=sqlite_file(tmp_path / "evolve.db")),
             policies=PoliciesSettings(file=tmp_path / "policies.toml", **policies),
         )
         opened.append(open_storage(settings))

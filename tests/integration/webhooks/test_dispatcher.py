@@ -20,6 +20,7 @@ from service.webhooks import SignatureError, new_secret, verify
 from service.webhooks.deliver import Dispatcher
 from service.webhooks.schedule import DELAYS
 from tests.contract.story import FixedClock
+from tests.databases import sqlite_file
 from tests.integration.webhooks.receiver import Answer, Receiver, open_receiver
 from tests.patience import PATIENCE_SECONDS
 
@@ -37,7 +38,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 def webhooks(tmp_path: Path) -> Iterator[SqlWebhooks]:
-    database = open_database(f"sqlite:///{tmp_path}/evolve.db")
+    database = open_database(sqlite_file(tmp_path / "evolve.db"))
     yield SqlWebhooks(database)
     database.close()
 

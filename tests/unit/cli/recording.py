@@ -16,6 +16,7 @@ from evolve.search import Search
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
+from tests.databases import sqlite_file
 
 RUN = "run_01970000-aaaa-7bbb-8ccc-000000000001"
 BEGUN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -172,4 +173,4 @@ def _new_run(run_id: str, problem: Problem, config: RunConfig, kind: str) -> New
 
 
 def sqlite_url(path: Path) -> str:
-    return f"sqlite:///{path}"
+    return sqlite_file(path)
