@@ -1,10 +1,12 @@
 """Driver: a search, its policies and an evaluator joined in one process, without storage; all stays in memory."""
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 
 from evolve.configuration import RunConfig
 from evolve.ensemble import Member
 from evolve.events import Event, Kind
+from evolve.examination import closing_event, examine, wanted
 from evolve.flight import Flight
 from evolve.ordering import open_search
 from evolve.ports import Evaluator
@@ -43,6 +45,7 @@ class Driver:
         self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
         self._flight = Flight(self._search, policies, evaluator, config.concurrency, self._write)
         self._chronicle = Chronicle(run_id, problem, config)
+        self._problem, self._config, self._evaluator = problem, config, evaluator
         self._monotonic = monotonic
         self._observe = observe
         self._began = 0.0
@@ -67,6 +70,7 @@ class Driver:
                 pass
         finally:
             await self._flight.cancel()
+        await self._examine()
         return self._end()
 
     @property
@@ -81,6 +85,22 @@ class Driver:
             return True
         self._flight.take(await self._flight.arrival(TICK_SECONDS))
         return False
+
+    async def _examine(self) -> None:
+        """Examine what was found, on what was held out and under other seeds."""
+        reason, state = self._search.ended(self._elapsed), self._search.state
+        members = [member for island in state.islands for member in island.archive.members]
+        event = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
+        if event is None:
+            return
+        self._write([*self._search.close(self._flight.cut).events, event])
+        known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
+        most = self._config.concurrency.evaluations
+        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, most)) as results:
+            async for result in results:
+                self._write([result])
+                if self._stopped:
+                    return
 
     def _end(self) -> Result:
         """Let go of what is under way, and say what became of the run."""

@@ -11,6 +11,7 @@ BUILT_IN_MEASURES = ("complexity", "novelty")
 
 # Numbers of a larger magnitude are refused at the door: sums, spans and ratios of those that remain are finite.
 LARGEST = 1e100
+MOST_AUDITS = 1000
 
 
 class Direction(StrEnum):
@@ -143,6 +144,9 @@ class EvaluatorSpec:
         repeats: how often a program is scored, and its mean taken.
         repeats_min: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
         repeats_confidence: with which it must be seen to fall short before further repeats are spared.
+        holdout: whether the evaluator's `holdout` scores the final front when a run has ended.
+        audit: how often the best of a run is evaluated anew then, each time under other seeds.
+        audit_tolerance: by how much a score may differ there: as a share of the objective's bounds, else of itself.
         stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
     """
 
@@ -159,6 +163,8 @@ class EvaluatorSpec:
     repeats_confidence: float = 0.95
     stage_thresholds: tuple[Mapping[str, float], ...] = ()
     holdout: bool = False
+    audit: int = 0
+    audit_tolerance: float = 0.01
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -167,6 +173,10 @@ class EvaluatorSpec:
             raise ProblemError(
                 f"evaluator: repeats_min must lie between 2 and repeats = {self.repeats}, or be 0 to make all repeats"
             )
+        if not 0 <= self.audit <= MOST_AUDITS:
+            raise ProblemError(f"evaluator: audit must lie between 0 and {MOST_AUDITS}")
+        if not 0 <= self.audit_tolerance <= LARGEST:
+            raise ProblemError("evaluator: audit_tolerance must be a finite number of at least 0")
         if not 0.5 <= self.repeats_confidence < 1:
             raise ProblemError("evaluator: repeats_confidence must be at least 0.5 and below 1")
         if self.integrity is Integrity.SEPARATE and (bool(self.entry), bool(self.command), self.text).count(True) != 1:

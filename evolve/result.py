@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from evolve.assessment import Assessment, Worth, assess
 from evolve.budget import Account
 from evolve.configuration import RunConfig
 from evolve.evaluation import Outcome
@@ -31,6 +32,8 @@ class Result:
         candidates: every answer that was taken, seeds first, in order of age: lineage, outcome, scores and source as
             JSON values, one record with the same keys for each.
         events: everything that was decided, in order.
+        assessment: what came of examining it when it ended, on what was held out and under other seeds; None where
+            nothing of that was wanted.
         account: what was used.
         seconds: how long it took.
     """
@@ -46,6 +49,7 @@ class Result:
     events: tuple[Event, ...]
     account: Account
     seconds: float
+    assessment: Assessment | None = None
 
     @property
     def source(self) -> str:
@@ -110,7 +114,12 @@ class Chronicle:
             events=tuple(self._events),
             account=replace(account),
             seconds=seconds,
+            assessment=assess(self._events, self._worths(), self._problem.objectives),
         )
+
+    def _worths(self) -> dict[str, Worth]:
+        scored = self._scored.values()
+        return {one.candidate_id: Worth(fitness=one.fitness, scores=one.evaluation.scores) for one in scored}
 
     def _fold(self, event: Event) -> None:
         payload, subject = event.payload, event.subject

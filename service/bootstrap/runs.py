@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from evolve.evaluation import Evaluation
+from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -125,12 +125,12 @@ async def check_folder(settings: Settings, folder: Path) -> CheckReport:
     async with AsyncExitStack() as stack:
         opened: list[SandboxEvaluator] = []
 
-        async def evaluate(program: Program) -> Evaluation:
+        async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
             # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
             if not opened:
                 scorer = scoring(loaded.problem, loaded.bundle, settings.sandbox, slots=1)
                 opened.append(await stack.enter_async_context(scorer))
-            return await opened[0].evaluate(program, "check")
+            return await opened[0].evaluate(program, "check", wanted)
 
         return await check_problem(loaded, evaluate)
 

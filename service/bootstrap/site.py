@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evolve.assessment import Assessment, Audit, HeldOut, Range
 from service.bootstrap.storage import database_url, open_reader
 from service.errors import UsageError
 from service.ports import ENDED, ResultReader, RunReader, RunRecord
+from service.projections.closing import assessment_of
 from service.projections.front import Front, measure_front
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Site:
         training: the lines of a run's training records, by whole id.
         weighted: the best candidate under weights, and what it is worth.
         front: what the Pareto front of a run is worth; None where it has but one objective.
+        assessment: what came of examining what a run found; None where nothing did.
         compare: runs side by side, by whole ids, as they are ordered.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
     """
@@ -60,6 +63,7 @@ class Site:
     training: Callable[[str], Iterator[str]]
     weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
     front: Callable[[RunRecord], Front | None]
+    assessment: Callable[[RunRecord], Assessment | None]
     compare: "Callable[[Sequence[str], Order], RunComparison]"
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
 
@@ -162,6 +166,7 @@ def stored_site(reader: RunReader, url: str) -> Site:
         training=training,
         weighted=weighted,
         front=front,
+        assessment=partial(assessment_of, reader),
         compare=compare,
         events=events,
     )
@@ -199,8 +204,23 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         training=partial(reader.export, form="training"),
         weighted=weighted,
         front=front,
+        assessment=lambda run: _assessed(client, run),
         compare=compare,
         events=events,
+    )
+
+
+def _assessed(client: "Client", run: RunRecord) -> Assessment | None:
+    from service.client import calls
+
+    told = client.send(calls.get_assessment(run.id))
+    if not told.holdout and told.audit is None:
+        return None
+    audit = told.audit and told.audit.model_dump(exclude={"holds", "sentence", "ranges", "failed"})
+    ranges = [Range(**one.model_dump()) for one in told.audit.ranges] if told.audit else ()
+    return Assessment(
+        holdout=tuple(HeldOut(**one.model_dump(exclude={"difference"})) for one in told.holdout),
+        audit=Audit(**audit, ranges=tuple(ranges), failed=tuple(told.audit.failed)) if told.audit and audit else None,
     )
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from evolve.errors import ConfigurationError
-from evolve.evaluation import Evaluation
+from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
@@ -291,8 +291,8 @@ class BundledSubmissions:
     async def _score(self, loaded: LoadedProblem) -> tuple[list[SeedReport], Sequence[str]]:
         async with self._evaluator(loaded) as evaluator:
 
-            async def evaluate(program: Program) -> Evaluation:
-                return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}")
+            async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+                return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}", wanted)
 
             here = self._queue is None and self._broker is None
             report = await check_problem(loaded, evaluate, look_up=here)

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evolve.assessment import Assessment
 from service.bootstrap.site import Site
 from service.cli import figures
+from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import LAST, as_score, find_run, proposal_json, run_json
@@ -32,10 +34,10 @@ def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool
             f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
         )
     elif terminal.as_json:
-        front = site.front(found)
-        terminal.emit({**run_json(found), "front": None if front is None else asdict(front)})
+        front, assessed = site.front(found), assessment_json(site.assessment(found))
+        terminal.emit({**run_json(found), "front": None if front is None else asdict(front), "assessment": assessed})
     else:
-        terminal.show(facts(run_rows(found, site.front(found))))
+        terminal.show(facts(run_rows(found, site.front(found), site.assessment(found))))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
 
@@ -55,7 +57,7 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
     raise NotFoundError(f"there is no run or candidate {identity}: evolve runs lists the runs")
 
 
-def run_rows(run: RunRecord, front: Front | None = None) -> Rows:
+def run_rows(run: RunRecord, front: Front | None = None, assessment: Assessment | None = None) -> Rows:
     """What there is to say of a run."""
     counters = run.counters
     rows: Rows = [
@@ -64,6 +66,7 @@ def run_rows(run: RunRecord, front: Front | None = None) -> Rows:
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
         ("best", f"{figures.exact(as_score(run, run.best_fitness))}  {figures.short(run.best_candidate_id)}"),
         ("front", front_words(front) if front else None),
+        *assessment_rows(run, assessment),
         ("seed", figures.exact(as_score(run, run.seed_fitness))),
         ("known best", figures.exact(run.known_best) if run.known_best is not None else None),
         ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),

@@ -34,7 +34,7 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
         _follow(terminal, site, run, after)
     except KeyboardInterrupt:
         return _detached(terminal, run)
-    outcome = read_outcome(site.reader, run.id)
+    outcome = read_outcome(site.reader, run.id, site.assessment)
     if terminal.as_json:
         terminal.emit(summary_json(outcome))
     else:

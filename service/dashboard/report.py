@@ -71,6 +71,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         "title": run_title(run),
         "made_at": now,
         "best": best,
+        "assessment": await api.send(calls.get_assessment(run.id)),
         "front": front,
         **(await _tradeoff(api, run) if front else {"fittest": None}),
         "line": line,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from evolve.errors import ProblemError
-from evolve.evaluation import Evaluation, fitness
+from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
 from evolve.problem import Measure, Objective, Problem
 from evolve.program import Program
 from evolve.regions import check_markers
@@ -12,7 +12,7 @@ from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
 from service.problems.requirements import check_requirements
 
-Evaluate = Callable[[Program], Awaitable[Evaluation]]
+Evaluate = Callable[[Program, Scoring], Awaitable[Evaluation]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class CheckReport:
 
 
 async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
-    """Check a problem's declarations, its interpreter and its seeds, each run once by `evaluate`.
+    """Check a problem's declarations, its interpreter and its seeds, each run once by `evaluate`, and what it holds out.
 
     Seeds are not run when the interpreter lacks what the problem requires: they could only fail for that.
 
@@ -61,11 +61,16 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
     seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
     for seed in seeds:
         complaints += _results(problem, seed)
+    good = next((seed for seed in seeds if seed.evaluation.ok), None)
+    if spec.holdout and good is not None:
+        held_out = await evaluate(good.program, Scoring(holdout=True))
+        if not held_out.ok:
+            complaints.append(f"holdout fails for the seed {good.name} ({held_out.outcome}): {held_out.reason}")
     return CheckReport(complaints=(*complaints, *lacking), warnings=loaded.warnings, seeds=tuple(seeds))
 
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
-    evaluation = await evaluate(program)
+    evaluation = await evaluate(program, PLAIN)
     return SeedReport(
         name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
     )

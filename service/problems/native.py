@@ -40,6 +40,8 @@ class _Evaluator(_Table):
     repeats_confidence: float = 0.95
     stage_thresholds: list[dict[str, float]] = []
     holdout: bool = False
+    audit: int = 0
+    audit_tolerance: float = 0.01
 
 
 class _Limits(_Table):
@@ -122,14 +124,11 @@ def read_native(folder: Folder) -> Reading:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
-    return Reading(problem=problem, search=document.search, warnings=_warnings(document, len(programs) < len(seeds)))
+    return Reading(problem=problem, search=document.search, warnings=_warnings(len(programs) < len(seeds)))
 
 
-def _warnings(document: _Document, repeated: bool) -> tuple[str, ...]:
-    found = [f"{FILE}: equal seeds count once"] if repeated else []
-    if document.evaluator.holdout:
-        found.append(f"{FILE}: evaluator.holdout is kept for later: this version does not re-score the final front")
-    return tuple(found)
+def _warnings(repeated: bool) -> tuple[str, ...]:
+    return (f"{FILE}: equal seeds count once",) if repeated else ()
 
 
 def _document(folder: Folder) -> _Document:
@@ -201,14 +200,19 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         repeats_confidence=table.repeats_confidence,
         stage_thresholds=tuple(table.stage_thresholds),
         holdout=table.holdout,
+        audit=table.audit,
+        audit_tolerance=table.audit_tolerance,
     )
 
 
 def _idle(table: _Evaluator) -> list[str]:
     """Keys that say how something is done which is not asked for."""
+    found = []
     if "repeats_confidence" in table.model_fields_set and not table.repeats_min:
-        return [f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.repeats_min"]
-    return []
+        found.append(f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.repeats_min")
+    if "audit_tolerance" in table.model_fields_set and not table.audit:
+        found.append(f"{FILE}: evaluator.audit_tolerance says by how much scores may differ: add evaluator.audit")
+    return found
 
 
 def _objective(table: _Objective) -> Objective:
@@ -222,7 +226,8 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
     if separate:
         needed["score"] = "write score(outputs, program), which returns a dict of scores"
     if table.holdout:
-        needed["holdout"] = "write holdout(outputs, program), or set evaluator.holdout = false"
+        words = "outputs, program" if separate else "program_path"
+        needed["holdout"] = f"write holdout({words}), or set evaluator.holdout = false"
     if table.python and table.file in folder.files:
         return  # another interpreter may read another syntax; running the seed will tell
     text = check_evaluator(folder, table.file, needed, complaints)

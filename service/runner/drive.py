@@ -18,6 +18,7 @@ from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.search import Step
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
+from service.runner.closing import RunClosing, ended
 from service.runner.journal import Journal
 from service.runner.lease import Health, Hold, held, unknown
 from service.runner.orders import Orders, Wish
@@ -85,6 +86,9 @@ class _Sitting:
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._flight = Flight(self._search, job.policies, job.evaluator, job.config.concurrency, self._write)
+        self._closing = RunClosing(
+            job.run_id, job.problem, job.config, job.evaluator, job.log, self._write
+        )
         self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)
 
     def wake(self) -> None:
@@ -102,7 +106,7 @@ class _Sitting:
         try:
             if self._orders.wish is Wish.RUNNING:
                 self._begin()
-                while not await self._turn():
+                while not self._closing.done.reason and not await self._turn():
                     pass
             await self._end()
         finally:
@@ -148,6 +152,7 @@ class _Sitting:
             for entry in job.log.events(job.run_id):
                 logged = entry.sequence
                 self._fold.apply(entry.event)
+                self._closing.done.apply(entry.event)
                 yield entry.event
 
         resumed = self._search.replay(
@@ -176,7 +181,9 @@ class _Sitting:
 
     async def _end(self) -> None:
         """Let go of what is under way, and write what became of the run."""
-        reason = self._search.ended(self._elapsed) if self._begun else None
+        reason = (self._closing.done.reason or self._search.ended(self._elapsed)) if self._begun else None
+        if reason and not await self._examined(reason):
+            reason = None
         wish = self._orders.wish
         pauses = not reason and wish is Wish.PAUSED and (self._begun or self._fold.status.state != "paused")
         if pauses and self._begun:
@@ -196,6 +203,28 @@ class _Sitting:
         if self._committing is not None:
             await self._committing
         await self._commit()
+
+    async def _examined(self, reason: str) -> bool:
+        """Let go of the search, and examine what it found; whether all of that is done."""
+        await self._flight.cancel()
+        self._journal.write(self._search.close(self._flight.cut).events)
+        self._closing.plan(reason, self._search.state)
+        if not self._closing.left:
+            return True
+        if self._committing is not None:
+            await self._committing
+        await self._commit()
+        work = asyncio.create_task(self._closing.work())
+        work.add_done_callback(lambda _: self.wake())
+        try:
+            while not work.done() and self._orders.wish is Wish.RUNNING:
+                self._hold.check()
+                self._note_waiting()
+                await self._commit_soon()
+                await self._flight.stir(TICK_SECONDS)
+        finally:
+            await ended(work)
+        return not self._closing.left
 
     def _finish(self, reason: str) -> None:
         self._journal.write(self._search.close(self._flight.cut).events)
@@ -235,7 +264,7 @@ class _Sitting:
         return replace(
             status,
             waiting=absence.reason if absence else status.waiting,
-            evaluating=self._flight.evaluating,
+            evaluating=self._flight.evaluating + self._closing.left,
             proposing=self._flight.proposing,
             elapsed_seconds=self._elapsed,
         )
@@ -243,7 +272,8 @@ class _Sitting:
     def _note_waiting(self) -> None:
         self._write(self._flight.news())
         absence = self.patience.absence
-        waiting, before = absence.reason if absence else self._flight.waiting, self._waiting
+        waiting = absence.reason if absence else self._flight.waiting or self._closing.waiting
+        before = self._waiting
         if waiting == before:
             return
         self._waiting = waiting

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -22,6 +22,7 @@ from evolve.proposal import Proposal, Reply
 from evolve.result import INTERRUPTED, Result
 from tests.fakes.world import score, toy_problem
 from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy
+from tests.integration.runner.test_closing import Examiner
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -189,3 +190,18 @@ async def test_a_result_is_shown_in_one_line_however_long_the_run_was() -> None:
     assert "\n" not in text
     assert "40 evaluated" in text
     assert len(text) < 300
+
+
+async def test_a_result_tells_what_its_front_is_worth_on_what_was_held_out_and_whether_its_best_holds() -> None:
+    toy = toy_problem()
+    problem = replace(toy, evaluator=replace(toy.evaluator, holdout=True, audit=2))
+    examiner = Examiner(problem)
+    result = await ended(driver(problem, evaluator=examiner))
+    assert (result.reason, result.account.evaluations) == ("evaluations", 40)
+    assert result.assessment is not None
+    assert result.assessment.holdout[0].candidate_id == (result.best and result.best.candidate_id)
+    assert {round(one.difference or 0.0, 9) for one in result.assessment.holdout} == {-1.0}
+    assert result.assessment.audit is not None
+    assert (result.assessment.audit.made, result.assessment.audit.holds) == (2, True)
+    assert len(result.history) == 40, "no curve shows them"
+    assert (await ended(driver())).assessment is None

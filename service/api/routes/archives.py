@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -18,6 +19,7 @@ from service.api.tags import run_tag, seen, tagged
 from service.errors import NotFoundError
 from service.ports import LoggedEvent, MembershipRecord, RunRecord
 from service.projections.best import none_yet, read_weights
+from service.projections.closing import assessment_of
 from service.schemas.archives import (
     Best,
     FrontPage,
@@ -31,6 +33,7 @@ from service.schemas.archives import (
     Migration,
     MigrationPage,
 )
+from service.schemas.closing import Assessment
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
 
@@ -132,6 +135,24 @@ def list_front(
         hypervolume=front.measured.hypervolume,
         exact=front.measured.exact,
     )
+
+
+@router.get("/assessment", response_model=Assessment, responses=NOT_MODIFIED, operation_id="get_assessment")
+def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
+    """Read what a run's programs were worth on what was held out, and whether its best holds under other seeds.
+
+    Both are done when a run has ended, where its problem asks for it (`evaluator.holdout`, `evaluator.audit`).
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if seen(request, run_tag(run)):
+        return Response(status_code=304, headers={"ETag": run_tag(run)})
+    found = assessment_of(reader, run)
+    held = [{**asdict(one), "difference": one.difference} for one in found.holdout] if found else []
+    audit = found.audit if found else None
+    told = None if audit is None else {**asdict(audit), "holds": audit.holds, "sentence": audit.sentence}
+    shown = Assessment.model_validate({"run_id": run.id, "holdout": held, "audit": told})
+    return tagged(request, shown, run_tag(run))
 
 
 @router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")

@@ -19,6 +19,7 @@ from service.client.calls.annotations import (
     update_note,
 )
 from service.client.calls.archives import (
+    get_assessment,
     compare_runs,
     export_run,
     get_artifact,
@@ -134,6 +135,7 @@ __all__ = [
     "extend_run",
     "fork_run",
     "get_artifact",
+    "get_assessment",
     "get_batch",
     "get_batch_summary",
     "get_best",

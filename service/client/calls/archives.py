@@ -6,6 +6,7 @@ from typing import Literal
 from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
 from service.schemas.artifacts import ArtifactPage
+from service.schemas.closing import Assessment
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 
 RUN = "/v1/runs/{}"
@@ -34,6 +35,11 @@ def list_front(run_id: str, *, limit: int | None = None) -> Call[FrontPage]:
     """List the programs that no other dominates, and the volume that they dominate."""
     path = place(f"{RUN}/front", run_id)
     return Call(method="GET", path=path, params=chosen(limit=limit), answer=FrontPage, wait_seconds=FOLD_SECONDS)
+
+
+def get_assessment(run_id: str) -> Call[Assessment]:
+    """Read what a run's programs are worth on what was held out, and whether its best holds."""
+    return Call(method="GET", path=place(f"{RUN}/assessment", run_id), answer=Assessment)
 
 
 def get_grid(run_id: str) -> Call[Grid]:

@@ -11,8 +11,9 @@ from service.client import AsyncClient, Call, calls
 from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep
 from service.dashboard.pages import PageRoute, go_to
-from service.dashboard.run_page import RunId, render_run, run_title
+from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.errors import UsageError
+from service.schemas.closing import Assessment
 from service.schemas.programs import Program
 from service.schemas.runs import Budget, BudgetExtension, Run
 from service.schemas.series import Metrics
@@ -119,6 +120,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
     metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
     best = await api.send(calls.list_programs(run.id, order="fitness", limit=BEST_SHOWN))
     return {
+        "assessment": await _assessed(api, run),
         "metrics": metrics,
         "last": metrics.points[-1] if metrics.points else None,
         "best": list[Program](best.items),
@@ -127,6 +129,13 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
     }
+
+
+async def _assessed(api: AsyncClient, run: Run) -> Assessment | None:
+    if run.state not in ENDED:
+        return None
+    found: Assessment = await api.send(calls.get_assessment(run.id))
+    return found
 
 
 def still_since(metrics: Metrics) -> int | None:

@@ -29,6 +29,8 @@ repeats_min = 2
 repeats_confidence = 0.9
 stage_thresholds = [{ gain = 0.5 }]
 holdout = true
+audit = 4
+audit_tolerance = 0.05
 [limits]
 wall_seconds = 1
 cpu_seconds = 2.5
@@ -87,6 +89,8 @@ def test_every_key_reaches_the_problem(tmp_path: Path) -> None:
         repeats_confidence=0.9,
         stage_thresholds=({"gain": 0.5},),
         holdout=True,
+        audit=4,
+        audit_tolerance=0.05,
     )
     assert problem.limits == Limits(
         wall_seconds=1, cpu_seconds=2.5, memory_mb=3, processes=4, disk_mb=5, output_kb=6, network=True, gpu=True
@@ -215,6 +219,8 @@ def test_what_is_wrong_with_the_document_is_said(tmp_path: Path, old: str, new: 
         ("def score(o, p): ...", "stage_thresholds = [{ gain = 1 }]", "names 1 stages, and evaluator.py defines 0"),
         ("def score(o, p): ...", "repeats = 4\nrepeats_min = 5", "repeats_min must lie between 2 and repeats = 4"),
         ("def score(o, p): ...", "repeats_confidence = 0.9", "repeats are spared: add evaluator.repeats_min"),
+        ("def score(o, p): ...", "audit_tolerance = 0.1", "scores may differ: add evaluator.audit"),
+        ("def score(o, p): ...", "audit = -1", "evaluator: audit must lie between 0 and 1000"),
         ("def score(o, p): ...", 'file = "other.py"', "the evaluator 'other.py' is missing"),
         ("def score(o, p): ...", 'integrity = "shared"', "defines no evaluate(): write evaluate(program_path)"),
     ],
