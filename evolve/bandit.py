@@ -1,4 +1,4 @@
-"""A bandit over islands: more proposals for those that have found something better of late."""
+"""Bandits: more proposals for the islands, or the policies, that have found something better of late."""
 
 import math
 from collections.abc import Sequence
@@ -12,22 +12,29 @@ _SMALL = 1e-8
 
 @dataclass(slots=True, kw_only=True)
 class Arm:
-    """How one island does (AdaEvolve, Cemri et al. 2026, arXiv:2602.20133).
+    """How one of them does (AdaEvolve, Cemri et al. 2026, arXiv:2602.20133).
 
     Attributes:
-        visits: proposals made on it.
-        reward: sum of its gains, each new evaluation making the older ones count less.
-        weight: number of its evaluations, which decays likewise: the mean gain of late is reward / weight.
+        decay: what an earlier gain counts for, beside the one after it.
+        visits: proposals made there.
+        reward: sum of its gains, each new one making the older ones count less.
+        weight: number of its gains, which decays likewise.
     """
 
+    decay: float = DECAY
     visits: int = 0
     reward: float = 0.0
     weight: float = 0.0
 
+    @property
+    def mean(self) -> float:
+        """The mean gain of late; 0 before the first."""
+        return self.reward / self.weight if self.weight else 0.0
+
     def learn(self, gain: float) -> None:
-        """Take note of what an evaluation gained; 0: nothing."""
-        self.reward = DECAY * self.reward + gain
-        self.weight = DECAY * self.weight + 1.0
+        """Take note of what was gained; 0: nothing."""
+        self.reward = self.decay * self.reward + gain
+        self.weight = self.decay * self.weight + 1.0
 
 
 def gain(fitness: float | None, island_best: float, best: float | None) -> float:
@@ -43,8 +50,13 @@ def gain(fitness: float | None, island_best: float, best: float | None) -> float
     return min(1.0, (fitness - island_best) / (abs(best) + _SMALL))
 
 
-def choose(arms: Sequence[Arm]) -> int:
-    """The next arm: those with few visits in turn, then by upper confidence bound; the first among equals."""
+def choose(arms: Sequence[Arm], prices: Sequence[float] | None = None) -> int:
+    """The next arm: those with few visits in turn, then by upper confidence bound; the first among equals.
+
+    Args:
+        arms: to choose from.
+        prices: what the bound of each is divided by.
+    """
     fewest = min(range(len(arms)), key=lambda place: arms[place].visits)
     if arms[fewest].visits < LEAST_VISITS:
         return fewest
@@ -52,7 +64,6 @@ def choose(arms: Sequence[Arm]) -> int:
 
     def bound(place: int) -> float:
         arm = arms[place]
-        mean = arm.reward / arm.weight if arm.weight else 0.0
-        return mean + EXPLORATION * math.sqrt(total / arm.visits)
+        return (arm.mean + EXPLORATION * math.sqrt(total / arm.visits)) / (prices[place] if prices else 1.0)
 
     return max(range(len(arms)), key=bound)

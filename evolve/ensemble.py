@@ -1,10 +1,13 @@
 """Ensemble: the policies of a run, and which of them answers a proposal."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from evolve.configuration import RunConfig
+from evolve.earnings import Earnings
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
 from evolve.ports import Policy
@@ -50,20 +53,21 @@ class Member:
 
 
 class Ensemble:
-    """Draws the policy of each proposal.
+    """Chooses the policy of each proposal.
 
     Attributes:
         currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
 
     Args:
         askings: how each is asked.
-        seed: of the run.
+        config: of the run.
+        earnings: what they bring and cost, kept up by whoever folds the events.
 
     Raises:
         ConfigurationError: there is none, two have one name, or their prices are in different currencies.
     """
 
-    def __init__(self, askings: Sequence[Asking], seed: int) -> None:
+    def __init__(self, askings: Sequence[Asking], config: RunConfig, earnings: Earnings) -> None:
         names = [asking.policy for asking in askings]
         if not names:
             raise ConfigurationError("a run needs a policy: name one")
@@ -72,10 +76,13 @@ class Ensemble:
                 raise ConfigurationError(f"two policies of the run are called {name}: give each its own name")
         self.currency = shared_currency(asking.currency for asking in askings)
         self._askings = askings
-        self._seed = seed
+        self._seed = config.seed
+        self._earnings = earnings if config.policy_choice == "adaptive" else None
 
     def draw(self, number: int, away: Collection[str] = ()) -> Asking | None:
-        """The policy of the proposal `number`, by weight; the same for the same number and the same that are away.
+        """The policy of the proposal `number`; the same for the same number and the same that are away.
+
+        By weight it is drawn; an adaptive choice draws nothing, and follows from what was told.
 
         Args:
             number: of the proposal.
@@ -84,6 +91,9 @@ class Ensemble:
         present = [asking for asking in self._askings if asking.policy not in away]
         if len(present) < 2:
             return present[0] if present else None
-        weights = np.array([asking.weight for asking in present])
+        weights = [asking.weight for asking in present]
+        if self._earnings is not None:
+            names = [asking.policy for asking in present]
+            return present[self._earnings.best_buy(names, weights, priced=bool(self.currency))]
         rng = np.random.default_rng([self._seed, number, _STREAM])
-        return present[int(rng.choice(len(present), p=weights / weights.sum()))]
+        return present[int(rng.choice(len(present), p=np.array(weights) / math.fsum(weights)))]

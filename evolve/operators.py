@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evolve.earnings import Earnings
 from evolve.evaluation import Outcome
 from evolve.proposal import Individual
 
@@ -108,6 +109,7 @@ class Trial:
     """
 
     operator: str
+    policy: str = ""
     weights: tuple[float, ...]
     bar: float
     origin: Individual | None
@@ -121,12 +123,14 @@ class Trials:
 
     def __init__(self) -> None:
         self.credit = Credit()
+        self.earnings = Earnings()
         self.open: dict[int, Trial] = {}
 
-    def begin(self, number: int, operator: str, weights: Sequence[float], kin: Sequence[Kin]) -> None:
+    def begin(self, number: int, operator: str, policy: str, weights: Sequence[float], kin: Sequence[Kin]) -> None:
         """Follow a proposal.
 
         Args:
+            number, operator, policy, weights: of it.
             kin: those that its children descend from, the parent first.
         """
         drawn = tuple(weights)
@@ -134,7 +138,7 @@ class Trials:
         parents = [one for one, role in kin if role != "inspiration" and one.fitness is not None]
         rivals = parents or ([origin] if origin is not None else [])
         bar = max((_worth(rival, drawn) for rival in rivals), default=-math.inf)
-        self.open[number] = Trial(operator=operator, weights=drawn, bar=bar, origin=origin)
+        self.open[number] = Trial(operator=operator, policy=policy, weights=drawn, bar=bar, origin=origin)
 
     def await_children(self, number: int, count: int) -> None:
         """So many more children of a proposal await their evaluation, or fewer."""
@@ -148,7 +152,8 @@ class Trials:
 
     def forget(self, number: int) -> None:
         """Its policy was never asked: it says nothing of anything."""
-        self.open.pop(number, None)
+        if trial := self.open.pop(number, None):
+            self.earnings.forget(trial.policy)
 
     def tell(self, number: int, child: Individual | None) -> Individual | None:
         """A child was evaluated, or let go (None); its origin."""
@@ -170,6 +175,7 @@ class Trials:
         if trial.closed and not trial.awaited:
             del self.open[number]
             self.credit.settle(trial.operator, trial.won)
+            self.earnings.settle(trial.policy, trial.won)
 
 
 def _worth(individual: Individual, weights: Sequence[float]) -> float:

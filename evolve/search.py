@@ -81,12 +81,12 @@ class Search:
     """
 
     def __init__(self, run_id: str, problem: Problem, config: RunConfig, *askings: Asking) -> None:
-        self._ensemble = Ensemble(askings, config.seed)
-        check_money(config.budget, self._ensemble.currency)
         self.run_id = run_id
         self.problem = problem
         self.config = config
         self.state = State(problem, config)
+        self._ensemble = Ensemble(askings, config, self.state.trials.earnings)
+        check_money(config.budget, self._ensemble.currency)
         self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._appraisal = Appraisal(problem, config)
         self._nearness = Nearness(config.novelty, problem.language)

@@ -56,7 +56,7 @@ class State:
         seeds: seeds that were evaluated with success.
         latest: what was evaluated last, failed or not.
         lineage: how each candidate that was evaluated stands.
-        trials: proposals whose success will say how their operators do, where that is asked.
+        trials: proposals whose success will say how their operators and policies do, where that is asked.
         reached: whether one individual has reached the target of every objective that has one.
     """
 
@@ -77,9 +77,13 @@ class State:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.reached = False
-        # An operator's success is asked for by an adaptive choice, and the origin of a failure by its repair.
-        self._tried = config.strategy == "islands" and (
-            config.operator_choice == "adaptive" or any(island.config.operators.get(REPAIR) for island in self.islands)
+        # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
+        self._tried = config.policy_choice == "adaptive" or (
+            config.strategy == "islands"
+            and (
+                config.operator_choice == "adaptive"
+                or any(island.config.operators.get(REPAIR) for island in self.islands)
+            )
         )
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
@@ -171,6 +175,7 @@ class State:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
         self.islands[int(event.payload["island"])].arm.visits += 1
+        self.trials.earnings.ask(event.payload["policy"])
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = Open(payload=event.payload, proposal=subject)
         self.lineage.propose(number, _edges(event.payload)[0])
@@ -180,7 +185,7 @@ class State:
     def _try(self, payload: Mapping[str, Any]) -> None:
         operator, (parent, *_) = payload["operator"], payload["parents"]
         kin = [(self.find(candidate), role) for candidate, role in payload["parents"]]
-        self.trials.begin(payload["number"], operator, payload["weights"], kin)
+        self.trials.begin(payload["number"], operator, payload["policy"], payload["weights"], kin)
         if operator == REPAIR:
             self.islands[int(payload["island"])].repaired(parent[0])
 
@@ -210,7 +215,9 @@ class State:
 
     def _answered(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
-        self.account.spend(event.payload["tokens"], event.payload.get("cost"))
+        tokens, cost = event.payload["tokens"], event.payload.get("cost")
+        self.account.spend(tokens, cost)
+        self.trials.earnings.pay(entry.payload["policy"], tokens["input"] + tokens["output"], cost)
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
         self.lineage.settle(int(event.payload["number"]))

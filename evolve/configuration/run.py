@@ -19,6 +19,7 @@ RESETS = ("best", "better_half")
 ISLAND_CHOICES = ("turns", "bandit")
 OPERATORS = ("mutate", "crossover", "repair", "simplify")
 OPERATOR_CHOICES = ("shares", "adaptive")
+POLICY_CHOICES = ("weights", "adaptive")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_ISLANDS = 1000
 MOST_ANSWERS = 1000
@@ -72,6 +73,8 @@ class RunConfig:
             late.
         alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
         variants: islands that differ, and in what.
+        policy_choice: which of several policies a proposal is put to: by their `weights`, or `adaptive`: by what each
+            brings of late for what it costs, times its weight.
         answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
     """
 
@@ -93,6 +96,7 @@ class RunConfig:
     novelty: NoveltyConfig = field(default_factory=NoveltyConfig)
     inspirations: InspirationsConfig = field(default_factory=InspirationsConfig)
     variants: tuple[VariantConfig, ...] = ()
+    policy_choice: str = "weights"
     answers: int = 0
     samples: int = 0
     prompt: PromptConfig = field(default_factory=PromptConfig)
@@ -119,6 +123,7 @@ class RunConfig:
             raise ConfigurationError(f"alpha must lie above 0 and not beyond {LARGEST:g}")
         shares("selection", self.selection, SELECTIONS)
         shares("operators", self.operators, OPERATORS)
+        one_of("policy_choice", self.policy_choice, POLICY_CHOICES)
         one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
         self._check_variants()
 

@@ -10,6 +10,7 @@ from evolve.configuration import (
     ARCHIVES,
     ISLAND_CHOICES,
     MIGRANTS,
+    POLICY_CHOICES,
     RESETS,
     SELECTIONS,
     TOPOLOGIES,
@@ -32,6 +33,7 @@ WAYS = st.builds(
     migrants=st.sampled_from(MIGRANTS),
     reset_after=st.just(12),
     reset_from=st.sampled_from(RESETS),
+    policy_choice=st.sampled_from(POLICY_CHOICES),
     archive=st.builds(
         ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(2, 10), front=st.sampled_from([1, 3])
     ),

@@ -1,7 +1,7 @@
 """No key of the run configuration is dead: each changes something that can be seen."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from pathlib import Path, PurePath
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
-from evolve.ensemble import Member
+from evolve.ensemble import Asking, Member
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
 from evolve.money import Money
@@ -30,7 +30,8 @@ from service.problems.folder import read_folder
 from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from tests.contract.story import RUN, new_run
-from tests.fakes.world import World, answers, new_search, program, score, toy_problem
+from tests.databases import sqlite_file
+from tests.fakes.world import ASKING, TEAM, World, answers, new_search, program, score, toy_problem
 
 SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10}
 
@@ -60,6 +61,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "inspirations.top": (0, {}),
     "inspirations.diverse": (0, {}),
     "variants": ([{"islands": [1], "archive.kind": "top", "archive.size": 2}], {}),
+    "policy_choice": ("adaptive", {}),
     "answers": (1, {}),
     "samples": (5, {}),
     "prompt.failures": (0, {}),
@@ -74,6 +76,8 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
 PROMPT: Mapping[str, Any] = {"prompt.system": "Be brief.", "prompt.feedback_kb": 0.01, "prompt.failures": 0}
 # What shows with several objectives alone.
 SEVERAL = {"archive.front"}
+# What shows with several policies alone.
+TOGETHER = {"policy_choice"}
 ELSEWHERE = {
     "prompt.template_dir",
     "budget.money",
@@ -97,11 +101,11 @@ def configured(**values: Any) -> RunConfig:
     return read_config([("the short run", SHORT), ("the test", values)])
 
 
-def story(config: RunConfig, several: bool = False) -> list[object]:
+def story(config: RunConfig, several: bool = False, askings: Sequence[Asking] = (ASKING,)) -> list[object]:
     """All that a run of the toy world tells: every event, what each proposal showed, and why it ended."""
     toy = toy_problem(several=several)
     world = Telling(toy, choose=lambda waiting: waiting - 1)
-    search = new_search(toy, config)
+    search = new_search(toy, config, askings)
     reason = world.play(search, search.start())
     return [reason, world.shown, [(event.kind, dict(event.payload)) for event in world.log]]
 
@@ -131,8 +135,8 @@ def test_a_story_is_told_twice_alike() -> None:
 @pytest.mark.parametrize("key", SEARCH)
 def test_a_key_of_the_search_changes_the_run(key: str) -> None:
     value, others = SEARCH[key]
-    several = key in SEVERAL
-    assert story(configured(**others, **{key: value}), several) != story(configured(**others), several)
+    shown = key in SEVERAL, TEAM if key in TOGETHER else (ASKING,)
+    assert story(configured(**others, **{key: value}), *shown) != story(configured(**others), *shown)
 
 
 def prompt_of(config: PromptConfig) -> list[str]:
@@ -234,7 +238,7 @@ class HurriedClock(SystemClock):
 
 
 def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted, list[LoggedEvent]]:
-    database = open_database(f"sqlite:///{folder / 'runs.db'}")
+    database = open_database(sqlite_file(folder / "runs.db"))
     try:
         log = SqlRunLog(database, SystemClock())
         log.create(new_run())

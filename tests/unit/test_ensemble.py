@@ -11,6 +11,7 @@ import pytest
 
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
 from evolve.driver import Driver
+from evolve.earnings import Earnings
 from evolve.ensemble import Asking, Ensemble, Member
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.events import Event, Kind
@@ -31,7 +32,8 @@ def names(ensemble: Ensemble, away: Sequence[str] = ()) -> list[str]:
 
 
 def three(seed: int = 0) -> Ensemble:
-    return Ensemble([Asking(policy="a", weight=3.0), Asking(policy="b"), Asking(policy="c", weight=4.0)], seed)
+    askings = [Asking(policy="a", weight=3.0), Asking(policy="b"), Asking(policy="c", weight=4.0)]
+    return Ensemble(askings, RunConfig(seed=seed), Earnings())
 
 
 @pytest.mark.parametrize(("away", "shares"), [((), (3 / 8, 1 / 8, 4 / 8)), (("c",), (3 / 4, 1 / 4, 0.0))])

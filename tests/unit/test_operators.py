@@ -88,7 +88,7 @@ def test_a_crossover_has_to_beat_the_better_of_its_parents_and_no_inspiration() 
     kin = [(individual("a", 1.0), "parent"), (individual("b", 3.0), "crossover"), (individual("c", 9.0), "inspiration")]
     for fitness, won in ((2.0, 0.0), (3.0, 0.0), (4.0, 1.0)):
         trials = Trials()
-        trials.begin(1, "crossover", (), kin)
+        trials.begin(1, "crossover", "toy", (), kin)
         trials.await_children(1, 1)
         trials.close(1)
         trials.tell(1, individual("child", fitness))
@@ -99,7 +99,7 @@ def test_a_repair_has_to_beat_the_ancestor_that_worked() -> None:
     broken, origin = individual("broken", None), individual("origin", 2.0)
     for fitness, won in ((1.0, 0.0), (2.5, 1.0)):
         trials = Trials()
-        trials.begin(1, "repair", (), [(broken, "parent"), (origin, "inspiration")])
+        trials.begin(1, "repair", "toy", (), [(broken, "parent"), (origin, "inspiration")])
         trials.await_children(1, 1)
         assert trials.tell(1, individual("child", fitness)) is origin
         trials.close(1)
@@ -110,7 +110,7 @@ def test_with_weights_drawn_children_are_compared_under_them() -> None:
     parent, child = individual("a", 9.0, (0.8, 0.2)), individual("b", 1.0, (0.2, 0.9))
     for weights, won in (((0.1, 0.9), 1.0), ((0.9, 0.1), 0.0)):
         trials = Trials()
-        trials.begin(1, "mutate", weights, [(parent, "parent")])
+        trials.begin(1, "mutate", "toy", weights, [(parent, "parent")])
         trials.await_children(1, 1)
         trials.close(1)
         trials.tell(1, child)
@@ -119,7 +119,7 @@ def test_with_weights_drawn_children_are_compared_under_them() -> None:
 
 def test_a_proposal_is_settled_when_its_policy_and_all_of_its_children_are_done() -> None:
     trials = Trials()
-    trials.begin(7, "mutate", (), [(individual("a", 1.0), "parent")])
+    trials.begin(7, "mutate", "toy", (), [(individual("a", 1.0), "parent")])
     trials.await_children(7, 1)
     trials.await_children(7, 1)
     trials.tell(7, individual("b", 5.0))
@@ -132,6 +132,6 @@ def test_a_proposal_is_settled_when_its_policy_and_all_of_its_children_are_done(
 
 def test_a_proposal_that_brought_nothing_is_no_success() -> None:
     trials = Trials()
-    trials.begin(7, "mutate", (), [(individual("a", 1.0), "parent")])
+    trials.begin(7, "mutate", "toy", (), [(individual("a", 1.0), "parent")])
     trials.close(7)
     assert settled(trials) == (1.0, 0.0)
