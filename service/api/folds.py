@@ -13,8 +13,10 @@ from service.projections.drawn import Drawn, draw
 from service.projections.grid import Grid, fold_grid
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
+from service.projections.statistics import fold_statistics
 from service.projections.trail import Trail, trail_of
 from service.projections.weighted import weighted_best
+from service.schemas.statistics import RunStatistics
 
 MOST_BYTES = 256 * 1024 * 1024
 MOST_RESULTS = 4  # of a run
@@ -49,6 +51,10 @@ class Folds:
     def trail(self, reader: RunReader, run: RunRecord) -> Trail:
         """How good the best of a run was, and what it had used, after each evaluation."""
         return self._fold(reader, run, None, lambda columns: trail_of(columns, run))
+
+    def statistics(self, reader: RunReader, run: RunRecord) -> RunStatistics:
+        """What a run came to as it is now."""
+        return self._fold(reader, run, "statistics", lambda columns: fold_statistics(reader, columns, run))
 
     def front(self, reader: RunReader, run: RunRecord) -> FrontRanking:
         """The Pareto front of a run as it is now, the fittest first, and what it is worth."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evolve.assessment import Assessment, Audit, HeldOut, Range
 from service.bootstrap.storage import database_url, open_reader
 from service.errors import UsageError
-from service.ports import ENDED, ResultReader, RunReader, RunRecord
+from service.ports import ENDED, CandidateKey, CandidateRecord, ResultReader, RunReader, RunRecord
 from service.projections.closing import assessment_of
 from service.projections.front import Front, measure_front
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from service.config import Settings
     from service.projections.comparison import Order
     from service.schemas.series import RunComparison
+    from service.schemas.statistics import RunStatistics
 
 SERVER_VARIABLE, KEY_VARIABLE = "EVOLVE_SERVER", "EVOLVE_API_KEY_FILE"
 POLL_SECONDS = 0.3
@@ -54,6 +55,8 @@ class Site:
         front: what the Pareto front of a run is worth; None where it has but one objective.
         assessment: what came of examining what a run found; None where nothing did.
         compare: runs side by side, by whole ids, as they are ordered.
+        statistics: what a run came to.
+        search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
     """
 
@@ -65,6 +68,8 @@ class Site:
     front: Callable[[RunRecord], Front | None]
     assessment: Callable[[RunRecord], Assessment | None]
     compare: "Callable[[Sequence[str], Order], RunComparison]"
+    statistics: "Callable[[RunRecord], RunStatistics]"
+    search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
 
 
@@ -156,6 +161,15 @@ def stored_site(reader: RunReader, url: str) -> Site:
 
         return compare_stored(reader, run_ids, order)
 
+    def statistics(run: RunRecord) -> "RunStatistics":
+        from service.projections.columns import columns_of
+        from service.projections.statistics import fold_statistics
+
+        return fold_statistics(reader, columns_of(reader, run), run)
+
+    def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
+        return _searched(reader, run.id, text, ranked=ranked)
+
     def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
         return _polled(reader, run_id, after)
 
@@ -168,6 +182,8 @@ def stored_site(reader: RunReader, url: str) -> Site:
         front=front,
         assessment=partial(assessment_of, reader),
         compare=compare,
+        statistics=statistics,
+        search=search,
         events=events,
     )
 
@@ -194,6 +210,12 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         about = calls.compare_runs(run_ids, over=order.over, by=order.by, names=order.names, budgets=order.budgets)
         return client.send(about)
 
+    def statistics(run: RunRecord) -> "RunStatistics":
+        return client.send(calls.get_run_statistics(run.id))
+
+    def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
+        return reader.search(run.id, text, ranked=ranked)
+
     def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
         return client.stream(run_id, after, notice=notice)
 
@@ -206,6 +228,8 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         front=front,
         assessment=lambda run: _assessed(client, run),
         compare=compare,
+        statistics=statistics,
+        search=search,
         events=events,
     )
 
@@ -222,6 +246,17 @@ def _assessed(client: "Client", run: RunRecord) -> Assessment | None:
         holdout=tuple(HeldOut(**one.model_dump(exclude={"difference"})) for one in told.holdout),
         audit=Audit(**audit, ranges=tuple(ranges), failed=tuple(told.audit.failed)) if told.audit and audit else None,
     )
+
+
+def _searched(reader: RunReader, run_id: str, text: str, *, ranked: bool) -> Iterator[CandidateRecord]:
+    """Candidates with a text in their sources, a portion of the run at a time."""
+    reached: CandidateKey | None = None
+    while True:
+        found = reader.search(run_id, text, PAGE, reached, ranked=ranked)
+        yield from found.candidates
+        reached = found.reached
+        if reached is None:
+            return
 
 
 def _polled(reader: RunReader, run_id: str, after: int) -> Iterator[Mapping[str, Any]]:

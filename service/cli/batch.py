@@ -99,7 +99,9 @@ def _wait(terminal: Terminal, client: "Client", batch: "Batch") -> "BatchSummary
 
 
 def _show(terminal: Terminal, summary: "BatchSummary") -> None:
-    table = plain_table("group~", "runs>", "best>", "median>", "evaluated>", "tokens>")
+    paid = any(group.cost not in (None, "0") for group in summary.groups)
+    headings = ("group~", "runs>", "best>", "median>", "evaluated>", "tokens>", *(["cost>"] if paid else []))
+    table = plain_table(*headings)
     for group in summary.groups:
         table.add_row(
             plain(group.group),
@@ -108,6 +110,7 @@ def _show(terminal: Terminal, summary: "BatchSummary") -> None:
             figures.exact(group.median),
             figures.count(group.evaluations),
             figures.count(group.tokens),
+            *([group.cost or "–"] if paid else []),
         )
     terminal.show(f"{plain(summary.batch.name)}: {summary.batch.state}", table)
     terminal.note(f"next: {terminal.command('runs')}", style="dim")

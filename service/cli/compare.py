@@ -72,9 +72,9 @@ def _budgets(text: str) -> list[float]:
 def comparison_table(found: "RunComparison") -> "Table":
     """A row a run: its best fitness at some places of the axis, the same for all."""
     places = _spread(len(found.axis))
-    paid = any(run.cost != "0" for run in found.runs)
+    paid = any(run.cost not in (None, "0") for run in found.runs)
     headings = [f"@{_place(found, found.axis[place])}>" for place in places]
-    costs = ["tokens>", "cost>"] if paid else []
+    costs = [*(["tokens>"] if any(run.tokens for run in found.runs) else []), *(["cost>"] if paid else [])]
     table = plain_table("run", "problem~", "seed>", "state", *headings, "fitness>", "evaluated>", *costs, "policies~")
     for run in found.runs:
         table.add_row(
@@ -85,7 +85,8 @@ def comparison_table(found: "RunComparison") -> "Table":
             *(figures.number(run.best[place]) for place in places),
             figures.exact(run.final_fitness),
             figures.count(run.evaluations),
-            *([figures.count(run.tokens), run.cost or "–"] if paid else []),
+            *([figures.count(run.tokens)] if "tokens>" in costs else []),
+            *([run.cost or "–"] if paid else []),
             plain(", ".join(run.policies)),
         )
     return table

@@ -1,8 +1,10 @@
 """Tables: runs, and candidates of a run."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.records import as_score, find_run, run_json, score_word
 from service.cli.terminal import Terminal, plain
@@ -30,7 +32,10 @@ def list_runs(terminal: Terminal, reader: ResultReader, limit: int) -> None:
 
 def runs_table(runs: Sequence[RunRecord]) -> "Table":
     """One row a run."""
-    table = plain_table("run", "problem~", "state", "best>", "evaluated>", "valid>", "created")
+    paid = any(run.counters.cost not in (None, "0") for run in runs)
+    table = plain_table(
+        "run", "problem~", "state", "best>", "evaluated>", "valid>", *(["cost>"] if paid else []), "created"
+    )
     for run in runs:
         table.add_row(
             figures.short(run.id),
@@ -39,22 +44,31 @@ def runs_table(runs: Sequence[RunRecord]) -> "Table":
             figures.number(as_score(run, run.best_fitness)),
             figures.count(run.counters.evaluations),
             figures.count(run.counters.valid),
+            *([run.counters.cost or "–"] if paid else []),
             f"{run.created_at.astimezone():%m-%d %H:%M}",
         )
     return table
 
 
-def list_programs(terminal: Terminal, reader: ResultReader, run_id: str, limit: int | None) -> None:
-    """Print candidates: the best first up to a limit, or without one all of them in order of age."""
-    run = find_run(reader, run_id)
-    candidates = every_candidate(reader, run.id) if limit is None else reader.best(run.id, limit)
+def list_programs(terminal: Terminal, site: Site, run_id: str, limit: int | None, text: str = "") -> None:
+    """Print candidates: the best first up to a limit, or without one all of them in order of age.
+
+    Args:
+        text: in the source of each, letters of either case; empty: any.
+    """
+    run = find_run(site.reader, run_id)
+    if text:
+        candidates: Iterable[CandidateRecord] = islice(site.search(run, text, limit is not None), limit)
+    else:
+        candidates = every_candidate(site.reader, run.id) if limit is None else site.reader.best(run.id, limit)
     if terminal.as_json:
         for candidate in candidates:
             terminal.emit(candidate_json(candidate))
         return
     rows = list(candidates)
     if not rows:
-        terminal.note(f"{run.id} has no evaluated candidate yet; --all lists every candidate")
+        lack = "no such candidate" if text else "no evaluated candidate yet"
+        terminal.note(f"{run.id} has {lack}{'' if limit is None else '; --all looks at every candidate'}")
         return
     terminal.show(programs_table(run, rows))
     if limit is not None and len(rows) == limit:

@@ -44,16 +44,21 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, or: last.")],
     source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Show what the run came to, in numbers.")] = False,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Show a run or a candidate."""
+    from service.cli.metrics import show_metrics
     from service.cli.show import show_anything
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
+        if metrics:
+            show_metrics(terminal_of(ctx, json, db, where), site, id_, alone=not (source or prompt))
+            return
         show_anything(terminal_of(ctx, json, db, where), site, id_, source=source, prompt=prompt)
 
 
@@ -86,6 +91,7 @@ def programs(
     run_id: RunId = "last",
     limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
     all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
+    text: Annotated[str, typer.Option(metavar="TEXT", help="Only those with this text in a source file.")] = "",
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -96,7 +102,7 @@ def programs(
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
-        list_programs(terminal_of(ctx, json, db, where), site.reader, run_id, None if all_ else limit)
+        list_programs(terminal_of(ctx, json, db, where), site, run_id, None if all_ else limit, text)
 
 
 @results_app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")

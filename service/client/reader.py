@@ -69,6 +69,12 @@ class RemoteRunReader:
                 break
         return found[:limit]
 
+    def search(self, run_id: str, text: str, *, ranked: bool) -> Iterator[CandidateRecord]:
+        """Candidates with a text in their sources, the fittest first, or all in order of age."""
+        order: Literal["fitness", "age"] = "fitness" if ranked else "age"
+        for page in self._client.pages(calls.list_programs(run_id, order=order, text=text, limit=PAGE)):
+            yield from map(candidate_record, page.items)
+
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""
         line = self._client.send(calls.get_lineage(candidate_id))

@@ -75,14 +75,14 @@ def fold_series(columns: Columns, points: int) -> Series:
     """Fold a run into at most so many moments; the last one is now."""
     return Series(
         moments=_moments(columns, points) if len(columns) else [],
-        operators=_successes(columns, 0),
-        policies=_successes(columns, 1),
-        positions=_successes(columns, 2),
+        operators=successes(columns, 0),
+        policies=successes(columns, 1),
+        positions=successes(columns, 2),
     )
 
 
-def _successes(columns: Columns, kind: int) -> list[Success]:
-    """By a part of the tallies' keys; a seed was written by nobody and has no position."""
+def successes(columns: Columns, kind: int) -> list[Success]:
+    """By a part of the tallies' keys, of which seeds have the first alone: operator, policy, position of the answer."""
     found: dict[Any, Tally] = {}
     for key, tally in columns.tallies.items():
         if kind and key[2] < 0:

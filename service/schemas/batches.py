@@ -17,6 +17,7 @@ from service.schemas.types import (
     ProblemName,
     Reply,
     Request,
+    Spent,
     integral,
 )
 
@@ -86,6 +87,9 @@ class GroupSummary(Reply):
     quartiles: list[float] = Field(description="First and third quartile, linearly interpolated; empty without runs")
     evaluations: Count
     tokens: Count
+    cost: Spent | None = Field(
+        default=None, description="Of the tokens; null: some of it is not known, or it is in several currencies"
+    )
 
 
 class BatchSummary(Reply):

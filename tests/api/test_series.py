@@ -148,7 +148,7 @@ class TestGrid:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []
 
     async def test_who_has_it_gets_it_no_second_time(self, client: httpx.AsyncClient, trade: Story) -> None:
-        for path in ("grid", "metrics", "columns"):
+        for path in ("grid", "metrics", "statistics", "columns"):
             answer = await client.get(f"/v1/runs/{TRADE}/{path}")
             again = await client.get(f"/v1/runs/{TRADE}/{path}", headers={"If-None-Match": answer.headers["etag"]})
             assert again.status_code == 304
@@ -238,6 +238,24 @@ class TestMetrics:
     async def test_a_run_without_evaluations_has_no_points(self, told: Told, client: httpx.AsyncClient) -> None:
         told.create(new_run())
         assert (await read(client, f"/v1/runs/{RUN}/metrics"))["points"] == []
+
+
+class TestStatistics:
+    async def test_they_tell_what_the_run_came_to(self, client: httpx.AsyncClient, trade: Story) -> None:
+        found = await read(client, f"/v1/runs/{TRADE}/statistics")
+        front = await read(client, f"/v1/runs/{TRADE}/front")
+        points = (await read(client, f"/v1/runs/{TRADE}/metrics"))["points"]
+        assert (found["evaluations"], found["valid"], found["best_at"]) == (4, 4, 3)
+        assert (found["front"], found["hypervolume"]) == (front["size"], front["hypervolume"])
+        assert (found["cells"], found["qd_score"]) == (points[-1]["cells"], points[-1]["qd_score"])
+        # One cell of 2 by 4.
+        assert found["coverage"] == 1 / 8
+        # Answers are worth 0.5, 0.55 and 0.075, the seed 0.5: one of them is better.
+        assert found["answers"]["at"][0]["passed"] == pytest.approx(1 / 3)
+        assert found["answers"]["at"][-1]["best"] == pytest.approx(0.55)
+        (policy,) = found["policies"]
+        assert (policy["tokens"], policy["cost"], policy["improvements"]) == (420, "0.045 USD", 1)
+        assert (policy["tokens_per_improvement"], policy["cost_per_improvement"]) == (420, "0.045 USD")
 
 
 class TestColumns:
@@ -391,6 +409,7 @@ class TestComparison:
                 "grid",
                 "best",
                 "metrics",
+                "statistics",
                 "columns",
                 "export",
                 "artifacts",
@@ -400,3 +419,26 @@ class TestComparison:
 
 async def test_policies_are_listed(client: httpx.AsyncClient) -> None:
     assert (await read(client, "/v1/policies"))["next_cursor"] is None
+
+
+async def test_an_assessment_tells_held_out_scores_beside_the_recorded_ones(
+    told: Told, story: Story, client: httpx.AsyncClient
+) -> None:
+    address = f"/v1/runs/{RUN}/assessment"
+    assert (await client.get(address)).json() == {"run_id": RUN, "holdout": [], "audit": None}
+    best = (await client.get(f"/v1/runs/{RUN}/best")).json()["program"]
+    result = {"outcome": "ok", "reason": "", "repeats": 1, "seconds": 0.1, "candidate_id": best["id"]}
+    lower, score = best["fitness"] - 0.5, best["scores"]["sum_radii"]
+    told.append([
+        story.tell(Kind.RUN_CLOSING, reason="target", holdout=[best["id"]], audit=best["id"], evaluations=1, tolerance=0.1),
+        story.tell(Kind.HOLDOUT_SCORED, **result, fitness=lower, scores={"sum_radii": lower}),
+        story.tell(Kind.AUDIT_SCORED, **result, number=1, fitness=score, scores={"sum_radii": score}),
+    ])  # fmt: skip
+    found = (await client.get(address)).json()
+    (held,) = found["holdout"]
+    assert (held["candidate_id"], held["fitness"], held["difference"]) == (best["id"], lower, -0.5)
+    assert held["recorded_scores"] == best["scores"]
+    assert (found["audit"]["holds"], found["audit"]["made"]) == (True, 1)
+    assert found["audit"]["ranges"] == [
+        {"name": "sum_radii", "recorded": score, "low": score, "high": score, "holds": True}
+    ]

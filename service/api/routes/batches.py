@@ -32,6 +32,7 @@ from service.ports import (
     RunRecord,
     RunRequest,
 )
+from service.projections.money import total
 from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary, GroupSummary, Sweep
 from service.schemas.problem_details import Code
 
@@ -194,4 +195,5 @@ def _summed(group: str, runs: list[RunRecord]) -> GroupSummary:
         quartiles=quartiles[::2],
         evaluations=sum(run.counters.evaluations for run in runs),
         tokens=sum(run.counters.tokens_input + run.counters.tokens_output for run in runs),
+        cost=total(run.counters.cost for run in runs),
     )

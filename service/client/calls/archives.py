@@ -8,6 +8,7 @@ from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPa
 from service.schemas.artifacts import ArtifactPage
 from service.schemas.closing import Assessment
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
+from service.schemas.statistics import RunStatistics
 
 RUN = "/v1/runs/{}"
 # A long run is folded before the first byte of the answer.
@@ -57,6 +58,12 @@ def get_run_metrics(run_id: str, *, points: int | None = None) -> Call[Metrics]:
     """Read how a run went over its evaluations."""
     path = place(f"{RUN}/metrics", run_id)
     return Call(method="GET", path=path, params=chosen(points=points), answer=Metrics, wait_seconds=FOLD_SECONDS)
+
+
+def get_run_statistics(run_id: str) -> Call[RunStatistics]:
+    """Read what a run came to, in numbers."""
+    path = place(f"{RUN}/statistics", run_id)
+    return Call(method="GET", path=path, answer=RunStatistics, wait_seconds=FOLD_SECONDS)
 
 
 def get_run_columns(run_id: str, *, after: int | None = None, points: int | None = None) -> Call[RunColumns]:

@@ -3,16 +3,15 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from evolve.money import Money
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.projections.money import money_share
 from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
@@ -65,15 +64,6 @@ class Totals:
 def share_of(part: int, whole: int) -> float | None:
     """A part of a whole; None: there is nothing."""
     return part / whole if whole else None
-
-
-def money_share(cost: str | None, whole: int) -> str | None:
-    """An amount of money for each of so many, to four digits; None: it is not known, or there is none."""
-    if cost is None or not whole:
-        return None
-    money = Money.read(cost)
-    each = Context(prec=4).divide(money.amount, Decimal(whole))
-    return str(Money(amount=each, currency=money.currency))
 
 
 def yields(successes: Sequence[Success]) -> list[Yield]:

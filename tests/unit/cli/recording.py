@@ -9,6 +9,7 @@ from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig
 from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
+from evolve.money import Money
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Completed, Message, Prompt, Usage
@@ -92,6 +93,7 @@ def record_run(
     run_id: str = RUN,
     kind: str = "syntax",
     reason: str = "evaluations",
+    cost: Money | None = None,
 ) -> list[LoggedEvent]:
     """Drive a run with prepared answers and store it; its events."""
     config = RunConfig(
@@ -112,7 +114,7 @@ def record_run(
     script.add(*start.events)
     script.add(*search.tell(start.candidates[0].id, _evaluation(seed_scores, "")).events)
     for reply in replies:
-        _turn(search, script, reply)
+        _turn(search, script, reply, cost)
     script.add(Event(kind=Kind.RUN_FINISHED, payload={"reason": reason}))
     log.append(run_id, fence, script.events)
     log.release(run_id, fence)
@@ -134,14 +136,15 @@ class _Script:
             self.events.append(LoggedEvent(run_id=self.run_id, sequence=sequence, at=at, event=event))
 
 
-def _turn(search: Search, script: _Script, reply: Reply) -> None:
+def _turn(search: Search, script: _Script, reply: Reply, cost: Money | None) -> None:
     asked = search.ask()
     script.add(*asked.events)
     (proposal,) = asked.proposals
     answered = search.answer(proposal.number, Answer(chain=0, index=0, text=reply.text))
     script.add(*answered.events)
     prompt = Prompt(messages=(Message(role="system", parts=("Improve it.",)), Message(role="user", parts=("Go.",))))
-    completed = Completed(completions=(reply.text,), prompt=prompt, usage=Usage(input=100, cached=40, output=20))
+    usage = Usage(input=100, cached=40, output=20)
+    completed = Completed(completions=(reply.text,), prompt=prompt, usage=usage, cost=cost)
     script.add(*search.complete(proposal.number, completed).events)
     for candidate in answered.candidates:
         script.add(*search.tell(candidate.id, _evaluation(reply.scores, reply.reason)).events)

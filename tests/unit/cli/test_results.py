@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evolve.money import Money
 from service.errors import UsageError
 from service.projections.best import read_weights
 from tests.unit.cli.conftest import Evolve
@@ -48,6 +49,19 @@ def test_runs_are_listed(evolve: Evolve, packing: str) -> None:
     assert row.split()[:6] == ["run_01970000-aaaa", "packing", "succeeded", "3", "4", "3"]
     (line,) = evolve("runs", "--db", packing, "--json").lines
     assert (line["run_id"], line["best_fitness"], line["counters"]["rejected"]) == (RUN, 3.0, 1)
+
+
+def test_runs_that_cost_something_are_listed_with_their_cost(evolve: Evolve, packing: str, home: Path) -> None:
+    url = sqlite_url(home / "priced.db")
+    record_run(url, packing_problem(), seed_scores={"radii": 1.0}, cost=Money.read("0.25 USD"))
+    heading, row = evolve("runs", "--db", url).out.splitlines()
+    assert heading.split()[-2:] == ["cost", "created"]
+    assert "1 USD" in row  # four answers
+    heading, row = evolve("compare", "last", "--db", url).out.splitlines()[:2]
+    assert heading.split()[-3:] == ["tokens", "cost", "policies"]
+    assert "1 USD" in row
+    (line,) = evolve("compare", "last", "--over", "money", "--json", "--db", url).lines
+    assert (line["currency"], line["axis"][-1]) == ("USD", 1.0)
 
 
 def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +172,38 @@ def test_programs_lists_the_best_or_all(evolve: Evolve, packing: str) -> None:
     assert [line["proposal_number"] for line in every] == [0, 1, 2, 3, 4]
     table = evolve("programs", "last", "--all", "--db", packing).out
     assert [row.split()[2] for row in table.splitlines()[1:]] == ["ok", "ok", "error", "rejected", "ok"]
+
+
+def test_programs_are_found_by_a_text_in_their_source(evolve: Evolve, packing: str) -> None:
+    every = [["programs", "last", "--text", text, "--json", "--db", packing] for text in ("X = 3", "pack", "absent")]
+    assert [[line["fitness"] for line in evolve(*words).lines] for words in every] == [[3.0], [3.0, 2.0, 1.0], []]
+    failed = evolve("programs", "last", "--text", "valueerror", "--all", "--json", "--db", packing).lines
+    assert [line["outcome"] for line in failed] == ["error"]
+    limited = evolve("programs", "last", "--text", "pack", "--limit", "1", "--json", "--db", packing).lines
+    assert [line["fitness"] for line in limited] == [3.0]
+    assert "no such candidate" in evolve("programs", "last", "--text", "absent", "--db", packing).err
+
+
+def test_the_metrics_of_a_run_are_shown(evolve: Evolve, trade: str) -> None:
+    (line,) = evolve("show", OTHER, "--metrics", "--json", "--db", trade).lines
+    assert (line["evaluations"], line["front"], line["answers"]["count"]) == (3, 2, 2)
+    assert line["hypervolume"] == pytest.approx(0.5 * 0.9 + (0.9 - 0.5) * 0.1)
+    shown = evolve("show", OTHER, "--metrics", "--db", trade)
+    assert "best@k of answers" in shown.out
+    assert "hypervolume" in shown.out
+    for words in (["--metrics", "--source"], ["--prompt", "--metrics"]):
+        refused = evolve("show", OTHER, *words, "--db", trade)
+        assert (refused.code, len(refused.err.splitlines())) == (2, 1)
+
+
+def test_groups_of_runs_are_compared(evolve: Evolve, packing: str) -> None:
+    (line,) = evolve("compare", "last", "--by", "strategy", "--json", "--db", packing).lines
+    assert [group["title"] for group in line["groups"]] == ["islands"]
+    named = evolve("compare", f"mine={RUN}", "--at", "2,3", "--db", packing)
+    assert (named.code, "mine" in named.out) == (0, True)
+    for words in ([f"mine={RUN}", "last"], ["last", "--by", "absent"], ["last", "--at", "x"], [f"a,b={RUN}"]):
+        refused = evolve("compare", *words, "--db", packing)
+        assert (refused.code, len(refused.err.splitlines())) == (2, 1)
 
 
 def test_lineage_goes_from_the_seed_step_by_step(evolve: Evolve, packing: str) -> None:

@@ -1,0 +1,131 @@
+"""What a run came to, in a terminal: the metrics of `docs/reference/metrics.md`."""
+
+from typing import TYPE_CHECKING
+
+from service.bootstrap.site import Site
+from service.cli import figures
+from service.cli.listing import plain_table
+from service.cli.records import find_run
+from service.cli.show import Rows, facts
+from service.cli.terminal import Terminal, plain
+from service.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from service.schemas.statistics import RunStatistics, Yield
+
+
+def show_metrics(terminal: Terminal, site: Site, run_id: str, *, alone: bool) -> None:
+    """Print what a run came to.
+
+    Raises:
+        UsageError: something else was asked for beside it, or of a candidate.
+    """
+    if not alone or run_id.startswith("cnd_"):
+        raise UsageError("--metrics is about a run, and stands alone: evolve show RUN --metrics")
+    run = find_run(site.reader, run_id)
+    found = site.statistics(run)
+    if terminal.as_json:
+        terminal.emit(found.model_dump(mode="json"))
+        return
+    terminal.show(facts(metric_rows(found)), "", draws_table(found))
+    for noun, yields in (("policy", found.policies), ("operator", found.operators)):
+        terminal.show("", yields_table(noun, yields))
+    if found.collinearity and found.collinearity.advice:
+        terminal.note(found.collinearity.advice)
+
+
+def metric_rows(found: "RunStatistics") -> Rows:
+    """What there is to say in one line each."""
+    rewards, programs, moved, chain = found.rewards, found.programs, found.migrations, found.chain
+    return [
+        ("best", _best(found)),
+        (
+            "passes",
+            "better than the seed" if found.threshold is None else f"{figures.exact(found.threshold)} or better",
+        ),
+        ("evaluated", f"{figures.count(found.evaluations)} ({figures.count(found.valid)} valid)"),
+        ("wasted", f"{figures.plural(found.duplicates, 'duplicate')}, {figures.count(found.rejected)} rejected"),
+        ("hypervolume", _volume(found)),
+        ("coverage", _covered(found)),
+        ("QD score", None if found.qd_score is None else figures.number(found.qd_score)),
+        ("reward vectors", f"{figures.count(rewards.distinct)} distinct of {figures.count(rewards.valid)}"),
+        ("  L1", None if rewards.l1 is None else f"{figures.number(rewards.l1, 4)} between two"),
+        ("  L2", _drawn(rewards.l2, rewards.looked_at, rewards.valid)),
+        ("programs", _drawn(programs.tokens, programs.looked_at, found.valid, "in tokens")),
+        ("", _drawn(programs.tree, programs.looked_at, found.valid, "in syntax trees")),
+        (
+            "chains",
+            chain
+            and f"{figures.number(chain.answers, 3)} evaluated answers, {figures.number(chain.distinct, 3)} distinct,"
+            f" utility {figures.number(chain.utility, 3)}{_of(chain.looked_at, chain.chains)}",
+        ),
+        (
+            "migrants",
+            f"{figures.count(moved.arrivals)} arrived, {figures.count(moved.used)} were built upon,"
+            f" {figures.count(moved.gained)} brought {figures.plural(moved.improvements, 'improvement')}"
+            if moved.arrivals
+            else None,
+        ),
+        ("collinearity", None if found.collinearity is None else figures.number(found.collinearity.value, 3)),
+    ]
+
+
+def draws_table(found: "RunStatistics") -> "Table":
+    """best@k and pass@k, of answers and of chains."""
+    table = plain_table("k>", "best@k of answers>", "pass@k>", "best@k of chains>", "pass@k>")
+    answers, chains = ({one.k: one for one in draws.at} for draws in (found.answers, found.chains))
+    for k in sorted(answers.keys() | chains.keys()):
+        cells = []
+        for draws in (answers, chains):
+            one = draws.get(k)
+            cells += [figures.number(one.best), figures.share(one.passed)] if one else ["", ""]
+        table.add_row(figures.count(k), *cells)
+    return table
+
+
+def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
+    """What came of asking, and what an improvement cost."""
+    table = plain_table(f"{noun}~", "evaluated>", "valid>", "improved>", "tokens>", "per gain>", "cost>", "per gain>")
+    for one in yields:
+        table.add_row(
+            plain(one.name),
+            figures.count(one.evaluations),
+            figures.share(one.valid / one.evaluations if one.evaluations else None),
+            figures.count(one.improvements),
+            figures.count(one.tokens),
+            figures.number(one.tokens_per_improvement, 4),
+            one.cost or "–",
+            one.cost_per_improvement or "–",
+        )
+    return table
+
+
+def _best(found: "RunStatistics") -> str:
+    if found.best_fitness is None or found.best_at is None:
+        return "–"
+    return f"{figures.exact(found.best_fitness)} after {figures.plural(found.best_at, 'evaluation')}"
+
+
+def _volume(found: "RunStatistics") -> str | None:
+    if found.hypervolume is None:
+        return None
+    about = "" if found.hypervolume_exact else "about "
+    return f"{about}{figures.number(found.hypervolume)}, of a front of {figures.count(found.front or 0)}"
+
+
+def _covered(found: "RunStatistics") -> str | None:
+    if found.cells is None:
+        return None
+    return f"{figures.plural(found.cells, 'cell')} filled, {figures.share(found.coverage)}"
+
+
+def _drawn(value: float | None, looked_at: int, whole: int, words: str = "between two") -> str | None:
+    return None if value is None else f"{figures.number(value, 4)} {words}{_of(looked_at, whole)}"
+
+
+def _of(looked_at: int, whole: int) -> str:
+    return f" ({figures.count(looked_at)} drawn from {figures.count(whole)})" if looked_at < whole else ""

@@ -1,0 +1,141 @@
+"""What is to be expected of answers and of chains: best@k, pass@k, and how different the answers of a chain are."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.statistics import best_at_k, classes_by_reward, distinct_k, pass_at_k, utility_k
+from service.ports import RunRecord
+from service.projections.columns import Columns, Floats
+from service.schemas.statistics import AtBudget, ChainDiversity, Draws
+
+MOST_CHAINS = 2000
+DRAWN_WITH = 0
+_NO_END = 1 << 30
+
+
+def threshold_of(run: RunRecord) -> float | None:
+    """The fitness from which on an answer passes: the target of the run; None: it has none."""
+    target = (run.config.get("budget") or {}).get("target")
+    return None if target is None else float(target)
+
+
+def answered(columns: Columns) -> NDArray[np.bool_]:
+    """Which evaluations are of answers, not of seeds."""
+    return np.array(columns.numbers) > 0
+
+
+def of_answers(columns: Columns, run: RunRecord) -> Draws:
+    """best@k and pass@k over evaluated answers."""
+    return _draws(_worth(columns), columns, run)
+
+
+def of_chains(columns: Columns, run: RunRecord) -> Draws:
+    """The same over chains, each worth its best answer; one without an evaluated answer is worth the seed."""
+    worth, chains = _worth(columns), chains_of(columns, run)
+    best = np.full(int(chains.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(best, chains, worth)
+    empty = max(0, _asked(columns, run) - len(best))
+    return _draws(np.concatenate([best, np.full(empty, _floor(columns))]), columns, run)
+
+
+def chains_of(columns: Columns, run: RunRecord) -> NDArray[np.intp]:
+    """The chain of each evaluated answer, from 0: a position is that of the chain times m and the place in it."""
+    own = answered(columns)
+    lengths = np.array([_setting(run, name, "answers", _NO_END) for name in columns.policies.names] or [_NO_END])
+    codes = np.array(columns.policies.codes, dtype=np.intp)[own]
+    numbers, positions = np.array(columns.numbers)[own], np.array(columns.positions)[own]
+    keys = np.stack([numbers, positions // lengths[codes]], axis=1) if own.any() else np.zeros((0, 2), dtype=np.int64)
+    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1]).reshape(-1)
+
+
+def chain_diversity(columns: Columns, run: RunRecord) -> ChainDiversity | None:
+    """How different the answers of a chain are, and what that is worth to a reader, in the mean over chains."""
+    own, chains = answered(columns), chains_of(columns, run)
+    if not len(chains):
+        return None
+    fitness, rewards = columns.fitness[own], columns.rewards[own]
+    positions = np.array(columns.positions)[own]
+    classes = _classes(rewards, fitness)
+    worth = _utilities(fitness)
+    order = np.lexsort((positions, chains))
+    groups = np.split(order, np.flatnonzero(np.diff(chains[order])) + 1)
+    taken = _drawn(len(groups))
+    found = [
+        (len(group), distinct_k(classes[group][~np.isnan(fitness[group])]), utility_k(classes[group], worth[group]))
+        for group in (groups[place] for place in taken)
+    ]
+    lengths, distinct, utility = np.mean(found, axis=0).tolist()
+    return ChainDiversity(chains=len(groups), looked_at=len(taken), answers=lengths, distinct=distinct, utility=utility)
+
+
+def _draws(worth: Floats, columns: Columns, run: RunRecord) -> Draws:
+    count, threshold, floor = len(worth), threshold_of(run), _floor(columns)
+    limit = floor if threshold is None else threshold
+    passed = int(((worth > limit) if threshold is None else (worth >= limit)).sum())
+    budgets = _budgets(count)
+    shares = pass_at_k(count, passed, np.array(budgets, dtype=np.int64)).tolist() if budgets else []
+    known = np.isfinite(floor)
+    at = [
+        AtBudget(k=k, best=float(best_at_k(worth, k)) if known else None, passed=share)
+        for k, share in zip(budgets, shares, strict=True)
+    ]
+    return Draws(count=count, at=at)
+
+
+def _budgets(count: int) -> list[int]:
+    """1, 2, 4, ... and all."""
+    return [*(1 << power for power in range(count.bit_length()) if 1 << power < count), count] if count else []
+
+
+def _floor(columns: Columns) -> float:
+    """What there was without any answer: the best seed, else the worst that was valid, else minus infinity."""
+    fitness, own = columns.fitness, answered(columns)
+    seeds, valid = fitness[~own & ~np.isnan(fitness)], fitness[~np.isnan(fitness)]
+    if len(seeds):
+        return float(seeds.max())
+    return float(valid.min()) if len(valid) else -np.inf
+
+
+def _worth(columns: Columns) -> Floats:
+    """Of each evaluated answer: its fitness, or the seed's where that is more or it failed."""
+    return np.asarray(np.fmax(columns.fitness[answered(columns)], _floor(columns)))
+
+
+def _utilities(fitness: Floats) -> Floats:
+    """Fitness from 0 to 1 over the run; 0 for what failed."""
+    valid = fitness[~np.isnan(fitness)]
+    low, high = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 0.0)
+    if not high > low:
+        return np.where(np.isnan(fitness), 0.0, 1.0)
+    return np.nan_to_num((fitness - low) / (high - low), nan=0.0)
+
+
+def _classes(rewards: Floats, fitness: Floats) -> NDArray[np.intp]:
+    """A class for each reward vector; failures have one of their own, which is worth nothing."""
+    classes = np.full(len(rewards), -1, dtype=np.intp)
+    valid = np.isfinite(rewards).all(axis=1) & ~np.isnan(fitness)
+    if valid.any():
+        classes[valid] = classes_by_reward(rewards[valid])
+    return classes
+
+
+def _drawn(count: int) -> Sequence[int]:
+    if count <= MOST_CHAINS:
+        return range(count)
+    drawn = np.random.default_rng(DRAWN_WITH).choice(count, MOST_CHAINS, replace=False)
+    return [int(place) for place in np.sort(drawn)]
+
+
+def _asked(columns: Columns, run: RunRecord) -> int:
+    """How many chains there were: of each answered proposal as many as its policy was asked for."""
+    costs = columns.costs.by_policy()
+    return sum(cost.answered * _setting(run, name, "samples", 1) for name, cost in costs.items())
+
+
+def _setting(run: RunRecord, policy: str, name: str, otherwise: int) -> int:
+    """What the run says of how it asks, else its policy."""
+    own: Mapping[str, object] = next((one for one in run.policies if one.get("name") == policy), {})
+    value = run.config.get(name) or own.get(name) or otherwise
+    return value if isinstance(value, int) else otherwise

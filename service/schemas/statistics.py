@@ -1,0 +1,110 @@
+"""Statistics of a run on the wire."""
+
+from pydantic import Field
+
+from service.schemas.foreign import Foreign
+from service.schemas.types import Count, Reply, Spent
+
+
+class AtBudget(Reply):
+    """What is to be expected of so many answers, or chains, drawn at random from those of the run."""
+
+    k: Count
+    best: float | None = Field(description="Expected best of the seed and k of them (best@k); null: nothing was valid")
+    passed: float = Field(description="Probability that one of k passes (pass@k)")
+
+
+class Draws(Reply):
+    """best@k and pass@k by budget: k is 1, 2, 4, ... and all."""
+
+    count: Count = Field(description="Of how many")
+    at: list[AtBudget]
+
+
+class RewardDiversity(Reply):
+    """How different the reward vectors of valid answers are."""
+
+    valid: Count
+    looked_at: Count = Field(description="Of these, by the Euclidean distance; drawn where they are fewer")
+    distinct: Count = Field(description="Reward vectors that differ")
+    l1: float | None = Field(description="Mean over pairs of the sum of absolute differences; null: fewer than two")
+    l2: float | None = Field(description="Mean over pairs of the Euclidean distance; null: fewer than two")
+
+
+class ChainDiversity(Reply):
+    """What a chain holds, in the mean over chains with an evaluated answer."""
+
+    chains: Count
+    looked_at: Count = Field(description="Of these; drawn where they are fewer")
+    answers: float = Field(description="Evaluated answers of a chain")
+    distinct: float = Field(description="Reward vectors that differ among its valid answers (distinct_k)")
+    utility: float = Field(
+        description="Fitness, from 0 to 1 over the run, as a reader with patience 0.8 meets it (utility_k)"
+    )
+
+
+class ProgramDiversity(Reply):
+    """How different valid programs are: the mean Jaccard distance of their runs of three words, from 0 to 1."""
+
+    looked_at: Count = Field(description="Programs, drawn where there are more")
+    tokens: float | None = Field(description="Words are tokens; null: fewer than two programs")
+    tree: float | None = Field(description="Words are those of the syntax tree; null: these are not Python")
+
+
+class MigrationGains(Reply):
+    """What came of migrants on the islands that they reached."""
+
+    arrivals: Count = Field(description="Pairs of a candidate and an island that it reached by migration")
+    used: Count = Field(description="Of these, that had an evaluated descendant there")
+    gained: Count = Field(description="Of these, that had a descendant there better than all the island had")
+    improvements: Count = Field(description="Such descendants")
+
+
+class Yield(Foreign):
+    """What came of asking one policy, or for one operator."""
+
+    name: str
+    evaluations: Count
+    valid: Count
+    improvements: Count = Field(description="How many became the best of the run")
+    tokens: Count
+    cost: Spent | None = Field(description="Null: some of it is not known")
+    tokens_per_improvement: float | None
+    cost_per_improvement: str | None
+
+
+class Collinearity(Reply):
+    """Whether objectives say the same."""
+
+    value: float = Field(description="Mean squared correlation of two objectives over valid answers, from 0 to 1")
+    advice: str | None = Field(description="Null: they differ enough for selecting under many weights to pay")
+
+
+class RunStatistics(Reply):
+    """What a run came to, in numbers."""
+
+    run_id: str
+    evaluations: Count
+    valid: Count
+    duplicates: Count
+    rejected: Count
+    best_fitness: float | None
+    best_at: Count | None = Field(description="Evaluations until the best came")
+    threshold: float | None = Field(
+        description="An answer passes from this fitness on; null: better than the best seed"
+    )
+    answers: Draws
+    chains: Draws
+    front: Count | None = Field(description="Candidates that no other dominates; null: there is one objective")
+    hypervolume: float | None = Field(description="Null: objectives lack bounds, or there is but one")
+    hypervolume_exact: bool
+    cells: Count | None = Field(description="Filled; null: there are no measures")
+    coverage: float | None = Field(description="Share of the cells that are filled")
+    qd_score: float | None
+    rewards: RewardDiversity
+    chain: ChainDiversity | None = Field(description="Null: no answer was evaluated")
+    programs: ProgramDiversity
+    migrations: MigrationGains
+    policies: list[Yield]
+    operators: list[Yield]
+    collinearity: Collinearity | None = Field(description="Null: there are fewer than two objectives, or valid answers")

@@ -1,0 +1,207 @@
+"""What a run came to, in numbers, held to what comes of looking at everything."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from evolve.events import Event, Kind
+from evolve.novelty import distance as token_distance
+from evolve.program import Program
+from service.ports import Counters, LoggedEvent, RunReader, RunRecord, Scored
+from service.projections import answers, likeness, statistics
+from service.projections.columns import Columns, columns_of
+from service.projections.statistics import fold_statistics, reward_diversity
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TWO = [{"name": "a", "low": 0.0, "high": 4.0}, {"name": "b", "low": 0.0, "high": 4.0}]
+
+
+class Reads:
+    """A reader of one run: its evaluations, and events between them."""
+
+    def __init__(self, rows: Sequence[Scored], events: Sequence[LoggedEvent] = (), text: str = "x = {}\n") -> None:
+        self.rows, self.logged, self.text = rows, events, text
+
+    def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        return dict.fromkeys(run_ids, (10_000, "succeeded"))
+
+    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+        return (row for row in self.rows if row.sequence > after)
+
+    def events(
+        self, run_id: str, after: int = 0, limit: int | None = None, kinds: Sequence[str] = ()
+    ) -> list[LoggedEvent]:
+        return [one for one in self.logged if one.sequence > after and one.event.kind in kinds]
+
+    def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
+        return {one: Program.of({"main.py": self.text.format(one)}) for one in candidate_ids}
+
+    def proposals(self, *_: Any, **__: Any) -> list[Any]:
+        return []
+
+
+def run_of(**changes: Any) -> RunRecord:
+    fields = {"id": "run_1", "objectives": TWO, "measures": (), "config": {}, "policies": (), "counters": Counters()}
+    return cast(RunRecord, SimpleNamespace(**(fields | changes)))
+
+
+def row(
+    sequence: int,
+    number: int,
+    position: int = 0,
+    rewards: Sequence[float] | None = (1.0, 1.0),
+    *,
+    island: int = 0,
+    parent: str | None = None,
+) -> Scored:
+    fitness = None if rewards is None else float(sum(rewards))
+    outcome = "timeout" if rewards is None else "ok"
+    return Scored(
+        sequence, f"cnd_{sequence}", number, position, island, parent, *(("mutate", "m") if number else ("seed", "")),
+        outcome, fitness, rewards, {}, {}, 0.5, START + timedelta(seconds=sequence),
+    )  # fmt: skip
+
+
+def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:
+    payload = {"from": 0, "to": to, "candidate_ids": list(candidate_ids)}
+    return LoggedEvent(
+        run_id="run_1", sequence=sequence, at=START, event=Event(kind=Kind.ISLAND_MIGRATED, payload=payload)
+    )
+
+
+def told(rows: Sequence[Scored], run: RunRecord | None = None, **world: Any) -> tuple[RunReader, Columns, RunRecord]:
+    reader, run = cast(RunReader, Reads(rows, **world)), run or run_of()
+    return reader, columns_of(reader, run), run
+
+
+def test_best_and_pass_at_k_are_means_over_all_subsets_of_the_answers_beside_the_seed() -> None:
+    fitness = [0.5, None, 3.0, 1.5, 2.0]
+    rows = [row(1, 0, 0, (0.5, 0.5))]
+    rows += [row(2 + i, 1 + i, 0, None if f is None else (f, 0.0)) for i, f in enumerate(fitness)]
+    _, columns, run = told(rows)
+    found = answers.of_answers(columns, run)
+    worth = [1.0 if f is None else max(1.0, f) for f in fitness]
+    assert [(one.k, found.count) for one in found.at] == [(1, 5), (2, 5), (4, 5), (5, 5)]
+    for one in found.at:
+        subsets = list(itertools.combinations(worth, one.k))
+        assert one.best == pytest.approx(sum(map(max, subsets)) / len(subsets))
+        assert one.passed == pytest.approx(sum(max(subset) > 1.0 for subset in subsets) / len(subsets))
+
+
+def test_a_target_is_what_passes() -> None:
+    _, columns, _ = told([row(1, 0), row(2, 1, 0, (2.0, 1.0)), row(3, 2, 0, (2.0, 2.0))])
+    found = answers.of_answers(columns, run_of(config={"budget": {"target": 4.0}}))
+    assert [one.passed for one in found.at] == [0.5, 1.0]
+
+
+def test_a_chain_is_worth_its_best_answer() -> None:
+    # Two answers a chain, two chains a proposal: positions 0 and 1 are one chain, 2 and 3 the other.
+    rows = [row(1, 0, 0, (0.5, 0.5))]
+    worth = {(1, 0): 2.0, (1, 1): 3.0, (1, 2): 1.5, (2, 1): 4.0, (2, 3): 0.5}
+    rows += [row(2 + i, *place, (f, 0.0)) for i, (place, f) in enumerate(worth.items())]
+    policy = {"name": "m", "answers": 2, "samples": 2}
+    _, columns, _ = told(rows)
+    found = answers.of_chains(columns, run_of(policies=[policy]))
+    assert found.count == 4
+    assert found.at[0].best == pytest.approx((3.0 + 1.5 + 4.0 + 1.0) / 4)
+    assert found.at[-1].best == 4.0
+    assert answers.of_chains(columns, run_of()).count == 2  # nobody said how long chains are: a proposal is one
+
+
+def test_chains_tell_how_many_different_answers_they_hold_and_what_these_are_worth() -> None:
+    rows = [
+        row(1, 1, 0, (1.0, 0.0)),
+        row(2, 1, 1, (1.0, 0.0)),
+        row(3, 1, 2, (0.0, 3.0)),
+        row(4, 2, 0, None),
+        row(5, 2, 1, (0.0, 1.0)),
+    ]
+    _, columns, run = told(rows)
+    found = answers.chain_diversity(columns, run)
+    assert found is not None
+    assert (found.chains, found.looked_at, found.answers, found.distinct) == (2, 2, 2.5, 1.5)
+    # Fitness runs from 1 to 3: utilities 0, 0 (again the same), 1; and 0 (failed), 0.
+    assert found.utility == pytest.approx((0.2 / (1 - 0.8**3) * 0.8**2 * 1.0 + 0.0) / 2)
+
+
+def test_a_migrants_descendant_that_is_better_than_all_its_new_island_had_is_a_gain() -> None:
+    rows = [
+        row(1, 0, 0, (1.0, 0.0), island=0),
+        row(2, 1, 0, (5.0, 0.0), island=0, parent="cnd_1"),
+        row(3, 2, 0, (2.0, 0.0), island=1, parent="cnd_1"),  # drawn on from elsewhere: no migrant
+        row(6, 3, 0, (4.0, 0.0), island=1, parent="cnd_2"),  # of the migrant, and worse than it
+        row(7, 4, 0, (6.0, 0.0), island=1, parent="cnd_6"),  # its grandchild is better than all there
+        row(8, 5, 0, (7.0, 0.0), island=1, parent="cnd_3"),  # better, and of the island's own
+        row(9, 6, 0, (8.0, 0.0), island=1, parent="cnd_7"),
+        row(10, 7, 0, None, island=1, parent="cnd_7"),
+    ]
+    events = [migrated(4, 1, "cnd_2"), migrated(5, 2, "cnd_1", "cnd_2"), migrated(11, 1, "cnd_2", "cnd_10")]
+    reader, columns, run = told(rows, events=events)
+    found = fold_statistics(reader, columns, run).migrations
+    assert (found.arrivals, found.used, found.gained, found.improvements) == (4, 1, 1, 2)
+
+
+def test_programs_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, columns, _ = told([row(place, place) for place in range(1, 7)], text="def pack():\n    return '{}'\n")
+    found = likeness.program_diversity(reader, columns)
+    programs = list(reader.programs(columns.ids).values())
+    pairs = list(itertools.combinations(programs, 2))
+    assert found.tokens == pytest.approx(sum(token_distance(*pair) for pair in pairs) / len(pairs))
+    assert found.tree is not None
+    assert 0 < found.tree < 1
+    monkeypatch.setattr(likeness, "MOST_PROGRAMS", 3)
+    assert likeness.program_diversity(reader, columns) == likeness.program_diversity(reader, columns)
+    assert likeness.program_diversity(reader, columns).looked_at == 3
+
+
+def test_reward_vectors_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    rewards = np.random.default_rng(0).random((40, 3))
+    rewards[7] = rewards[3]
+    found = reward_diversity(rewards)
+    pairs = list(itertools.combinations(rewards, 2))
+    assert found.l1 == pytest.approx(sum(np.abs(a - b).sum() for a, b in pairs) / len(pairs))
+    assert found.l2 == pytest.approx(sum(math.dist(a, b) for a, b in pairs) / len(pairs))
+    assert (found.valid, found.looked_at, found.distinct) == (40, 40, 39)
+    monkeypatch.setattr(statistics, "MOST_REWARDS", 20)
+    drawn = reward_diversity(rewards)
+    assert (drawn.looked_at, drawn.l1, drawn.distinct) == (20, found.l1, 39)
+    assert drawn.l2 == pytest.approx(found.l2, rel=0.3)
+
+
+def test_objectives_that_say_the_same_come_with_advice() -> None:
+    same = [row(place, place, 0, (place / 10, place / 5)) for place in range(1, 9)]
+    reader, columns, run = told(same)
+    found = fold_statistics(reader, columns, run)
+    assert found.collinearity is not None
+    assert found.collinearity.value == pytest.approx(1.0)
+    assert "nearly collinear" in str(found.collinearity.advice)
+    # The front of one line is its end, and the volume below it a rectangle.
+    assert found.hypervolume == pytest.approx(0.8 * 1.6)
+    assert found.best_fitness == pytest.approx(2.4)
+    assert (found.front, found.best_at) == (1, 8)
+
+
+def test_a_run_without_evaluations_has_statistics_too() -> None:
+    reader, columns, run = told([])
+    found = fold_statistics(reader, columns, run)
+    assert (found.evaluations, found.answers.at, found.chain, found.best_at, found.collinearity) == (
+        0,
+        [],
+        None,
+        None,
+        None,
+    )
+    assert (found.rewards.l2, found.programs.tokens, found.migrations.arrivals) == (None, None, 0)
+
+
+def test_a_run_that_only_failed_has_them_as_well() -> None:
+    reader, columns, run = told([row(1, 0, 0, None), row(2, 1, 0, None)])
+    found = fold_statistics(reader, columns, run)
+    assert [(one.best, one.passed) for one in found.answers.at] == [(None, 0.0)]
+    assert (found.best_fitness, found.rewards.valid) == (None, 0)
