@@ -428,9 +428,10 @@ async def test_an_assessment_tells_held_out_scores_beside_the_recorded_ones(
     assert (await client.get(address)).json() == {"run_id": RUN, "holdout": [], "audit": None}
     best = (await client.get(f"/v1/runs/{RUN}/best")).json()["program"]
     result = {"outcome": "ok", "reason": "", "repeats": 1, "seconds": 0.1, "candidate_id": best["id"]}
+    plan = {"reason": "target", "evaluations": 1, "tolerance": 0.1}
     lower, score = best["fitness"] - 0.5, best["scores"]["sum_radii"]
     told.append([
-        story.tell(Kind.RUN_CLOSING, reason="target", holdout=[best["id"]], audit=best["id"], evaluations=1, tolerance=0.1),
+        story.tell(Kind.RUN_CLOSING, holdout=[best["id"]], audit=best["id"], **plan),
         story.tell(Kind.HOLDOUT_SCORED, **result, fitness=lower, scores={"sum_radii": lower}),
         story.tell(Kind.AUDIT_SCORED, **result, number=1, fitness=score, scores={"sum_radii": score}),
     ])  # fmt: skip

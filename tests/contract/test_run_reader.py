@@ -165,7 +165,7 @@ class TestStates:
 class TestCandidates:
     def test_an_evaluated_candidate_is_shown_whole(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
-        told = story.child(1, story.id(0), 2.0)
+        told = story.child(1, story.id(0), 2.0, repeats=4)
         log.append(RUN, fence, told)
         found = reader.candidate(story.id(1)[:12])
         assert (found.id, found.run_id, found.number, found.position) == (story.id(1), RUN, 1, 0)
@@ -174,7 +174,7 @@ class TestCandidates:
         assert found.scores == {"sum_radii": 2.0}
         assert found.measures == {"depth": 3.0, "complexity": 12.0}
         assert found.cases == {"a": 0.5, "b": 1.0}
-        assert found.spread == {"sum_radii": 0.125}
+        assert (found.spread, found.repeats) == ({"sum_radii": 0.125}, 4)
         assert (found.feedback, found.seconds, found.isolation) == ("two circles overlap", 0.25, "strong/separate")
         assert (found.created_at, found.evaluated_at) == (told[1].at, told[3].at)
 
