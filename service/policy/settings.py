@@ -220,7 +220,8 @@ def read_policies(sources: Sequence[str], *, model: str | None = None) -> list[P
     if model is not None:
         raise UsageError("--model is for a single policy: name the models in a policy file")
     if len(sources) > 1:
-        found = [policy if "name" in policy.model_fields_set else _by_address(policy) for policy in found]
+        unnamed = [policy.base_url is not None and "name" not in policy.model_fields_set for policy in found]
+        found = [_by_address(policy) if bare else policy for policy, bare in zip(found, unnamed, strict=True)]
     return together(found)
 
 
@@ -237,7 +238,7 @@ def together(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
 
 
 def _by_address(policy: PolicySettings) -> PolicySettings:
-    host = re.sub(r"[^\w.:-]+", "", urlsplit(policy.base_url or "").netloc)
+    host = re.sub(r"[^\w.:-]+", "", urlsplit(str(policy.base_url)).netloc)
     return policy.model_copy(update={"name": host[:64] or policy.name})
 
 

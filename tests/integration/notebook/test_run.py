@@ -262,6 +262,17 @@ def test_a_line_says_how_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
     assert told.err.rsplit("\r", 1)[1].strip() == f"best {result.fitness:.6g} · 8/8 evaluated · {failed} failed"
 
 
+def test_several_policies_of_any_kind_take_their_share() -> None:
+    both = ["syntax", counting]
+    result = evolve.run(SEED, evaluate=closeness, policy=both, evaluations=30, answers=1, samples=1)
+    again = evolve.run(SEED, evaluate=closeness, policy=both, evaluations=30, answers=1, samples=1)
+    asked = [record["policy"] for record in result.candidates[1:]]
+    assert set(asked) == {"syntax", "counting"}
+    assert [record["policy"] for record in again.candidates[1:]] == asked
+    with pytest.raises(ConfigurationError, match="two policies of the run are called counting"):
+        evolve.run(SEED, evaluate=closeness, policy=[counting, counting], evaluations=3)
+
+
 def test_a_function_answers_with_one_program() -> None:
     result = evolve.run(SEED, evaluate=closeness, policy=counting, evaluations=6, selection={"tournament": 1.0})
     assert {record["policy"] for record in result.candidates[1:]} == {"counting"}

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
 from service.bootstrap.parts import answering
 from service.bootstrap.plan import plan_again
@@ -54,6 +55,64 @@ def test_a_described_policy_may_have_a_public_address(house: House) -> None:
     assert (policy["name"], policy["base_url"], policy["model"]) == ("mine", "https://policy.example/v1", "m")
     assert not {key for key in policy if "key" in key}
     assert policy_of(house.submit(problem="p", policy={"kind": "syntax", "answers": 2}))["answers"] == 2
+
+
+def test_a_run_may_ask_several_policies_named_or_described(house: House) -> None:
+    house.problem()
+    run = house.submit(problem="p", policy=["own", {**ELSEWHERE, "weight": 3}, "syntax"])
+    assert [(policy["name"], policy.get("weight", 1.0)) for policy in run.policies] == [
+        ("own", 1.0), ("mine", 3.0), ("syntax", 1.0),
+    ]  # fmt: skip
+    assert "OPERATORS_OWN_KEY" not in repr(run)
+    forked = house.submit(fork_of=house.evolved(run, Program.of({"seed.py": SEED})))
+    assert [policy["name"] for policy in forked.policies] == ["own", "mine", "syntax"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "told"),
+    [
+        (["syntax", "syntax"], "two policies of the run are called syntax"),
+        (["syntax", {**ELSEWHERE, "api_key_env": "PATH"}], "only the operator's have keys"),
+        ([{"kind": "syntax", "name": f"s{number}"} for number in range(17)], "16 policies at most"),
+    ],
+)
+def test_policies_that_do_not_go_together_are_refused(house: House, policies: list[Any], told: str) -> None:
+    house.problem()
+    with pytest.raises(UsageError, match=told):
+        house.submit(problem="p", policy=policies)
+
+
+def test_prices_in_two_currencies_are_refused_before_anything_is_stored(house: House) -> None:
+    house.problem()
+    priced = [
+        {**ELSEWHERE, "name": currency, "price": {"input": "1", "output": "1", "currency": currency}}
+        for currency in ("USD", "EUR")
+    ]
+    with pytest.raises(ConfigurationError, match="priced in EUR and USD"):
+        house.submit(problem="p", policy=priced)
+    assert house.storage.reader.runs() == []
+
+
+def test_the_models_of_a_project_are_asked_as_far_as_the_operator_allows(house: House) -> None:
+    files = project("https://policy.example/v1")
+    files["config.yaml"] += b"  secondary_model: second\n  secondary_model_weight: 0.25\n"
+    run = house.submit(problem=house.problem("both", files))
+    assert [(policy["model"], policy.get("weight", 1.0)) for policy in run.policies] == [("m", 1.0), ("second", 0.25)]
+
+
+async def test_a_run_that_was_begun_is_opened_while_one_of_its_policies_can_be_reached(build: Build) -> None:
+    with openai_server(lambda body: []) as server:
+        house = build(private=True)
+        house.problem()
+        stranger = server.url.replace("127.0.0.1", "localhost")
+        there, gone = {"name": "there", "base_url": stranger}, {"name": "gone", "base_url": "http://localhost:9/v1"}
+        run = house.submit(problem="p", policy=[there, {**gone, "weight": 2.5}])
+        async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as members:
+            assert [(member.policy.name, member.weight) for member in members] == [("there", 1.0), ("gone", 2.5)]
+        alone = house.submit(problem="p", policy=[gone, {**gone, "name": "too"}])
+        with pytest.raises(PolicyUnavailable):
+            async with answering(plan_again(alone.id, house.storage, None), house.settings.policies):
+                pass
 
 
 @pytest.mark.parametrize("key", ["api_key_env", "api_key_file"])

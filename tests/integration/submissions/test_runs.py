@@ -66,7 +66,7 @@ def nested(depth: int) -> Any:
         ({"prompt": {"template_dir": "a/../../b"}}, "outside of the problem's folder"),
         ({"prompt": {"template_dir": "~"}}, "outside of the problem's folder"),
         ({"prompt": {"template_dir": "~root/x"}}, "outside of the problem's folder"),
-        ({"policies": [{"name": "x"}]}, "policies is not available here"),
+        ({"policies": [{"name": "x"}]}, "policies are no part of the configuration"),
     ],
 )
 def test_a_configuration_that_cannot_be_honoured_is_refused_as_ever(house: House, config: Any, told: str) -> None:

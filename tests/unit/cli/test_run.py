@@ -18,10 +18,8 @@ from tests.unit.cli.recording import RUN, packing_problem, record_run, shrinking
 
 
 def wish(**words: Any) -> Wish:
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("problem", "policy", "model", "resume", "config", "db", "require_isolation")
-    )
-    rest = {"settings": (), "flags": {}, "deterministic": False, "require_target": False}
+    nothing: dict[str, Any] = dict.fromkeys(("problem", "model", "resume", "config", "db", "require_isolation"))
+    rest = {"policies": (), "settings": (), "flags": {}, "deterministic": False, "require_target": False}
     return Wish(**{**nothing, **rest, **words})
 
 
@@ -45,7 +43,7 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
     ("words", "named"),
     [
         ({"problem": Path("p")}, "PROBLEM"),
-        ({"policy": "syntax"}, "--policy"),
+        ({"policies": ("syntax",)}, "--policy"),
         ({"settings": ("seed=1",)}, "--set"),
         ({"flags": {"budget.evaluations": 5}}, "--evaluations"),
         ({"deterministic": True}, "--deterministic"),

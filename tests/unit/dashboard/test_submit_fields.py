@@ -119,6 +119,15 @@ def test_a_policy_is_described_as_toml_or_json() -> None:
     assert list(read_typed(form_with({"policy": "=described"})).complaints) == ["policy_text"]
 
 
+def test_several_policies_are_described_as_a_policy_file_has_them() -> None:
+    expected = ["own", {"kind": "syntax"}]
+    for text in ('policies = ["own", { kind = "syntax" }]', '{"policies": ["own", {"kind": "syntax"}]}'):
+        assert read_typed(form_with({"policy": "=described", "policy_text": text})).policy == expected
+    tables = '[[policies]]\nkind = "syntax"\n[[policies]]\nmodel = "m"\n'
+    typed = read_typed(form_with({"policy": "=described", "policy_text": tables}))
+    assert typed.policy == [{"kind": "syntax"}, {"model": "m"}]
+
+
 def test_toml_that_would_take_long_to_read_is_not_read() -> None:
     assert "write it as JSON" in read_typed(form_with({"further": "a." * 4_000 + "a = 1"})).complaints["further"]
     described = json.dumps({"kind": "openai", "model": "m" * 8_000})

@@ -43,6 +43,13 @@ def test_the_command_asks_for_the_same_configuration() -> None:
     assert words[-4:] == ["--server", SERVER, "--api-key-file", "evolve.key"]
 
 
+def test_the_command_names_each_of_several_policies() -> None:
+    command = lines_of(SERVER, {**REQUEST, "policy": ["own", {"kind": "syntax"}, "other"]}, ()).command
+    words = shlex.split(command[command.index("evolve run") :])
+    named = [words[at + 1] for at, word in enumerate(words) if word == "--policy"]
+    assert (named[0], named[2]) == ("own", "other")
+
+
 @pytest.mark.parametrize("name", ["problem.toml", "a b'; rm -rf .json", 'q"uote.py'])
 def test_files_of_a_new_problem_are_read_from_their_folder(name: str) -> None:
     words = shlex.split(lines_of(SERVER, {"config": {}}, [name]).curl.replace(" \\\n", ""))
