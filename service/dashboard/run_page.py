@@ -37,6 +37,7 @@ TABS = (
     Tab(name="grid", title="Grid", key="g", path="/grid"),
     Tab(name="islands", title="Islands", key="i", path="/islands"),
     Tab(name="diversity", title="Diversity", key="v", path="/diversity"),
+    Tab(name="metrics", title="Metrics", key="m", path="/metrics"),
     Tab(name="policy", title="Policy", key="y", path="/policy"),
     Tab(name="proposals", title="Chains", key="h", path="/proposals"),
     Tab(name="events", title="Events", key="e", path="/events"),

@@ -245,3 +245,13 @@ def test_groups_are_named_run_by_run() -> None:
 def test_what_is_no_order_is_refused(order: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Order(**order)
+
+
+def test_what_does_not_compare_is_said() -> None:
+    def notes(**changes: Any) -> Sequence[str]:
+        return compare([trail([1.0]), trail([1.0], told_run(1, **changes))], Order()).notes
+
+    assert notes() == []
+    assert "different problems" in notes(problem_name="maze")[0]
+    assert "different versions" in notes(bundle_hash="c" * 64)[0]
+    assert "not ended" in notes(state="running")[0]

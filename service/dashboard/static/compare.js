@@ -1,10 +1,11 @@
-// <compare-curve data-axis data-runs>: the best so far of several runs over one axis, with the range of their groups.
+// <compare-curve data-axis data-by data-runs>: the best so far of several runs over one axis, with the range of their groups.
 // @ts-check
 import { lineSample } from "./line-sample.js";
 import { colour, islandColour, onTheme, short } from "./palette.js";
 
 const HEIGHT = 360;
 const POINTS = 400;
+const MOST_LINES = 6; // of runs beside one another; of more the groups are drawn alone
 const DASHES = [[], [10, 4], [3, 3], [12, 3, 3, 3], [6, 6], [2, 6]];
 const LABELS = { evaluations: "Evaluations", tokens: "Tokens read and written", money: "Money spent", time: "Seconds since the first evaluation" };
 
@@ -34,9 +35,9 @@ class CompareCurve extends HTMLElement {
 
   async load() {
     try {
-      const lines = this.axis === "evaluations" ? await this.compared() : await Promise.all((this.runs ?? []).map((run, at) => this.measured(run, at)));
+      const lines = await this.compared();
       /** @type {Line[]} */
-      this.lines = lines.filter((line) => line.xs.length);
+      this.lines = lines.filter((line) => line.ys.some((value) => value !== null));
       this.draw();
     } catch {
       if (this.plot) this.plot.textContent = "The service did not give the numbers of this chart: reload the page to try again.";
@@ -46,31 +47,16 @@ class CompareCurve extends HTMLElement {
   /** @returns {Promise<Line[]>} */
   async compared() {
     const runs = this.runs ?? [];
-    const told = await read(`/v1/compare?runs=${runs.map((run) => encodeURIComponent(run.id)).join(",")}&points=${POINTS}`);
+    const query = new URLSearchParams({ runs: runs.map((run) => run.id).join(","), points: String(POINTS), over: this.axis ?? "evaluations", by: this.dataset.by ?? "" });
+    const told = await read(`/v1/compare?${query}`);
+    const groups = told.groups.filter((/** @type {any} */ group) => group.run_ids.length > 1 || runs.length > MOST_LINES);
     const lines = runs.map((run, at) => ({ label: run.title, xs: told.axis, ys: told.runs[at].best, place: at, role: /** @type {const} */ ("run") }));
-    const groups = told.groups.flatMap((/** @type {any} */ group, /** @type {number} */ at) => {
-      const place = runs.length + at;
+    const kept = runs.length > MOST_LINES && groups.length ? [] : lines;
+    return [...kept, ...groups.flatMap((/** @type {any} */ group, /** @type {number} */ at) => {
+      const place = kept.length + at;
       const line = (/** @type {"mean" | "low" | "high"} */ role, /** @type {string} */ label) => ({ label, xs: told.axis, ys: group[role], place, role });
-      return [line("mean", `mean of seeds ${group.seeds.join(", ")}, with their range`), line("high", ""), line("low", "")];
-    });
-    return [...lines, ...groups];
-  }
-
-  /** @param {Run} run @param {number} at @returns {Promise<Line>} */
-  async measured(run, at) {
-    const told = await read(`/v1/runs/${encodeURIComponent(run.id)}/metrics?points=${POINTS}`);
-    const points = told.points.filter((/** @type {any} */ point) => this.axis !== "money" || point.cost !== null);
-    const begin = points.length ? Date.parse(points[0].at) : 0;
-    const places = {
-      tokens: (/** @type {any} */ point) => point.tokens_input + point.tokens_output,
-      money: (/** @type {any} */ point) => Number.parseFloat(point.cost),
-      time: (/** @type {any} */ point) => (Date.parse(point.at) - begin) / 1000,
-    };
-    const xs = points.map(places[/** @type {keyof typeof places} */ (this.axis)]);
-    const ys = points.map((/** @type {any} */ point) => point.best_fitness);
-    // Of points at one place of the axis the last one holds.
-    const kept = xs.map((/** @type {number} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => xs[place] !== xs[place + 1]);
-    return { label: run.title, xs: kept.map((/** @type {number} */ place) => xs[place]), ys: kept.map((/** @type {number} */ place) => ys[place]), place: at, role: "run" };
+      return [line("mean", `${group.title}: mean of seeds ${group.seeds.join(", ")}, with their range`), line("high", ""), line("low", "")];
+    })];
   }
 
   draw() {

@@ -1,33 +1,30 @@
-"""Compare, "which of these does better, and why?": up to six runs over one axis, with what sets them apart."""
+"""Compare, "which of these does better, and why?": runs and groups of them over one axis, with what sets them apart."""
 
 import asyncio
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.money import Money
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import run_title
-from service.errors import AmbiguousIdError, NotFoundError
+from service.errors import AmbiguousIdError, NotFoundError, UsageError
+from service.projections.grouping import leaves
 from service.schemas.archives import FrontPage
 from service.schemas.runs import Run
-from service.schemas.series import ComparedGroup, Metrics, RunComparison
+from service.schemas.series import Axis, ComparedGroup, RunComparison
 
-LEAST, MOST = 2, 6
-OFFERED = 30
+LEAST, MOST = 2, 40
+OFFERED = 60
 POINTS, ROWS = 400, 10
 AXES = ("evaluations", "tokens", "money", "time")
+KEYS = ("strategy", "policy", "name", "problem", "labels.variant", "archive.kind", "islands")
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-Axis = Literal["evaluations", "tokens", "money", "time"]
-Curve = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Runs that differ in nothing but the seed. `places`: of its runs on the page, from 1."""
+    """Runs that belong together. `places`: of its runs on the page, from 1."""
 
     group: ComparedGroup
     places: Sequence[int]
@@ -61,15 +58,6 @@ def titles_of(runs: Sequence[Run]) -> list[str]:
     return [
         name if named.count(name) == 1 else f"{name} ({run.id[-4:]})" for name, run in zip(named, runs, strict=True)
     ]
-
-
-def leaves(value: object, key: str = "") -> Iterator[tuple[str, str]]:
-    """Keys of a nested configuration with their values as text."""
-    if isinstance(value, Mapping) and value:
-        for name, inner in value.items():
-            yield from leaves(inner, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def differences(runs: Sequence[Run]) -> list[Difference]:
@@ -93,40 +81,11 @@ def _settings(run: Run) -> Mapping[str, Any]:
     }
 
 
-def curve_of(metrics: Metrics, axis: str) -> Curve:
-    """The best so far of a run over an axis; time in seconds since its first evaluation that is told.
-
-    Over money it is empty where what the run cost is not known.
-    """
-    points = [point for point in metrics.points if point.best_fitness is not None]
-    if axis == "money":
-        points = [point for point in points if point.cost is not None]
-    if not points:
-        return []
-    begin = metrics.points[0].at
-    places: Mapping[str, Sequence[float]] = {
-        "evaluations": [point.evaluations for point in points],
-        "tokens": [point.tokens_input + point.tokens_output for point in points],
-        "money": [float(Money.read(point.cost).amount) if point.cost else math.nan for point in points],
-        "time": [(point.at - begin).total_seconds() for point in points],
-    }
-    return list(zip(places[axis], [point.best_fitness or 0.0 for point in points], strict=True))
-
-
-def best_at(curve: Curve, place: float) -> float | None:
-    """The best until a place; None: nothing yet, or the run had ended before."""
-    if not curve or place > curve[-1][0]:
-        return None
-    return next((best for at, best in reversed(curve) if at <= place), None)
-
-
-def table_of(curves: Sequence[Curve], rows: int = ROWS) -> list[tuple[float, list[float | None]]]:
-    """Curves at evenly spaced places of their axis."""
-    end = max((curve[-1][0] for curve in curves if curve), default=0.0)
-    if not end:
-        return []
-    places = [end * ((row + 1) / rows) for row in range(rows)]  # the last one is the end itself
-    return [(place, [best_at(curve, place) for curve in curves]) for place in places]
+def table_of(comparison: RunComparison, rows: int = ROWS) -> list[tuple[float, list[float | None]]]:
+    """The best of each run at so many places of the axis, evenly, the end among them."""
+    count = len(comparison.axis)
+    taken = sorted({-(-row * count // rows) - 1 for row in range(1, rows + 1)}) if count else []
+    return [(comparison.axis[place], [run.best[place] for run in comparison.runs]) for place in taken]
 
 
 def groups_of(comparison: RunComparison) -> list[Group]:
@@ -135,19 +94,28 @@ def groups_of(comparison: RunComparison) -> list[Group]:
     return [Group(group=group, places=[places[one] for one in group.run_ids]) for group in comparison.groups]
 
 
-def notes_of(runs: Sequence[Run]) -> list[str]:
-    """What keeps runs from being compared as they stand."""
-    found = []
-    if len({run.problem for run in runs}) > 1:
-        found.append("These runs are of different problems: their fitness is not of one scale.")
-    elif len({run.bundle_hash for run in runs}) > 1:
-        found.append("These runs are of different versions of the problem: their fitness may not be of one scale.")
-    if any(run.state in ("queued", "running", "pausing", "paused", "cancelling") for run in runs):
-        found.append("Some of these runs have not ended: reload the page to see how they go on.")
-    return found
+def verdicts_of(comparison: RunComparison) -> list[str]:
+    """Of every two groups what can be told of them at the last budget; none where no group has several seeds."""
+    gaps = [lead.gaps[-1] for lead in comparison.leads if lead.gaps]
+    return [gap.sentence for gap in gaps] if any(gap.seeds > 1 or gap.others > 1 for gap in gaps) else []
 
 
 Wanted = Annotated[list[str], Query(max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What somebody wants to see: which runs, over which axis, grouped by what."""
+
+    runs: Sequence[str]
+    axis: Axis
+    by: str
+
+    def address(self, **changes: str) -> str:
+        """The address of the page with something else about it."""
+        about = {"axis": self.axis, "by": self.by} | changes
+        pairs = [("run", run) for run in self.runs] + [pair for pair in about.items() if pair[1]]
+        return f"?{urlencode(pairs)}"
 
 
 @router.get("/compare")
@@ -156,51 +124,60 @@ async def compare(
     api: Api,
     run: Wanted = [],  # noqa: B006 -- FastAPI copies it
     axis: Axis = "evaluations",
+    by: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Set runs side by side, or offer a choice of them."""
     wanted = list(dict.fromkeys(one.strip() for one in run if one.strip()))
+    chosen = Chosen(runs=wanted, axis=axis, by=by.strip())
     if not wanted:
-        return await _choose(request, api, wanted, axis)
+        return await _choose(request, api, chosen)
     if not LEAST <= len(wanted) <= MOST:
         complaint = f"{len(wanted)} run{'' if len(wanted) == 1 else 's'} chosen: choose {LEAST} to {MOST}."
-        return await _choose(request, api, wanted, axis, complaint, 422)
+        return await _choose(request, api, chosen, complaint, 422)
     try:
         found = [await api.send(calls.get_run(one)) for one in wanted]
     except (NotFoundError, AmbiguousIdError) as error:
-        return await _choose(request, api, wanted, axis, f"{error}: choose others.", 404)
-    return await _show(request, api, found, axis)
+        return await _choose(request, api, chosen, f"{error}: choose others.", 404)
+    about = calls.compare_runs([one.id for one in found], points=POINTS, over=axis, by=chosen.by)
+    try:
+        comparison = await api.send(about)
+    except UsageError as error:
+        return await _choose(request, api, chosen, f"{error}.", 422)
+    return await _show(request, api, found, comparison, chosen)
 
 
 async def _choose(
-    request: Request, api: AsyncClient, wanted: Sequence[str], axis: str, complaint: str = "", status: int = 200
+    request: Request, api: AsyncClient, chosen: Chosen, complaint: str = "", status: int = 200
 ) -> Response:
     page = await api.send(calls.list_runs(limit=OFFERED))
-    values: dict[str, Any] = {"offered": page.items, "titles": titles_of(page.items), "wanted": wanted, "axis": axis}
-    return render(request, "compare_choose.html", status, complaint=complaint, most=MOST, **values)
+    values: dict[str, Any] = {"offered": page.items, "titles": titles_of(page.items), "wanted": chosen.runs}
+    about = {"axis": chosen.axis, "by": chosen.by, "keys": KEYS, "most": MOST, "complaint": complaint}
+    return render(request, "compare_choose.html", status, **values, **about)
 
 
-async def _show(request: Request, api: AsyncClient, runs: Sequence[Run], axis: str) -> Response:
-    comparison = await api.send(calls.compare_runs([run.id for run in runs], points=POINTS))
-    metrics = await asyncio.gather(*(api.send(calls.get_run_metrics(run.id, points=POINTS)) for run in runs))
+async def _show(
+    request: Request, api: AsyncClient, runs: Sequence[Run], comparison: RunComparison, chosen: Chosen
+) -> Response:
     fronts = await asyncio.gather(*(api.send(calls.list_front(run.id, limit=1)) for run in runs))
     titles = titles_of(runs)
-    curves = [curve_of(one, axis) for one in metrics]
     outcomes = [
         Outcome(run=run, title=title, front=front) for run, title, front in zip(runs, titles, fronts, strict=True)
     ]
-    chosen = [("run", run.id) for run in runs]
     best = max(outcomes, key=lambda one: float("-inf") if one.run.best_fitness is None else one.run.best_fitness)
     values: dict[str, Any] = {
         "outcomes": outcomes,
         "best": best,
         "titles": titles,
-        "axis": axis,
-        "axes": [(name, f"?{urlencode([*chosen, ('axis', name)])}") for name in AXES],
-        "others": f"?{urlencode([('axis', axis)])}",
-        "table": table_of(curves),
+        "axis": chosen.axis,
+        "by": chosen.by,
+        "keys": KEYS,
+        "axes": [(name, chosen.address(axis=name)) for name in AXES],
+        "others": f"?{urlencode([('axis', chosen.axis)])}",
+        "comparison": comparison,
+        "table": table_of(comparison),
         "groups": groups_of(comparison),
+        "verdicts": verdicts_of(comparison),
         "differences": differences(runs),
-        "notes": notes_of(runs),
         "drawn": [{"id": run.id, "title": title} for run, title in zip(runs, titles, strict=True)],
     }
     return render(request, "compare.html", **values)

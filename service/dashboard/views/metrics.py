@@ -1,0 +1,28 @@
+"""Metrics of a run, "what did it come to?": best@k, volume, coverage, diversity, migrants, cost of improvements."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from service.client import calls
+from service.dashboard.door import Api
+from service.dashboard.pages import PageRoute
+from service.dashboard.run_page import RunId, render_run
+from service.schemas.statistics import AtBudget, RunStatistics
+
+router = APIRouter(prefix="/runs/{run_id}/metrics", route_class=PageRoute, include_in_schema=False)
+
+
+def draws_of(found: RunStatistics) -> list[tuple[int, AtBudget | None, AtBudget | None]]:
+    """Budgets with what is to be expected of so many answers, and of so many chains."""
+    answers, chains = ({one.k: one for one in draws.at} for draws in (found.answers, found.chains))
+    return [(k, answers.get(k), chains.get(k)) for k in sorted(answers.keys() | chains.keys())]
+
+
+@router.get("")
+async def show_metrics(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show what a run came to, in numbers."""
+    run = await api.send(calls.get_run(run_id))
+    found = await api.send(calls.get_run_statistics(run.id))
+    yields = [("By policy", found.policies), ("By operator", found.operators)]
+    values = {"found": found, "draws": draws_of(found), "yields": yields}
+    return await render_run(request, api, run, "metrics.html", "metrics", **values)
