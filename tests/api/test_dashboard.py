@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from evolve.events import Kind
 from service.dashboard.app import add_dashboard
 from service.dashboard.run_page import TABS
 from service.ports import Scope
@@ -99,3 +100,27 @@ async def test_events_are_narrowed_by_what_the_address_says(told: Told, place: s
     assert page.status_code == 200
     assert set(re.findall(r"<td><code>([a-z.]+)</code></td>", page.text)) == {"candidate.evaluated"}
     assert [answer.status_code for answer in wrong] == [422, 422]
+
+
+async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: Told) -> None:
+    story = small_run(told)
+    best, seed = story.id(2), story.id(0)
+    plan = {"holdout": [best, seed], "audit": best, "evaluations": 2, "tolerance": 0.1}
+    scored = {"outcome": "ok", "reason": "", "fitness": 1.25, "scores": {"sum_radii": 1.25}, "candidate_id": best}
+    failed = {"outcome": "error", "reason": "<b>no</b>", "fitness": None, "scores": {}, "candidate_id": seed}
+    told.append([
+        story.tell(Kind.RUN_CLOSING, reason="target", **plan),
+        story.tell(Kind.HOLDOUT_SCORED, **scored),
+        story.tell(Kind.HOLDOUT_SCORED, **failed),
+        story.tell(Kind.AUDIT_SCORED, **scored, number=1),
+        story.tell(Kind.AUDIT_SCORED, **scored, number=2),
+        story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=best, fitness=3.0),
+    ])  # fmt: skip
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}")).text
+    held = page.partition('<section id="held-out">')[2].partition("</section>")[0]
+    assert re.findall(r'<td class="num">([^<]+)</td>', held) == ["1.25", "3", "−1.75"]
+    assert "Not scored: &lt;b&gt;no&lt;/b&gt;" in held
+    audit = page.partition('<section id="audit">')[2].partition("</section>")[0]
+    assert "the scores do not hold within 0.1 in 2 evaluations under other seeds" in audit
+    assert re.findall(r'<td class="num">([^<]+)</td>', audit) == ["3", "1.25", "1.25"]

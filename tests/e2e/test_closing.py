@@ -56,6 +56,9 @@ def check(evolve: Evolve, problem: Path) -> None:
     assert (assessment["audit"]["made"], assessment["audit"]["holds"]) == (2, True)
     shown = evolve.json("show", "last")
     assert shown["assessment"] == assessment
+    report = problem.parent / "report.html"
+    evolve.call("report", "last", "-o", str(report))
+    assert "Audit of the best" in report.read_text()
     text = evolve.call("show", "last")
     assert "held out" in text
     assert "the scores hold within 0.01 in 2 evaluations under other seeds" in text
