@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.evolving import Evolve, make_problem
-from tests.e2e.test_workers import WorkerProcess, workers
+from tests.e2e.test_workers import WorkerProcess, read_until, start_run, workers
+from tests.patience import PATIENCE_SECONDS
 
 EVALUATOR = """
 import random
@@ -75,3 +76,22 @@ def test_a_run_whose_programs_workers_score_is_examined_by_them(evolve: Evolve, 
     with workers(evolve) as started:
         started.append(WorkerProcess(evolve, slots=2))
         check(evolve, examined(tmp_path / "toy"))
+
+
+def test_a_runner_that_is_killed_meanwhile_leaves_the_rest_to_the_next(evolve: Evolve, tmp_path: Path) -> None:
+    problem = examined(tmp_path / "toy")
+    toml = problem / "problem.toml"
+    toml.write_text(toml.read_text().replace("audit = 2", "audit = 12"))
+    (problem / "program.py").write_text("import time\n" + SEED.replace("    return", "    time.sleep(0.1)\n    return"))
+    process = start_run(evolve, problem)
+    told = read_until(process, "audit.scored", 2)
+    process.kill()
+    process.communicate(timeout=PATIENCE_SECONDS)
+    run_id = told[0]["run_id"]
+    summary = evolve.lines("run", "--resume", run_id, "--json")[-1]
+    assert (summary["state"], summary["reason"], summary["evaluations"]) == ("succeeded", "evaluations", 12)
+    assert (summary["assessment"]["audit"]["made"], summary["assessment"]["audit"]["holds"]) == (12, True)
+    kinds = ["run.closing", "audit.scored", "run.finished"]
+    events = [one for one in evolve.lines("watch", run_id, "--json")[:-1] if one["kind"] in kinds]
+    assert [one["kind"] for one in events] == ["run.closing", *["audit.scored"] * 12, "run.finished"]
+    assert [one["number"] for one in events[1:-1]] == list(range(1, 13))
