@@ -114,12 +114,10 @@ class Flight:
         if isinstance(self._search, Ordering):
             self.take(self._search.ask(elapsed_seconds))
             return
+        several = len(self._lanes) > 1
         while self._has_room:
-            away = {name for name, lane in self._lanes.items() if lane.away}
-            if len(away) == len(self._lanes):
-                away = set()
-            spared = len(self._lanes) > 1
-            busy = {name for name, lane in self._lanes.items() if lane.full(spared=spared)}
+            away = {name for name, lane in self._lanes.items() if lane.away and several}
+            busy = {name for name, lane in self._lanes.items() if lane.full}
             step = self._search.ask(elapsed_seconds, away=away, busy=busy)
             if not step.proposals:
                 return

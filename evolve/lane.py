@@ -31,7 +31,6 @@ class Lane:
         self.denied = ""
         self.retry_seconds = 0.0
         self._most = calls
-        self._resting = 0
 
     @property
     def most(self) -> int:
@@ -46,18 +45,15 @@ class Lane:
 
     @property
     def away(self) -> bool:
-        """Whether no call got through of late, and it is not yet time to try another."""
-        return bool(self.denied) and self._resting > 0
+        """Whether no call got through of late, and it is not yet time to try another, or one tries already."""
+        return bool(self.denied) and self.proposing > 0
 
-    def full(self, *, spared: bool) -> bool:
-        """Whether another proposal would have to wait; `spared`: of a policy that was away one is enough to try it."""
-        return self.proposing >= (1 if self.denied and spared else self.most)
+    @property
+    def full(self) -> bool:
+        """Whether another proposal would have to wait."""
+        return self.proposing >= self.most
 
     async def rest(self, reason: str, seconds: float) -> None:
-        """Let the policy alone for a while."""
+        """Let the policy alone for a while; who does so is one of its calls."""
         self.denied, self.retry_seconds = reason, seconds
-        self._resting += 1
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            self._resting -= 1
+        await asyncio.sleep(seconds)

@@ -18,6 +18,7 @@ class Line:
         self._evaluated = self._failed = self._width = 0
         self._best: float | None = None
         self._waiting = ""
+        self._away: set[str] = set()
         self._shown = 0.0
 
     def __call__(self, event: Event) -> None:
@@ -30,6 +31,10 @@ class Line:
                 self._best = event.payload["fitness"]
             case Kind.RUN_WAITING | Kind.RUN_GOING_ON:
                 self._waiting = event.payload["reason"]
+            case Kind.POLICY_AWAY:
+                self._away.add(event.payload["policy"])
+            case Kind.POLICY_BACK:
+                self._away.discard(event.payload["policy"])
         ended = event.kind in _ENDS
         if ended or time.monotonic() - self._shown >= SECONDS:
             self._shown = time.monotonic()
@@ -39,6 +44,7 @@ class Line:
         of = f"/{self._most}" if self._most else ""
         best = "none" if self._best is None else f"{self._best:.6g}"
         waiting = f" · waiting: {self._waiting}" if self._waiting else ""
+        waiting = waiting or (f" · away: {', '.join(sorted(self._away))}" if self._away else "")
         text = f"best {best} · {self._evaluated}{of} evaluated · {self._failed} failed{waiting}"
         sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
         sys.stderr.flush()

@@ -106,6 +106,8 @@ def pieces(status: "RunStatus", goal: Goal, rate: float) -> list[str]:
     ]
     if status.waiting:
         return [*parts[:1], f"waiting: {plain(status.waiting)}", *parts[2:]]
+    if status.away:
+        parts.insert(1, f"away: {plain(', '.join(status.away))}")
     left = seconds_left(status, goal, rate)
     return parts if left is None else [*parts, f"{_clock(left)} left"]
 
@@ -165,7 +167,7 @@ class LiveLine:
         now = self._monotonic()
         parts = pieces(self._status, self._goal, self._pace.rate(now))
         rest = " · ".join(["", *parts[1:]])
-        colour = "yellow" if self._status.waiting else ""
+        colour = "yellow" if self._status.waiting or self._status.away else ""
         return Text.assemble((parts[0], "bold green"), (rest, colour), no_wrap=True, overflow="ellipsis")
 
 
@@ -176,14 +178,15 @@ class PlainLines:
         self._terminal, self._goal, self._monotonic = terminal, goal, monotonic
         self._pace = Pace()
         self._next_at = monotonic() + PLAIN_SECONDS
-        self._waiting = ""
+        self._held_up: tuple[str, tuple[str, ...]] = "", ()
 
     def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
-        """Say how it stands every few seconds, and at once what it waits for."""
+        """Say how it stands every few seconds, and at once what it waits for and which policy is away."""
         now = self._monotonic()
         self._pace.add(now, status.counters.evaluations)
-        if now >= self._next_at or status.waiting != self._waiting:
-            self._waiting = status.waiting
+        held_up = status.waiting, status.away
+        if now >= self._next_at or held_up != self._held_up:
+            self._held_up = held_up
             self._next_at = now + PLAIN_SECONDS
             self._terminal.note(" · ".join(pieces(status, self._goal, self._pace.rate(now))))
 

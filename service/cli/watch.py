@@ -16,7 +16,7 @@ from service.cli.terminal import Terminal
 from service.jsonlines import as_line
 from service.ports import ENDED, PAUSED, RUNNING, RunRecord
 from service.projections import count, entered
-from service.runner.status import RunStatus
+from service.runner.status import RunStatus, away_after
 
 
 def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
@@ -114,6 +114,7 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
     status = replace(
         status,
         counters=count(status.counters, event),
+        away=away_after(status.away, event),
         state=entered(event) or status.state,
         elapsed_seconds=run.active_seconds + time.monotonic() - began,
     )

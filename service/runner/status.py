@@ -15,6 +15,7 @@ class RunStatus:
 
     Attributes:
         waiting: why the run cannot go on at present; empty: it can.
+        away: policies that cannot be asked at present, while others can.
         seed_fitness: the best fitness among the seeds.
         evaluating, proposing: candidates and proposals in flight.
         elapsed_seconds: time at work, earlier sittings included.
@@ -24,6 +25,7 @@ class RunStatus:
     state: str = "queued"
     reason: str = ""
     waiting: str = ""
+    away: tuple[str, ...] = ()
     counters: Counters = field(default_factory=Counters)
     seed_fitness: float | None = None
     best_candidate_id: str | None = None
@@ -42,6 +44,18 @@ class RunObserver(Protocol):
         """Called after each commit with what it made durable."""
 
 
+def away_after(away: tuple[str, ...], event: Event) -> tuple[str, ...]:
+    """The policies that cannot be asked, after an event; who takes a run up finds that out anew."""
+    match event.kind:
+        case Kind.POLICY_AWAY:
+            return (*away, str(event.payload["policy"]))
+        case Kind.POLICY_BACK:
+            return tuple(name for name in away if name != event.payload["policy"])
+        case Kind.RUN_RESUMED:
+            return ()
+    return away
+
+
 class StatusFold:
     """Folds events into a status."""
 
@@ -52,7 +66,8 @@ class StatusFold:
 
     def apply(self, event: Event) -> None:
         """Fold one event."""
-        status = replace(self.status, counters=count(self.status.counters, event))
+        away = away_after(self.status.away, event)
+        status = replace(self.status, counters=count(self.status.counters, event), away=away)
         payload = event.payload
         state = entered(event)
         if state is not None:

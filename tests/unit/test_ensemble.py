@@ -165,6 +165,33 @@ def test_a_policy_that_comes_back_is_asked_again() -> None:
     assert answered_by(result)["gone"] > 0
 
 
+@dataclass
+class Doubtful(ToyPolicy):
+    """Away once; then its next answer comes when another policy has been asked ten times more."""
+
+    other: Flighty = field(default_factory=Flighty)
+    before: int | None = None
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if self.before is None:
+            self.before = -1
+            raise PolicyUnavailable("out", retry_after_seconds=0.01)
+        if self.before < 0:
+            self.before = self.other.calls
+            while self.other.calls < self.before + 10:  # noqa: ASYNC110 - another task's
+                await asyncio.sleep(0.001)
+        async for reply in super().propose(proposal):
+            yield reply
+
+
+def test_a_policy_that_is_being_tried_again_holds_nobody_up() -> None:
+    there = Flighty(name="there")
+    doubtful = Doubtful(name="doubtful", other=there, concurrency=1)
+    result = flown([doubtful, there])
+    assert len(of_kind(result.events, Kind.POLICY_BACK)) == 1
+    assert answered_by(result)["doubtful"] > 1
+
+
 def test_proposals_that_were_given_up_do_not_exhaust_a_search() -> None:
     search = begun()
     for _ in range(150):

@@ -26,7 +26,7 @@ from service.db.reader import SqlRunReader
 from service.errors import LeaseLostError, StorageError
 from service.policy.settings import PolicySettings
 from service.ports import LoggedEvent
-from service.runner.drive import drive
+from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, new_run
@@ -255,6 +255,26 @@ def test_what_was_being_written_when_a_run_ends_was_spent(log: SqlRunLog, databa
     proposals = 1 + len(failed)
     assert (status.counters.cost, status.counters.tokens_input) == (f"{proposals * 0.25:g} USD", 3 * proposals)
     assert [one.cost for one in SqlRunReader(database).proposals(RUN, limit=9)] == ["0.25 USD"] * proposals
+
+
+def test_what_is_owed_goes_back_to_the_policy_that_it_was_put_to(log: SqlRunLog) -> None:
+    orders = Orders()
+    silent = [SilentPolicy(name=name, concurrency=3) for name in ("one", "two")]
+    answering = [ToyPolicy(name=name, concurrency=3) for name in ("one", "two")]
+
+    def react(events: Sequence[LoggedEvent]) -> None:
+        if any(entry.event.payload.get("number") == 3 for entry in events):
+            orders.pause("tester")
+
+    def work(policies: Sequence[ToyPolicy]) -> RunJob:
+        return replace(job(log), policies=[Member(policy=policy) for policy in policies])
+
+    play(work(silent), Notes(react=react), orders)
+    assert play(work(answering), Notes()).state == "succeeded"
+    told = [entry.event for entry in log.events(RUN)]
+    drawn = {event.payload["number"]: event.payload["policy"] for event in told if event.kind is Kind.PROPOSAL_CREATED}
+    assert {drawn[number] for number in (1, 2, 3)} == {"one", "two"}
+    assert {number: policy.name for policy in answering for number in policy.asked} == drawn
 
 
 def test_a_proposal_that_is_refused_fails_alone(log: SqlRunLog) -> None:

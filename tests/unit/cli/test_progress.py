@@ -10,7 +10,7 @@ from evolve.events import Event, Kind
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, Pace, PlainLines, pieces, seconds_left
 from service.cli.terminal import OutputClosed, Terminal
 from service.ports import Counters, LoggedEvent
-from service.runner.status import RunStatus
+from service.runner.status import RunStatus, StatusFold
 from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN
 
@@ -134,6 +134,32 @@ def test_a_log_is_told_at_once_what_a_run_waits_for_and_that_it_goes_on() -> Non
     for reason in ("", "the server is away", "the server is away", ""):
         lines.committed([EVENT], replace(STATUS, waiting=reason))
     assert ["waiting: the server is away" in line for line in terminal.kept] == [True, False]
+
+
+def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> None:
+    terminal = Listening()
+    lines = PlainLines(terminal, Goal(budget=BUDGET), Ticking())
+    for away in ((), ("large",), ("large",), ("large", "small\x1b"), ()):
+        lines.committed([EVENT], replace(STATUS, away=away))
+    assert [line.partition("away: ")[2].partition(" ·")[0] for line in terminal.kept] == [
+        "large",
+        "large, small\N{REPLACEMENT CHARACTER}",
+        "",
+    ]
+
+
+def test_policies_are_away_from_one_event_to_another() -> None:
+    events = [
+        Event(kind=Kind.POLICY_AWAY, payload={"policy": "a", "reason": "x"}),
+        Event(kind=Kind.POLICY_AWAY, payload={"policy": "b", "reason": "x"}),
+        Event(kind=Kind.POLICY_BACK, payload={"policy": "a"}),
+        Event(kind=Kind.RUN_RESUMED, payload={"by": "another"}),
+    ]
+    fold, seen = StatusFold(RUN), []
+    for event in events:
+        fold.apply(event)
+        seen.append(fold.status.away)
+    assert seen == [("a",), ("a", "b"), ("b",), ()]
 
 
 def test_the_live_line_is_drawn_from_the_last_commit() -> None:
