@@ -96,6 +96,12 @@ async def test_a_problem_is_named_by_id_by_name_or_by_version(
         ([], (422, "invalid_request")),
         ({"problem": "p", "policy": {"base_url": "http://10.0.0.1/v1", "model": "m"}}, (403, "refused")),
         ({"problem": "p", "policy": {"kind": "oracle"}}, (422, "invalid_request")),
+        ({"problem": "p", "policy": []}, (422, "invalid_request")),
+        ({"problem": "p", "policy": ["syntax"] * 17}, (422, "invalid_request")),
+        ({"problem": "p", "policy": [["syntax"]]}, (422, "invalid_request")),
+        ({"problem": "p", "policy": ["syntax", "syntax"]}, (422, "invalid_request")),
+        ({"problem": "p", "policy": ["syntax", "absent"]}, (404, "not_found")),
+        ({"problem": "p", "policy": ["syntax", {"base_url": "http://10.0.0.1/v1", "model": "m"}]}, (403, "refused")),
     ],
 )
 async def test_what_cannot_work_is_refused_before_anything_is_stored(
@@ -119,6 +125,14 @@ async def test_a_check_says_what_a_run_would_be_and_stores_nothing(owner: httpx.
     assert (await owner.get("/v1/runs")).json()["items"] == []
     submitted = (await owner.post("/v1/runs", json=body)).json()
     assert checked.json() == {key: submitted[key] for key in ("problem", "config", "policies")}
+
+
+async def test_a_run_may_ask_several_policies(owner: httpx.AsyncClient, problem: str) -> None:
+    run = await submit(owner, policy=["syntax", {"kind": "syntax", "name": "mine", "weight": 2.5, "answers": 2}])
+    assert [(policy["name"], policy.get("weight", 1.0)) for policy in run["policies"]] == [
+        ("syntax", 1.0),
+        ("mine", 2.5),
+    ]
 
 
 async def test_what_has_been_seen_is_not_sent_again(owner: httpx.AsyncClient, problem: str) -> None:
