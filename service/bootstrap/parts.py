@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evolve.configuration import PromptConfig
 from evolve.ensemble import Member
-from evolve.errors import PolicyUnavailable
+from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
@@ -71,7 +71,7 @@ async def scoring(
 async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[tuple[Member, ...]]:
     """The policies of a run, each asked who it is before anything is asked of it.
 
-    A run that was begun goes on with those that can be reached.
+    A run that was begun goes on with those that can be asked.
 
     Args:
         plan: the run.
@@ -79,7 +79,7 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[tup
 
     Raises:
         PolicyUnavailable: one of a new run, or all of one that was begun, cannot be reached.
-        PolicyDenied: one refuses the key, or does not offer the model.
+        PolicyDenied: they refuse the key, or do not offer the model.
         UsageError: the key that is named is not there, or a bundled model or the user's templates cannot be read.
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
         ConfigurationError: a template of the user's is off.
@@ -87,7 +87,7 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[tup
     templates = read_templates(plan)
     async with AsyncExitStack() as stack:
         members: list[Member] = []
-        absences: list[PolicyUnavailable] = []
+        absences: list[PolicyError] = []
         for settings in plan.policies:
             calls = plan.config.concurrency.policy or settings.concurrency
             asked = settings.model_copy(update={"concurrency": calls})
@@ -101,7 +101,7 @@ async def answering(plan: Plan, policies: PoliciesSettings) -> AsyncIterator[tup
                 stack.push_async_callback(server.close)
                 try:
                     await server.check()
-                except PolicyUnavailable as error:
+                except (PolicyUnavailable, PolicyDenied) as error:
                     absences.append(error)
             members.append(Member(policy=policy, weight=settings.weight, currency=settings.currency))
         if absences and (plan.record is None or len(absences) == len(members)):

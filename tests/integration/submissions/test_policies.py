@@ -106,9 +106,11 @@ async def test_a_run_that_was_begun_is_opened_while_one_of_its_policies_can_be_r
         house.problem()
         stranger = server.url.replace("127.0.0.1", "localhost")
         there, gone = {"name": "there", "base_url": stranger}, {"name": "gone", "base_url": "http://localhost:9/v1"}
-        run = house.submit(problem="p", policy=[there, {**gone, "weight": 2.5}])
+        other = {**there, "name": "other", "model": "not-there"}
+        run = house.submit(problem="p", policy=[there, {**gone, "weight": 2.5}, other])
         async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as members:
-            assert [(member.policy.name, member.weight) for member in members] == [("there", 1.0), ("gone", 2.5)]
+            asked = [(member.policy.name, member.weight) for member in members]
+            assert asked == [("there", 1.0), ("gone", 2.5), ("other", 1.0)]
         alone = house.submit(problem="p", policy=[gone, {**gone, "name": "too"}])
         with pytest.raises(PolicyUnavailable):
             async with answering(plan_again(alone.id, house.storage, None), house.settings.policies):
