@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from service.client import Client
     from service.config import Settings
     from service.projections.comparison import Order
+    from service.schemas.artifacts import ExportForm
     from service.schemas.series import RunComparison
     from service.schemas.statistics import RunStatistics
 
@@ -49,8 +50,7 @@ class Site:
 
     Attributes:
         name: of the place, as it may be shown.
-        export: the lines of a run's export, by whole id.
-        training: the lines of a run's training records, by whole id.
+        export: the lines of a run's export in a form, by whole id.
         weighted: the best candidate under weights, and what it is worth.
         front: what the Pareto front of a run is worth; None where it has but one objective.
         assessment: what came of examining what a run found; None where nothing did.
@@ -62,8 +62,7 @@ class Site:
 
     name: str
     reader: ResultReader
-    export: Callable[[str], Iterator[str]]
-    training: Callable[[str], Iterator[str]]
+    export: "Callable[[str, ExportForm], Iterator[str]]"
     weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
     front: Callable[[RunRecord], Front | None]
     assessment: Callable[[RunRecord], Assessment | None]
@@ -137,15 +136,10 @@ def stored_site(reader: RunReader, url: str) -> Site:
     """Runs in a database."""
     from service.config import redacted
 
-    def export(run_id: str) -> Iterator[str]:
-        from service.projections.export import export_lines
+    def export(run_id: str, form: "ExportForm") -> Iterator[str]:
+        from service.projections.export import lines_of
 
-        return export_lines(reader, run_id)
-
-    def training(run_id: str) -> Iterator[str]:
-        from service.projections.export import training_lines
-
-        return training_lines(reader, reader.run(run_id))
+        return lines_of(reader, reader.run(run_id), form)
 
     def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         from service.projections.columns import columns_of
@@ -177,7 +171,6 @@ def stored_site(reader: RunReader, url: str) -> Site:
         name=redacted(url),
         reader=reader,
         export=export,
-        training=training,
         weighted=weighted,
         front=front,
         assessment=partial(assessment_of, reader),
@@ -223,7 +216,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         name=client.server,
         reader=reader,
         export=reader.export,
-        training=partial(reader.export, form="training"),
         weighted=weighted,
         front=front,
         assessment=lambda run: _assessed(client, run),

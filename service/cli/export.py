@@ -1,41 +1,77 @@
-"""A run as JSON Lines: one candidate a line, with its files."""
+"""A run to take away: as JSON Lines, a table, its events, training records, or Parquet."""
 
+import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from service.bootstrap.site import Site
 from service.cli.figures import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
-from service.errors import ConflictError, NotFoundError
+from service.errors import ConflictError, NotFoundError, UsageError
 
 STDOUT = Path("-")
+Form = Literal["jsonl", "csv", "events", "parquet"]
+NOUNS = {"events": "event"}
 
 
-def export_run(terminal: Terminal, site: Site, run_id: str, output: Path | None, *, training: bool = False) -> None:
-    """Write every candidate of a run, in order of age, to a file or stdout; or every answered proposal."""
+def export_run(
+    terminal: Terminal, site: Site, run_id: str, output: Path | None, form: Form = "jsonl", *, training: bool = False
+) -> None:
+    """Write a run to a file or stdout: its candidates in order of age, its events, or every answered proposal.
+
+    Raises:
+        UsageError: a form and training records are asked for, or Parquet with no file or without what writes it.
+    """
+    if training and form != "jsonl":
+        raise UsageError("--training has a form of its own: leave out --format")
+    if form == "parquet":
+        _export_parquet(terminal, site, run_id, output)
+        return
     run = find_run(site.reader, run_id)
-    lines, noun = (site.training, "proposal") if training else (site.export, "candidate")
-    written = 0
+    lines = site.export(run.id, "training" if training else form)
     if output is None or output == STDOUT:
-        for line in lines(run.id):
+        for line in lines:
             terminal.write(line)
         return
     with writing(output) as stream:
-        for line in lines(run.id):
-            stream.write(line)
-            written += 1
+        copied = (line for line in lines if stream.write(line))
+        # A cell of a table may go over several lines.
+        written = sum(1 for _ in csv.reader(copied)) - 1 if form == "csv" else sum(1 for _ in copied)
+    _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
+
+
+def _export_parquet(terminal: Terminal, site: Site, run_id: str, output: Path | None) -> None:
+    from service.cli.parquet import check_parquet, write_parquet
+
+    if output is None or output == STDOUT:
+        raise UsageError("Parquet is no text: name a file for it with -o")
+    check_parquet()
+    run = find_run(site.reader, run_id)
+    with appearing(output) as partial:
+        written = write_parquet(site.export(run.id, "jsonl"), partial)
+    _told(terminal, run.id, output, written, "candidate")
+
+
+def _told(terminal: Terminal, run_id: str, output: Path, written: int, noun: str) -> None:
     if terminal.as_json:
-        terminal.emit({"run_id": run.id, f"{noun}s": written, "path": str(output)})
+        terminal.emit({"run_id": run_id, f"{noun}s": written, "path": str(output)})
     else:
-        terminal.note(f"{plural(written, noun)} of {run.id} written to {output}")
+        terminal.note(f"{plural(written, noun)} of {run_id} written to {output}")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """A text file that appears whole or not at all; what is no plain file (a pipe, a device) is written through.
+    """A text file that appears whole or not at all; the rest is as with `appearing`."""
+    with appearing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A file to write that takes its place once it is whole; what is no plain file (a device) is written through.
 
     Raises:
         NotFoundError: its folder is not there.
@@ -46,13 +82,11 @@ def writing(path: Path) -> Iterator[TextIO]:
     if not path.parent.is_dir():
         raise NotFoundError(f"there is no folder {path.parent}: make it, or name another with -o")
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
+        yield path
         return
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with partial.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
+        yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

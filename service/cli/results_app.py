@@ -153,17 +153,21 @@ def export(
     training: Annotated[
         bool, typer.Option("--training", help="Every answered proposal instead: prompt, completions, reward vectors.")
     ] = False,
+    format_: Annotated[
+        Literal["jsonl", "csv", "events", "parquet"],
+        typer.Option("--format", help="Candidates with files, or as a table; events; Parquet needs pyarrow."),
+    ] = "jsonl",
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Write every candidate of a run as JSON Lines, or its training records."""
+    """Write a run to take away: its candidates with their files, its events, or its training records."""
     from service.cli.export import export_run
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
-        export_run(terminal_of(ctx, json, db, where), site, run_id, output, training=training)
+        export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
 
 
 @results_app.command(epilog="Example: evolve report last -o report.html", rich_help_panel="Results")

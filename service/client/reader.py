@@ -15,6 +15,7 @@ from service.ports import (
     RunRecord,
 )
 from service.schemas import programs
+from service.schemas.artifacts import ExportForm
 from service.schemas.runs import Run
 
 PAGE = 200
@@ -96,8 +97,8 @@ class RemoteRunReader:
         """One proposal with its prompt and completions."""
         return _proposal_record(self._client.send(calls.get_proposal(run_id, number)))
 
-    def export(self, run_id: str, form: Literal["jsonl", "training"] = "jsonl") -> Iterator[str]:
-        """Every candidate of a run, or every answered proposal, as a JSON line, as the service writes it."""
+    def export(self, run_id: str, form: ExportForm = "jsonl") -> Iterator[str]:
+        """A run line by line, in a form, as the service writes it."""
         return self._client.lines(calls.export_run(run_id, form))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from service.jsonlines import as_line
 from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
 from service.projections.candidates import candidate_json, candidate_pages, objectives_of, parent_of
+from service.schemas.artifacts import ExportForm
 
 ANSWERED = "answered"
 PROPOSALS = 50
@@ -17,6 +18,15 @@ _COLUMNS = (
 )  # fmt: skip
 # A spreadsheet takes a cell that begins so for a formula and may run it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def lines_of(reader: RunReader, run: RunRecord, form: ExportForm) -> Iterator[str]:
+    """A run in a form: its candidates with their files or as a table, its training records, or its events."""
+    if form == "csv":
+        return table_lines(reader, run)
+    if form == "events":
+        return event_lines(reader, run.id)
+    return training_lines(reader, run) if form == "training" else export_lines(reader, run.id)
 
 
 def export_lines(reader: RunReader, run_id: str) -> Iterator[str]:

@@ -1,9 +1,13 @@
 """Artifacts and policies on the wire."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Moment, Object, Page, Reply
+
+ExportForm = Literal["jsonl", "csv", "training", "events"]
 
 
 class Artifact(Foreign):

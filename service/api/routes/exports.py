@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -16,14 +16,13 @@ from service.api.routes.programs import Texts
 from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
-from service.projections.export import event_lines, export_lines, table_lines, training_lines
-from service.schemas.artifacts import Artifact, ArtifactPage
+from service.projections.export import lines_of
+from service.schemas.artifacts import Artifact, ArtifactPage, ExportForm
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
 
-Form = Literal["jsonl", "csv", "training", "events"]
 Format = Annotated[
-    Form,
+    ExportForm,
     Query(
         description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards;"
         " `events`: what happened."
@@ -69,7 +68,7 @@ def export_run(run_id: RunId, caller: Texts, parts: PartsDep, format: Format = "
     ending = f"-{format}.jsonl" if format in ("training", "events") else f".{format}"
     headers = {"Content-Disposition": f'attachment; filename="{run.id}{ending}"'}
     media_type = _CSV if format == "csv" else _JSONL
-    return StreamingResponse(_chunks(_lines(reader, run, format)), 200, headers, media_type)
+    return StreamingResponse(_chunks(lines_of(reader, run, format)), 200, headers, media_type)
 
 
 @router.get("/artifacts", response_model=ArtifactPage, operation_id="list_artifacts")
@@ -123,14 +122,6 @@ def get_artifact(
         if file.name == name:
             return served(request, file.content, file.tag, file.media_type, CHANGING)
     raise NotFoundError(f"run {run.id} has no artifact {name[:100]!r}: /v1/runs/{run.id}/artifacts lists them")
-
-
-def _lines(reader: RunReader, run: RunRecord, form: Form) -> Iterator[str]:
-    if form == "csv":
-        return table_lines(reader, run)
-    if form == "events":
-        return event_lines(reader, run.id)
-    return training_lines(reader, run) if form == "training" else export_lines(reader, run.id)
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[bytes]:

@@ -1,11 +1,10 @@
 """Calls about what runs keep and how they went: islands, fronts, grids, series, comparisons, exports."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
-from service.schemas.artifacts import ArtifactPage
+from service.schemas.artifacts import ArtifactPage, ExportForm
 from service.schemas.closing import Assessment
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 from service.schemas.statistics import RunStatistics
@@ -93,7 +92,7 @@ def compare_runs(
     return Call(method="GET", path="/v1/compare", params=params, answer=RunComparison, wait_seconds=FOLD_SECONDS)
 
 
-def export_run(run_id: str, form: Literal["jsonl", "csv", "training", "events"] = "jsonl") -> Call[bytes]:
+def export_run(run_id: str, form: ExportForm = "jsonl") -> Call[bytes]:
     """Take a run away; `Client.lines` gives it as it comes."""
     return Call(method="GET", path=place(f"{RUN}/export", run_id), params=chosen(format=form), answer=bytes)
 

@@ -1,5 +1,8 @@
+import csv
+import io
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 from evolve.money import Money
 from service.errors import UsageError
 from service.projections.best import read_weights
+from service.times import rfc3339
 from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import (
     RUN,
@@ -261,6 +265,50 @@ def test_export_has_every_candidate_with_its_files(evolve: Evolve, packing: str,
     (told,) = evolve("export", "last", "-o", str(target), "--json", "--db", packing).lines
     assert told["candidates"] == 5
     assert [json.loads(line) for line in target.read_text().splitlines()] == lines
+
+
+def test_export_has_other_forms(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    every = evolve("export", "last", "--db", packing).lines
+    table = evolve("export", "last", "--format", "csv", "--db", packing).out
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["candidate_id"] for row in rows] == [line["candidate_id"] for line in every]
+    events = evolve("export", "last", "--format", "events", "--db", packing).lines
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    (told,) = evolve(
+        "export", "last", "--format", "csv", "-o", str(tmp_path / "t.csv"), "--json", "--db", packing
+    ).lines
+    assert (told["candidates"], (tmp_path / "t.csv").read_bytes().decode()) == (5, table)
+    (told,) = evolve("export", "last", "--format", "events", "-o", str(tmp_path / "e"), "--json", "--db", packing).lines
+    assert told["events"] == len(events)
+    assert evolve("export", "last", "--format", "csv", "--training", "--db", packing).code == 2
+
+
+def test_a_parquet_file_holds_what_the_lines_do(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: make install")
+    lines = evolve("export", "last", "--db", packing).lines
+    target = tmp_path / "run.parquet"
+    (told,) = evolve("export", "last", "--format", "parquet", "-o", str(target), "--json", "--db", packing).lines
+    assert (told["candidates"], sorted(path.name for path in tmp_path.iterdir())) == (5, ["run.parquet", "runs.db"])
+    table = parquet.read_table(target)
+    rows = table.to_pylist()
+    assert set(rows[0]) == set(lines[0]) - {"schema"}  # a member that exports gain has its column
+    assert table.schema.metadata[b"schema"] == b"1"
+    for row, line in zip(rows, lines, strict=True):
+        for name in ("scores", "measures", "cases", "spread", "files"):
+            row[name] = None if row[name] is None else dict(row[name])
+        for name in ("created_at", "evaluated_at"):
+            row[name] = row[name] and rfc3339(row[name])
+        assert {**row, "schema": 1} == line
+
+
+def test_parquet_without_what_writes_it_is_one_sentence(
+    evolve: Evolve, packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "name a file" in evolve("export", "last", "--format", "parquet", "--db", packing).err
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = evolve("export", "last", "--format", "parquet", "-o", str(tmp_path / "x"), "--db", packing)
+    assert (said.code, len(said.err.splitlines()), (tmp_path / "x").exists()) == (2, 1, False)
+    assert "pip install 'evolve-search[parquet]'" in said.err
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(evolve: Evolve, packing: str, tmp_path: Path) -> None:

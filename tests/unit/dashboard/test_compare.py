@@ -1,6 +1,7 @@
 """What sets runs apart, and their curves over several axes."""
 
-from service.dashboard.views.compare import Chosen, differences, leaves, table_of, titles_of, verdicts_of
+from service.dashboard.views.compare import Chosen, differences, table_of, titles_of, verdicts_of
+from service.projections.grouping import leaves
 from service.schemas.series import ComparedRun, Gap, Lead, RunComparison
 from tests.unit.dashboard.told_runs import told_run
 
