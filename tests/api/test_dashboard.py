@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -105,9 +106,10 @@ async def test_events_are_narrowed_by_what_the_address_says(told: Told, place: s
 async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: Told) -> None:
     story = small_run(told)
     best, seed = story.id(2), story.id(0)
-    plan = {"holdout": [best, seed], "audit": best, "evaluations": 2, "tolerance": 0.1}
-    scored = {"outcome": "ok", "reason": "", "fitness": 1.25, "scores": {"sum_radii": 1.25}, "candidate_id": best}
-    failed = {"outcome": "error", "reason": "<b>no</b>", "fitness": None, "scores": {}, "candidate_id": seed}
+    plan: dict[str, Any] = {"holdout": [best, seed], "audit": best, "evaluations": 2, "tolerance": 0.1}
+    scored: dict[str, Any] = {"outcome": "ok", "reason": "", "fitness": 1.25, "scores": {"sum_radii": 1.25}}
+    scored["candidate_id"] = best
+    failed = scored | {"outcome": "error", "reason": "<b>no</b>", "fitness": None, "scores": {}, "candidate_id": seed}
     told.append([
         story.tell(Kind.RUN_CLOSING, reason="target", **plan),
         story.tell(Kind.HOLDOUT_SCORED, **scored),

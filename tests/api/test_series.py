@@ -427,8 +427,8 @@ async def test_an_assessment_tells_held_out_scores_beside_the_recorded_ones(
     address = f"/v1/runs/{RUN}/assessment"
     assert (await client.get(address)).json() == {"run_id": RUN, "holdout": [], "audit": None}
     best = (await client.get(f"/v1/runs/{RUN}/best")).json()["program"]
-    result = {"outcome": "ok", "reason": "", "repeats": 1, "seconds": 0.1, "candidate_id": best["id"]}
-    plan = {"reason": "target", "evaluations": 1, "tolerance": 0.1}
+    result: dict[str, Any] = {"outcome": "ok", "reason": "", "repeats": 1, "seconds": 0.1, "candidate_id": best["id"]}
+    plan: dict[str, Any] = {"reason": "target", "evaluations": 1, "tolerance": 0.1}
     lower, score = best["fitness"] - 0.5, best["scores"]["sum_radii"]
     told.append([
         story.tell(Kind.RUN_CLOSING, holdout=[best["id"]], audit=best["id"], **plan),
