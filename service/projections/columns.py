@@ -21,7 +21,9 @@ from service.projections.measures import partition_of
 from service.projections.money import added
 
 _BYTES_OF_A_SUM = 80
-BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED), str(Kind.PROPOSAL_ANSWERED))
+BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED))
+# What was written before a proposal failed is paid for as well.
+PAID = (str(Kind.PROPOSAL_ANSWERED), str(Kind.PROPOSAL_FAILED))
 # By kind the members that name the island that was left, and the one that was reached.
 MARKS: Mapping[str, tuple[str, str]] = {
     str(Kind.ISLAND_MIGRATED): ("from", "to"),
@@ -86,7 +88,7 @@ class Columns:
         marks: what happened between them, the newest of it.
         tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
         costs: what asking came to.
-        spent: money spent after so many answered proposals, 0 among them; None: that is not known.
+        spent: money spent after so many proposals that were paid for, 0 among them; None: that is not known.
         sequence: everything up to this event is in them.
     """
 
@@ -107,6 +109,7 @@ class Columns:
         self._fitness, self._at, self._rewards, self._values = array("d"), array("d"), array("d"), array("d")
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
+        self._paid = array("d")
         self._tokens = array("q"), array("q"), array("q")
         self.spent: list[str | None] = ["0"]
         self._places: dict[str, int] = {}
@@ -123,7 +126,8 @@ class Columns:
     @property
     def size(self) -> int:
         """Bytes that they take, about."""
-        reals = [self._fitness, self._at, self._rewards, self._values, *self._scores.values(), *self._beside.values()]
+        reals = [self._fitness, self._at, self._rewards, self._values, self._paid]
+        reals += [*self._scores.values(), *self._beside.values()]
         coded = [column.codes for column in (self.outcomes, self.operators, self.policies)]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
@@ -162,8 +166,13 @@ class Columns:
         return np.array(self._beside[str(kind)])
 
     @property
+    def paid(self) -> Floats:
+        """When proposals ended that were paid for: those that were answered, and what failed with something written."""
+        return np.array(self._paid)
+
+    @property
     def tokens(self) -> Sequence[NDArray[np.int64]]:
-        """Read, of these from a cache, and written, for each answered proposal."""
+        """Read, of these from a cache, and written, for each proposal that was paid for."""
         return [np.array(column, dtype=np.int64) for column in self._tokens]
 
     def catch_up(self, reader: RunReader) -> None:
@@ -174,13 +183,15 @@ class Columns:
         self.sequence = sequence
         for scored in reader.scored(self.run.id, self._last_scored):
             self._score(scored)
-        for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS, *ASKING)):
+        for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS, *ASKING, *PAID)):
             self._last_beside = logged.sequence
             self.costs.take(logged)
             if logged.event.kind in MARKS:
                 self._mark(logged)
             elif logged.event.kind in BESIDE:
-                self._tell(logged)
+                self._beside[str(logged.event.kind)].append(logged.at.timestamp())
+            elif logged.event.kind in PAID and "tokens" in logged.event.payload:
+                self._pay(logged)
         self.costs.settle(reader, self.run.id)
 
     def front(self) -> Places:
@@ -275,13 +286,11 @@ class Columns:
         left, reached = MARKS[kind]
         self.marks.append(Mark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
 
-    def _tell(self, logged: LoggedEvent) -> None:
-        kind = logged.event.kind
-        self._beside[str(kind)].append(logged.at.timestamp())
-        if kind is Kind.PROPOSAL_ANSWERED:
-            for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
-                column.append(logged.event.payload["tokens"][name])
-            self.spent.append(added(self.spent[-1], logged.event.payload.get("cost")))
+    def _pay(self, logged: LoggedEvent) -> None:
+        self._paid.append(logged.at.timestamp())
+        for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
+            column.append(logged.event.payload["tokens"][name])
+        self.spent.append(added(self.spent[-1], logged.event.payload.get("cost")))
 
 
 def columns_of(reader: RunReader, run: RunRecord) -> Columns:

@@ -120,8 +120,8 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
     taken = places(len(columns), points)
     at, fitness = columns.at, columns.fitness
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
-    kinds = (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED, Kind.PROPOSAL_ANSWERED)
-    duplicates, rejected, answers = (counts_until(at[taken - 1], columns.times(kind)) for kind in kinds)
+    times = [columns.times(kind) for kind in (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED)]
+    duplicates, rejected, paid = (counts_until(at[taken - 1], one) for one in (*times, columns.paid))
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     volumes, covered = _volumes(columns, taken), cover(columns)
     varied = varieties(columns, taken)
@@ -136,10 +136,10 @@ def _moments(columns: Columns, points: int) -> list[Moment]:
             hypervolume=None if volumes is None else finite_or_none(volumes[place]),
             cells=None if covered is None else int(covered[0][count - 1]),
             qd_score=None if covered is None else finite_or_none(covered[1][count - 1]),
-            tokens_input=int(sent[answers[place]]),
-            tokens_cached=int(cached[answers[place]]),
-            tokens_output=int(written[answers[place]]),
-            cost=columns.spent[answers[place]],
+            tokens_input=int(sent[paid[place]]),
+            tokens_cached=int(cached[paid[place]]),
+            tokens_output=int(written[paid[place]]),
+            cost=columns.spent[paid[place]],
             variety=varied[place],
         )
         for place, count in enumerate(taken)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.events import Kind
 from evolve.money import Money
 from service.ports import RunRecord
 from service.projections.columns import Columns, Floats
@@ -62,17 +61,17 @@ class Trail:
 def trail_of(columns: Columns, run: RunRecord) -> Trail:
     """The trail of a run as it is now; time is counted from its first evaluation, in seconds."""
     at, fitness = columns.at, columns.fitness
-    answered = counts_until(np.maximum.accumulate(at), columns.times(Kind.PROPOSAL_ANSWERED))
+    paid = counts_until(np.maximum.accumulate(at), columns.paid)
     read, _, written = columns.tokens
     tokens = np.concatenate([[0], np.cumsum(read + written)])
     used: dict[Axis, Floats] = {
         EVALUATIONS: np.arange(1.0, len(fitness) + 1),
-        TOKENS: tokens[answered].astype(np.float64),
+        TOKENS: tokens[paid].astype(np.float64),
         TIME: np.maximum.accumulate(at - at[0]) if len(at) else at,
     }
     spent = [None if cost is None else Money.read(cost) for cost in columns.spent]
     if spent[-1] is not None:
-        used[MONEY] = np.array([float(money.amount) for money in spent if money is not None])[answered]
+        used[MONEY] = np.array([float(money.amount) for money in spent if money is not None])[paid]
     return Trail(
         run=run,
         best=best_so_far(fitness),

@@ -90,6 +90,10 @@ async def test_money_of_what_was_cut_off_is_spent_and_what_has_no_price_is_not_k
     assert (found["cost"], found["tokens_output"], found["failed"]) == ("0.0500001 USD", 125, 1)
     run = (await client.get(f"/v1/runs/{RUN}")).json()
     assert run["usage"]["cost"] == "0.0500001 USD"
+    last = (await client.get(METRICS)).json()["points"][-1]
+    assert (last["cost"], last["tokens_input"], last["tokens_output"]) == ("0.0500001 USD", 310, 125)
+    compared = (await client.get("/v1/compare", params={"runs": RUN, "over": "money"})).json()
+    assert compared["axis"][-1] == 0.0500001
     told.append([story.propose(5, story.id(0)), story.answer(5, cost=None)])
     assert (await costs(client))["cost"] is None
     assert (await client.get(f"/v1/runs/{RUN}")).json()["usage"]["cost"] is None

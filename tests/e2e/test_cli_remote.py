@@ -84,7 +84,9 @@ def test_a_run_of_a_service_streams_and_ends_like_one_that_goes_on_here(service:
 
 READING = [
     ["show"], ["best"], ["best", "--weights", "value=1"], ["programs"], ["programs", "--all"], ["lineage"], ["diff"],
-    ["export"], ["compare"], ["watch", "--after", "90"],
+    ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
+    ["compare", "--over", "time", "--by", "strategy", "--at", "0.5,1"], ["show", "--metrics"],
+    ["programs", "--text", "return"], ["programs", "--text", "return", "--all"],
 ]  # fmt: skip
 
 
