@@ -45,7 +45,7 @@ class SandboxEvaluator:
         self._problem, self._places, self._slots = problem, places, slots
         self._nursery = Nursery(problem, places, force)
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
-        self._inputs = ""
+        self._inputs = self._held_out = ""
         self.report = selftest.Report(Level.NONE, (), ())
 
     @property
@@ -115,7 +115,7 @@ class SandboxEvaluator:
         self.report = await selftest.judge(keepers[0], self._nursery, self._problem.limits)
 
     async def compute_inputs(self) -> None:
-        """Ask the evaluator for its inputs, once.
+        """Ask the evaluator for its inputs, and for those that it holds out, once.
 
         Raises:
             InvalidProblemError: the evaluator cannot give them.
@@ -123,14 +123,22 @@ class SandboxEvaluator:
         spec = self._problem.evaluator
         if spec.integrity is Integrity.SHARED or spec.text:
             return
+        self._inputs = self._held_out = await self._computed("inputs", self._places.inputs)
+        if spec.holdout:
+            self._held_out = await self._computed("holdout_inputs", self._places.held_out) or self._inputs
+
+    async def _computed(self, function: str, place: Path) -> str:
+        """The file with what a function of the evaluator gives; empty where it has none."""
         slot = await self._free.get()
-        reply = await self._ask(slot, {"id": "inputs", "do": "inputs", "evaluator": spec.file, "seed": 0})
+        task = {"id": function, "do": "inputs", "function": function, "seed": 0}
+        reply = await self._ask(slot, task | {"evaluator": self._problem.evaluator.file})
         self._free.put_nowait(slot)
         if reply["outcome"] != "ok":
-            raise InvalidProblemError([f"inputs(): {reply['reason']}"])
-        if reply["result"] is not None:
-            await asyncio.to_thread(self._places.keep_inputs, reply["result"])
-            self._inputs = str(self._places.inputs)
+            raise InvalidProblemError([f"{function}(): {reply['reason']}"])
+        if reply["result"] is None:
+            return ""
+        await asyncio.to_thread(self._places.keep_inputs, reply["result"], place)
+        return str(place)
 
     async def close(self) -> None:
         """End every process and remove every file."""
@@ -160,9 +168,8 @@ class SandboxEvaluator:
         return {"outcome": "lost", "reason": f"the sandbox was lost {_TRIES} times over it: {complaint}"}
 
     async def _require_files(self) -> None:
-        missing = await asyncio.to_thread(self._places.missing)
-        if not missing and self._inputs and not self._places.inputs.exists():
-            missing = self._inputs
+        kept = [path for path in (self._inputs, self._held_out) if path]
+        missing = await asyncio.to_thread(self._places.missing, *kept)
         if missing:
             raise FolderGoneError(
                 f"somebody removed {missing} while the sandbox used it; keep cleaners out of it, and resume the run"
@@ -188,7 +195,7 @@ class SandboxEvaluator:
             "evaluator": spec.file,
             "thresholds": [dict(threshold) for threshold in spec.stage_thresholds],
             "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],
-            "inputs": self._inputs,
+            "inputs": self._held_out if scoring.holdout else self._inputs,
             "seed": _seed(program, repeat, scoring.draw),
         }
 

@@ -49,6 +49,11 @@ class Places:
         return self.base / "inputs"
 
     @property
+    def held_out(self) -> Path:
+        """The inputs that are held out, likewise."""
+        return self.base / "held_out"
+
+    @property
     def log(self) -> Path:
         """What the zygote says when it cannot start."""
         return self.base / "zygote.log"
@@ -76,15 +81,15 @@ class Places:
                 left -= size
         return found
 
-    def keep_inputs(self, inputs: Sequence[object]) -> None:
-        """Store the evaluator's inputs for the keepers."""
+    def keep_inputs(self, inputs: Sequence[object], place: Path) -> None:
+        """Store inputs of the evaluator for the keepers."""
         lines = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in inputs)
-        self.inputs.write_text(lines, encoding="utf-8")
-        self.inputs.chmod(0o600)
+        place.write_text(lines, encoding="utf-8")
+        place.chmod(0o600)
 
-    def missing(self) -> str:
-        """A path that somebody else removed; empty: all is there."""
-        return next((path for path in self.laid_out if not os.path.lexists(path)), "")
+    def missing(self, *later: str) -> str:
+        """A path that somebody else removed, of those laid out and those that came later; empty: all is there."""
+        return next((path for path in (*self.laid_out, *later) if not os.path.lexists(path)), "")
 
     def remove(self) -> None:
         """Leave nothing behind."""

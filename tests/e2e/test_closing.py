@@ -15,7 +15,11 @@ import random
 
 
 def inputs():
-    return [1.0, 10.0]
+    return [1.0]
+
+
+def holdout_inputs():
+    return [10.0]
 
 
 def score(outputs, program):
@@ -23,7 +27,7 @@ def score(outputs, program):
 
 
 def holdout(outputs, program):
-    return {"value": outputs[1]["value"]}
+    return {"value": outputs[0]["value"]}
 """
 SEED = "def give(x):\n    a = 1.5\n    b = 2.5\n    return a * b * x\n"
 

@@ -33,7 +33,7 @@ def evaluate(channel: Channel, task: Mapping[str, Any], problem: str, scratch: s
 
 
 def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
-    """The evaluator's `inputs()`; null when it has none."""
+    """The evaluator's `inputs()` or `holdout_inputs()`; null when it has none."""
     _report(channel, problem, lambda: {"result": _inputs(task, problem)})
 
 
@@ -150,11 +150,11 @@ def _metric(metrics: Mapping[str, Any], name: str) -> float | None:
 
 def _inputs(task: Mapping[str, Any], problem: str) -> Any:
     module = load(os.path.join(problem, task["evaluator"]), problem)
-    function = getattr(module, "inputs", None)
+    function = getattr(module, task["function"], None)
     if not callable(function):
         return None
     try:
         found = jsonable(list(function()))
     except NotJsonError as error:
-        raise EvaluatorError(f"inputs() returned what cannot be used: {error}") from None
+        raise EvaluatorError(f"{task['function']}() returned what cannot be used: {error}") from None
     return found

@@ -345,6 +345,19 @@ async def test_network_is_there_when_the_limits_grant_it(tmp_path: Path) -> None
     assert evaluation.scores == {"score": 1.0}, evaluation
 
 
+async def test_a_program_meets_inputs_that_are_held_out_in_no_evaluation_of_a_search(tmp_path: Path) -> None:
+    evaluator = """
+        def inputs(): return [1.0, 2.0]
+        def holdout_inputs(): return [10.0]
+        def score(outputs, program): return {"score": sum(output["value"] for output in outputs)}
+        def holdout(outputs, program): return score(outputs, program)
+    """
+    given = program("def solve(x):\n    return 2 * x\n")
+    async with sandbox(tmp_path, evaluator, holdout=True) as opened:
+        found = [await opened.evaluate(given, "evl_1", Scoring(holdout=holdout)) for holdout in (False, True)]
+    assert [one.scores["score"] for one in found] == [6.0, 20.0]
+
+
 async def test_a_holdout_is_scored_by_its_own_function(tmp_path: Path) -> None:
     evaluator = """
         def score(outputs, program): return {"score": 1.0}
