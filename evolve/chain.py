@@ -233,9 +233,9 @@ class _Tags:
         self._inside = True
 
     def _blank(self) -> bool:
-        # Past the limit nothing is kept, and any length counts as an answer.
-        parts = self._outbox.parts
-        return bool(parts) and not any(part.strip() for part in parts)
+        # What is past a limit is not kept, and counts as an answer whatever it is.
+        parts, whole = self._outbox.parts, self._outbox.length <= self._outbox.longest
+        return whole and bool(parts) and not any(part.strip() for part in parts)
 
     def _close(self) -> None:
         if self._inside:

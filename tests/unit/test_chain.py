@@ -91,6 +91,14 @@ def test_empty_and_overlong_answers_are_dropped_with_a_reason() -> None:
     assert parser.dropped == ["1 answer without text", "1 answer longer than 5 characters"]
 
 
+def test_an_overlong_answer_that_begins_with_blanks_is_one_however_it_arrives() -> None:
+    text = "<answer>\n" + "x" * 30 + "<answer>\ny"
+    for pieces in ([text], list(text)):
+        parser = ChainParser(parse_format("tags:answer"), limit=4, longest=20)
+        answers = [one.text for piece in pieces for one in parser.feed(piece)] + [one.text for one in parser.close()]
+        assert (answers, parser.dropped) == (["y"], ["1 answer longer than 20 characters"])
+
+
 def test_reasoning_in_front_holds_no_answers() -> None:
     text = "\n<think>I shall put one in <answer_1> and one in <answer_2>.</think>\n<answer_1>a</answer_1>"
     assert parse(text) == (["a"], [])
