@@ -103,7 +103,7 @@ def record_run(
         selection={"power_law": 1.0},
         alpha=50.0,
     )
-    database = open_database(url)
+    database = open_database(sqlite_file(Path(url.removeprefix("sqlite:///"))))
     log = SqlRunLog(database, FrozenClock())
     log.create(_new_run(run_id, problem, config, kind))
     fence = log.take(run_id, "test", 60.0)
@@ -176,4 +176,4 @@ def _new_run(run_id: str, problem: Problem, config: RunConfig, kind: str) -> New
 
 
 def sqlite_url(path: Path) -> str:
-    return sqlite_file(path)
+    return f"sqlite:///{path}"

@@ -323,7 +323,7 @@ def test_a_device_is_written_through_and_stays_a_device(evolve: Evolve, packing:
 
 
 def test_the_database_is_checked_and_upgraded(evolve: Evolve, home: Path) -> None:
-    url = f"sqlite:///{home / 'new.db'}"
+    url = sqlite_url(home / "new.db")
     absent = evolve("db", "check", "--db", url, "--json")
     assert (absent.code, absent.lines[0]["state"]) == (1, "absent")
     assert evolve("db", "upgrade", "--db", url, "--json").lines[0]["from"] is None
