@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import Evaluation, Outcome, Scoring
 from evolve.problem import Integrity
 from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, problem, program, sandbox
@@ -122,6 +122,22 @@ async def test_stages_run_while_the_score_reaches_the_threshold(tmp_path: Path) 
     assert evaluation.reason == "stopped after stage 2: combined_score is 0.7, and 0.75 is needed to go on"
     assert evaluation.scores == {"combined_score": 0.7, "first": 1.0, "second": 0.5}
     assert evaluation.feedback == "why: second"
+
+
+async def test_what_is_held_out_is_scored_by_a_function_of_its_own_and_by_no_stage(tmp_path: Path) -> None:
+    evaluator = """
+        def evaluate_stage1(path): return {"combined_score": 0.1}
+        def evaluate_stage2(path): return {"combined_score": 0.2}
+        async def holdout(program_path):
+            with open(program_path) as file:
+                return {"combined_score": float(len(file.read()))}
+    """
+    gates = ({"combined_score": 0.5},)
+    async with sandbox(tmp_path, evaluator, integrity=Integrity.SHARED, stage_thresholds=gates, holdout=True) as opened:
+        searched = await opened.evaluate(program("x = 1\n"), "evl_1")
+        held = await opened.evaluate(program("x = 1\n"), "evl_2", Scoring(holdout=True))
+    assert searched.outcome is Outcome.STAGE
+    assert (held.outcome, held.scores) == (Outcome.OK, {"combined_score": 6.0})
 
 
 async def test_without_a_combined_score_the_mean_decides(tmp_path: Path) -> None:
