@@ -102,11 +102,15 @@ def decided(events: list[Event] | tuple[Event, ...]) -> list[tuple[str, Any]]:
     calls=st.integers(1, 4),
     slots=st.integers(1, 4),
     several=st.booleans(),
+    closely=st.booleans(),
 )
 def test_the_driver_and_the_runner_are_equal_in_every_id_and_score(
-    seed: int, window: int, islands: int, order: int, calls: int, slots: int, several: bool
+    seed: int, window: int, islands: int, order: int, calls: int, slots: int, several: bool, closely: bool
 ) -> None:
     problem = toy_problem(several=several, seeds=(0.0, 6.0))
+    if closely:  # with bars for repeats, and an examination at the end
+        spec = replace(problem.evaluator, repeats=4, repeats_min=2, holdout=True, audit=2)
+        problem = replace(problem, evaluator=spec)
     config = RunConfig(
         islands=islands,
         migration_interval=4,
