@@ -22,6 +22,7 @@ from evolve.configuration import (
 )
 from evolve.ensemble import Asking
 from evolve.events import Event
+from evolve.problem import Problem
 from tests.fakes.world import ASKING, TEAM, World, new_search, resume, toy_problem
 
 WAYS = st.builds(
@@ -45,6 +46,11 @@ WAYS = st.builds(
 ASKINGS = st.sampled_from([(ASKING,), TEAM])
 
 
+def repeated(problem: Problem) -> Problem:
+    """The problem with repeats that may be spared, so that each order of an evaluation has a bar."""
+    return replace(problem, evaluator=replace(problem.evaluator, repeats=5, repeats_min=2))
+
+
 def config(way: RunConfig, window: int) -> RunConfig:
     return replace(way, deterministic=DeterministicConfig(window=window))
 
@@ -60,7 +66,7 @@ def play(world: World, window: int, way: RunConfig, askings: Sequence[Asking]) -
 def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
     data: st.DataObject, window: int, way: RunConfig, several: bool, askings: Sequence[Asking]
 ) -> None:
-    problem = toy_problem(several=several, seeds=(0.0, 5.0))
+    problem = repeated(toy_problem(several=several, seeds=(0.0, 5.0)))
     calm = play(World(problem), window, way, askings)
     wild = World(problem, choose=lambda n: data.draw(st.integers(0, n - 1)))
     assert play(wild, window, way, askings) == calm
@@ -71,7 +77,7 @@ def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
 def test_a_run_cut_anywhere_goes_on_to_the_same_end(
     data: st.DataObject, window: int, way: RunConfig, part: float, askings: Sequence[Asking]
 ) -> None:
-    problem = toy_problem(several=True, seeds=(0.0, 5.0))
+    problem = repeated(toy_problem(several=True, seeds=(0.0, 5.0)))
     whole = World(problem)
     search = new_search(problem, config(way, window), askings)
     whole.play(search, search.start())
