@@ -2,8 +2,8 @@
 
 The percentile bootstrap (Efron 1979), always with the same draws. Over few runs its intervals are too narrow; the
 percentiles are therefore those that make it as wide as Student's (Hesterberg 2015, "What Teachers Should Know About the
-Bootstrap", American Statistician 69, section 5.3: expanded percentiles), and with fewer runs than a test of
-randomisation needs, no interval tells one group from another.
+Bootstrap", American Statistician 69: expanded percentiles). With fewer runs than a test of randomisation needs there is
+no interval: not even the whole range of so few values holds their mean in 95 of 100 cases.
 """
 
 import math
@@ -49,23 +49,23 @@ def percentiles(value: float, draws: Floats, tail: float = (1 - COVERED) / 2) ->
 
 
 def mean_over_runs(values: ArrayLike) -> Estimate | None:
-    """The mean of independent values with its interval; None for fewer than two, of which nothing can be told."""
+    """The mean of independent values with its interval; None for too few of them."""
     given = np.asarray(values, dtype=np.float64)
-    if given.size < 2:
+    if not enough_pairs(given.size):
         return None
-    return percentiles(float(given.mean()), _shares(given.size, 0) @ given, expanded_tail(given.size))
+    return percentiles(float(given.mean()), _means(given, 0), expanded_tail(given.size))
 
 
 def lead(values: ArrayLike, others: ArrayLike) -> Estimate | None:
     """How far the mean of some values lies above that of others that are not paired with them, each drawn anew.
 
-    None where either are fewer than two.
+    None for too few of them.
     """
     own, their = (np.asarray(given, dtype=np.float64) for given in (values, others))
-    if min(own.size, their.size) < 2:
+    if min(own.size, their.size) < 2 or not enough_apart(own.size, their.size):
         return None
-    draws = _shares(own.size, 0) @ own - _shares(their.size, 1) @ their
-    return percentiles(float(own.mean() - their.mean()), draws, expanded_tail(min(own.size, their.size)))
+    tail = expanded_tail(min(own.size, their.size))
+    return percentiles(float(own.mean() - their.mean()), _means(own, 0) - _means(their, 1), tail)
 
 
 def expanded_tail(count: int) -> float:
@@ -107,6 +107,11 @@ def _student(t: float, freedom: int) -> float:
         term *= math.cos(angle) ** 2 * (place - 1) / place
     inside = math.sin(angle) * total
     return (1 + (2 / math.pi * (angle + inside) if odd else inside)) / 2
+
+
+def _means(values: Floats, which: int) -> Floats:
+    """The mean of each draw; of equal values exactly these, whatever shares round to."""
+    return np.asarray(values[0] + _shares(values.size, which) @ (values - values[0]))
 
 
 @lru_cache(maxsize=64)

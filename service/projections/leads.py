@@ -20,7 +20,7 @@ class Level:
 
     Attributes:
         mean: over its seeds; None: none of them came so far.
-        low, high: its interval; None: one seed has none.
+        low, high: its interval; None: there are too few seeds for one.
         seeds: pairs of problem and seed that came so far.
     """
 
@@ -88,9 +88,9 @@ def _paired(gaps: Sequence[float], shared: Sequence[Key], names: tuple[str, str]
     noun = "pairs of problem and seed" if several else "seeds"
     estimate, difference = mean_over_runs(gaps), float(np.mean(gaps))
     if estimate is None:
-        return _untold(difference, _alone(names, where), 1, 1, paired=True)
-    lack = "" if enough_pairs(count) else f"{count} {noun} are too few, {ENOUGH_PAIRS} are enough"
-    ahead, sentence = _words(estimate, names, where, f"over {count} {noun}", lack)
+        few = f"over {count} {noun} ({_number(difference)}): {ENOUGH_PAIRS} are enough"
+        return _untold(difference, _few(names, where, few, alone=count < 2), count, count, paired=True)
+    ahead, sentence = _words(estimate, names, where, f"over {count} {noun}")
     return _told(estimate, ahead, sentence, count, count, paired=True)
 
 
@@ -99,32 +99,31 @@ def _apart(own: Sequence[float], their: Sequence[float], names: tuple[str, str],
         absent = names[0] if not own else names[1]
         return _untold(None, f"nothing can be told {where}: no run of {absent} came so far", len(own), len(their))
     estimate, difference = lead(own, their), float(np.mean(own) - np.mean(their))
-    if estimate is None:
-        return _untold(difference, _alone(names, where), len(own), len(their))
-    few = f"{len(own)} and {len(their)} seeds are too few, {ENOUGH_APART} of each are enough"
-    lack = "" if enough_apart(len(own), len(their)) else few
     over = f"over {len(own)} and {len(their)} seeds, unpaired"
-    ahead, sentence = _words(estimate, names, where, over, lack)
+    if estimate is None:
+        few = f"{over} ({_number(difference)}): {ENOUGH_APART} of each are enough"
+        alone = min(len(own), len(their)) < 2
+        return _untold(difference, _few(names, where, few, alone=alone), len(own), len(their))
+    ahead, sentence = _words(estimate, names, where, over)
     return _told(estimate, ahead, sentence, len(own), len(their), paired=False)
 
 
-def _alone(names: tuple[str, str], where: str) -> str:
-    return (
-        f"nothing can be told of {names[0]} and {names[1]} {where}: of one seed nobody knows how much is luck, so run"
-        " each with several"
-    )
+def _few(names: tuple[str, str], where: str, few: str, *, alone: bool) -> str:
+    if alone:
+        luck = "of one seed nobody knows how much is luck, so run each with several"
+        return f"nothing can be told of {names[0]} and {names[1]} {where}: {luck}"
+    return f"no difference between {names[0]} and {names[1]} can be told {where} {few}"
 
 
-def _words(estimate: Estimate, names: tuple[str, str], where: str, over: str, lack: str) -> tuple[int, str]:
-    ahead = 0 if lack else int(estimate.low > 0) - int(estimate.high < 0)
+def _words(estimate: Estimate, names: tuple[str, str], where: str, over: str) -> tuple[int, str]:
+    ahead = int(estimate.low > 0) - int(estimate.high < 0)
     if ahead:
         sign, (best, rest) = (1, names) if ahead > 0 else (-1, names[::-1])
         low, high = sorted((sign * estimate.low, sign * estimate.high))
         interval = f"95 % interval {_number(low)} to {_number(high)}"
         return ahead, f"{best} is ahead of {rest} by {_number(sign * estimate.value)} ({interval}) {where} {over}"
     found = f"{_number(estimate.value)}, 95 % interval {_number(estimate.low)} to {_number(estimate.high)}"
-    why = f" ({found}); {lack}" if lack else f" ({found})"
-    return 0, f"no difference between {names[0]} and {names[1]} can be told {where} {over}{why}"
+    return 0, f"no difference between {names[0]} and {names[1]} can be told {where} {over} ({found})"
 
 
 def _told(estimate: Estimate, ahead: int, sentence: str, seeds: int, others: int, *, paired: bool) -> Gap:

@@ -164,7 +164,7 @@ class GroupLevel(Reply):
     """What a group had come to at a budget."""
 
     mean: float | None = Field(description="Of the best so far, over its seeds; null: none of them came so far")
-    low: float | None = Field(description="Of its 95 % interval; null: one seed has none")
+    low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
     high: float | None
     seeds: Count = Field(description="That came so far; of several problems, pairs of problem and seed")
 
@@ -189,7 +189,7 @@ class Gap(Foreign):
     """How far one group was ahead of another at a budget."""
 
     difference: float | None = Field(description="Of the means, below 0 where it is behind; null: there is none")
-    low: float | None = Field(description="Of its 95 % interval; null: one seed has none")
+    low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
     high: float | None
     paired: bool = Field(description="Whether seeds are compared one by one")
     seeds: Count = Field(description="Of the first group, that it is told from; where they are paired, of both")

@@ -114,9 +114,11 @@ def test_no_difference_is_told_where_the_interval_holds_zero() -> None:
 def test_few_seeds_tell_nothing_however_clear_they_look() -> None:
     few = ENOUGH_PAIRS - 1
     gap = by_strategy(strategies([2.0 + seed for seed in range(few)], [float(seed) for seed in range(few)])).leads[0]
-    assert (gap.gaps[-1].ahead, gap.gaps[-1].low) == (0, 2.0)
-    assert f"{few} seeds are too few, {ENOUGH_PAIRS} are enough" in gap.gaps[-1].sentence
-    assert ENOUGH_APART == 4
+    assert (gap.gaps[-1].ahead, gap.gaps[-1].low, gap.gaps[-1].difference) == (0, None, 2.0)
+    assert gap.gaps[-1].sentence == (
+        "no difference between islands and best_of_n can be told at 2 evaluations over 5 seeds (2): 6 are enough"
+    )
+    assert (ENOUGH_PAIRS, ENOUGH_APART) == (6, 4)
 
 
 def test_one_seed_has_no_interval() -> None:

@@ -15,10 +15,13 @@ def test_quantiles_are_those_of_students_table() -> None:
     assert intervals.student_quantile(0.95, 5) == pytest.approx(2.015, abs=5e-4)
 
 
-def test_one_value_has_no_interval() -> None:
-    assert intervals.mean_over_runs([0.5]) is None
-    assert intervals.lead([0.5], [0.1, 0.2]) is None
-    assert intervals.lead([0.5, 0.6], [0.1]) is None
+def test_too_few_values_have_no_interval() -> None:
+    values = np.random.default_rng(0).random(60)
+    assert [intervals.mean_over_runs(values[:count]) is None for count in (0, 1, 5, 6)] == [True, True, True, False]
+    found = [
+        intervals.lead(values[:count], values[:other]) is None for count, other in ((1, 60), (3, 3), (3, 5), (4, 4))
+    ]
+    assert found == [True, True, False, False]
 
 
 def test_the_interval_of_many_values_is_that_of_the_central_limit() -> None:
@@ -41,7 +44,7 @@ def test_the_lead_of_many_values_is_that_of_the_central_limit() -> None:
 
 
 def test_equal_values_leave_no_room_and_the_draws_are_always_the_same() -> None:
-    assert intervals.mean_over_runs([2.0] * 5) == intervals.Estimate(value=2.0, low=2.0, high=2.0)
+    assert intervals.mean_over_runs([2.0] * 6) == intervals.Estimate(value=2.0, low=2.0, high=2.0)
     values = np.random.default_rng(3).random(9)
     assert intervals.mean_over_runs(values) == intervals.mean_over_runs(values)
 
@@ -60,6 +63,12 @@ def test_of_few_runs_the_interval_still_covers_the_mean(count: int) -> None:
     covered = np.mean([one is not None and one.low <= 0 <= one.high for one in found])
     # Plain percentiles cover 0.87 of 6 and 0.91 of 10; three standard errors of 600 trials are 0.03.
     assert covered > 0.92
+
+
+def test_of_few_runs_apart_the_interval_covers_the_difference() -> None:
+    rng = np.random.default_rng(6)
+    found = [intervals.lead(rng.normal(0.0, 1.0, 4), rng.normal(0.0, 1.0, 4)) for _ in range(600)]
+    assert np.mean([one is not None and one.low <= 0 <= one.high for one in found]) > 0.92
 
 
 def test_fewer_pairs_than_six_tell_nothing() -> None:

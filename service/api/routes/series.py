@@ -152,10 +152,10 @@ def compare_runs(
 
 def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[RunRecord], list[str]]:
     """Each run once, and the name of its group where groups are named."""
+    read = [reader.run(run_id) for run_id in ids]
     if names and len(names) != len(ids):
         detail = f"{len(ids)} runs have {len(names)} names: name the group of each"
         raise ApiFault(422, Code.INVALID_REQUEST, detail)
-    read = [reader.run(run_id) for run_id in ids]
     found = {run.id: run for run in read}
     groups = {run.id: name for run, name in zip(read, names, strict=False)}
     if sum(run.counters.evaluations for run in found.values()) > MOST_EVALUATIONS:
