@@ -45,7 +45,7 @@ class CheckReport:
 
 
 async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
-    """Check a problem's declarations, its interpreter and its seeds, each run once by `evaluate`, and what it holds out.
+    """Check a problem's declarations, its interpreter, its seeds, each run once by `evaluate`, and what it holds out.
 
     Seeds are not run when the interpreter lacks what the problem requires: they could only fail for that.
 

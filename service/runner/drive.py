@@ -86,9 +86,7 @@ class _Sitting:
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._flight = Flight(self._search, job.policies, job.evaluator, job.config.concurrency, self._write)
-        self._closing = RunClosing(
-            job.run_id, job.problem, job.config, job.evaluator, job.log, self._write
-        )
+        self._closing = RunClosing(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)
 
     def wake(self) -> None:

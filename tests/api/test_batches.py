@@ -151,8 +151,8 @@ async def test_a_summary_of_nothing_yet_has_no_numbers(owner: httpx.AsyncClient,
     batch = await swept(owner)
     (group,) = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()["groups"]
     assert group == {
-        "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [], "evaluations": 0, "tokens": 0,
-        "cost": "0",
+        "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [], "evaluations": 0,
+        "tokens": 0, "cost": "0",
     }  # fmt: skip
 
 

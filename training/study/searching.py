@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from evolve.chain import ChainParser, parse_format
 from evolve.domains.maze import OBJECTIVES, Maze, MazeDomain, mazes, optimum
+from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, Candidate, Completed, Proposal, Usage
 from evolve.scalarization import Floats
-from evolve.ensemble import Asking
 from evolve.search import Search
 from service.policy.bundled.model import Model
 from service.policy.bundled.sampling import Sampled, generate

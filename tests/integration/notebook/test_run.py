@@ -263,7 +263,7 @@ def test_a_line_says_how_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_several_policies_of_any_kind_take_their_share() -> None:
-    both = ["syntax", counting]
+    both: list[Any] = ["syntax", counting]
     result = evolve.run(SEED, evaluate=closeness, policy=both, evaluations=30, answers=1, samples=1)
     again = evolve.run(SEED, evaluate=closeness, policy=both, evaluations=30, answers=1, samples=1)
     asked = [record["policy"] for record in result.candidates[1:]]

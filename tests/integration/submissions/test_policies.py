@@ -101,7 +101,7 @@ def test_the_models_of_a_project_are_asked_as_far_as_the_operator_allows(house: 
 
 
 async def test_a_run_that_was_begun_is_opened_while_one_of_its_policies_can_be_reached(build: Build) -> None:
-    with openai_server(lambda body: []) as server:
+    with openai_server(lambda _: []) as server:
         house = build(private=True)
         house.problem()
         stranger = server.url.replace("127.0.0.1", "localhost")
