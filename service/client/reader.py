@@ -162,9 +162,9 @@ def candidate_record(program: programs.Program) -> CandidateRecord:
 
 def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
     same = (
-        "id", "run_id", "number", "island", "operator", "selection", "weights", "policy", "state", "reason",
-        "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached", "tokens_output", "cost",
-        "seconds", "created_at", "answered_at",
+        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy",
+        "state", "reason", "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
+        "tokens_output", "cost", "seconds", "created_at", "answered_at",
     )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
     return ProposalRecord(prompt=prompt, **_same(proposal, same))

@@ -138,7 +138,8 @@ class TextRow(Base):
 class ProposalRow(Base):
     """What a policy was asked, what it wrote and what it cost.
 
-    `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed.
+    `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
+    probability: with which the operator was drawn; why: what else decided, by the selection.
     """
 
     __tablename__ = "proposals"
@@ -161,7 +162,9 @@ class ProposalRow(Base):
     attempts: Mapped[int]
     created_at: Mapped[datetime]
     answered_at: Mapped[datetime | None]
+    probability: Mapped[float] = mapped_column(server_default="1")
     weights: Mapped[Sequence[Any]]
+    why: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
     prompt: Mapped[Sequence[Any]]
     finish_reasons: Mapped[Sequence[Any]]
     dropped: Mapped[Sequence[Any]]

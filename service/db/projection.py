@@ -111,9 +111,11 @@ def _propose(projection: Projection, logged: LoggedEvent) -> None:
         "id": proposal.id,
         "island": proposal.island,
         "operator": proposal.operator,
+        "probability": proposal.probability,
         "selection": proposal.selection,
         "policy": proposal.policy,
         "weights": list(proposal.weights),
+        "why": dict(proposal.why),
         "created_at": logged.at,
         **_unanswered(),
     }

@@ -225,8 +225,10 @@ class ProposalRecord:
     number: int
     island: int
     operator: str
+    probability: float
     selection: str
     weights: Sequence[float]
+    why: Mapping[str, Any]
     policy: str
     state: str
     reason: str

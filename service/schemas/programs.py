@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Moment, Object, Page, Reply, Spent
@@ -163,8 +163,10 @@ class Proposal(Foreign):
     number: Count
     island: int
     operator: str
+    probability: float = Field(default=1.0, description="With which the operator was drawn")
     selection: str
     weights: list[float]
+    why: dict[str, JsonValue] = Field(default={}, description="What else decided, by the selection")
     policy: str
     state: str = Field(description="`asked`, `answered` or `failed`")
     reason: str

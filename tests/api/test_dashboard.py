@@ -103,6 +103,14 @@ async def test_events_are_narrowed_by_what_the_address_says(told: Told, place: s
     assert [answer.status_code for answer in wrong] == [422, 422]
 
 
+async def test_the_page_of_a_proposal_tells_what_decided(told: Told) -> None:
+    small_run(told)
+    async with visitor(told) as client:
+        page = await client.get(f"/runs/{RUN}/proposals/1")
+    assert "island 0, drawn with 70 %" in page.text
+    assert all(word in page.text for word in ("Why this parent", "rank", "small, large"))
+
+
 async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: Told) -> None:
     story = small_run(told)
     best, seed = story.id(2), story.id(0)
