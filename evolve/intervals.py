@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evolve.scalarization import Floats
+from evolve.student import quantile
 
 DRAWS = 4000
 COVERED = 0.95
@@ -70,7 +71,7 @@ def lead(values: ArrayLike, others: ArrayLike) -> Estimate | None:
 
 def expanded_tail(count: int) -> float:
     """The share of the draws to leave out on either side, for the mean of so many values: Phi(-t sqrt(n / (n - 1)))."""
-    reach = student_quantile((1 + COVERED) / 2, count - 1) * math.sqrt(count / (count - 1))
+    reach = quantile((1 + COVERED) / 2, count - 1) * math.sqrt(count / (count - 1))
     return NormalDist().cdf(-reach)
 
 
@@ -82,31 +83,6 @@ def enough_pairs(count: int) -> bool:
 def enough_apart(count: int, others: int) -> bool:
     """Whether so many values and others can tell anything: all above all others come by chance twice in C(n + m, n)."""
     return 2 / math.comb(count + others, count) < 1 - COVERED
-
-
-@lru_cache(maxsize=64)
-def student_quantile(share: float, freedom: int) -> float:
-    """The value that Student's t with whole degrees of freedom stays below with a probability above one half."""
-    low, high = 0.0, 1.0
-    while _student(high, freedom) < share:
-        high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student(middle, freedom) < share else (low, middle)
-    return high
-
-
-def _student(t: float, freedom: int) -> float:
-    """Cumulative distribution (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    odd = freedom % 2
-    term = math.cos(angle) if odd else 1.0
-    total = 0.0
-    for place in range(odd + 2, freedom + 1, 2):
-        total += term
-        term *= math.cos(angle) ** 2 * (place - 1) / place
-    inside = math.sin(angle) * total
-    return (1 + (2 / math.pi * (angle + inside) if odd else inside)) / 2
 
 
 def _means(values: Floats, which: int) -> Floats:

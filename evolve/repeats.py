@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Sequence
 
 from evolve.problem import EvaluatorSpec
+from evolve.student import upper_tail
 
 
 def enough(spec: EvaluatorSpec, fitness: Sequence[float], bar: float | None) -> bool:
@@ -41,18 +42,3 @@ def chance(values: Sequence[float], bar: float) -> float:
     if spread == 0:
         return 0.0 if mean < bar else 1.0
     return upper_tail((bar - mean) / (spread / math.sqrt(len(values))), len(values) - 1)
-
-
-def upper_tail(t: float, freedom: int) -> float:
-    """Probability that Student's t exceeds a value, for whole degrees of freedom.
-
-    By the finite series of Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
-    """
-    angle = math.atan(t / math.sqrt(freedom))
-    cosine, odd = math.cos(angle), freedom % 2
-    term, total = (cosine if odd else 1.0), 0.0
-    for power in range(1 + odd, freedom, 2):
-        total += term
-        term *= cosine * cosine * power / (power + 1)
-    inside = (angle + math.sin(angle) * total) * 2 / math.pi if odd else math.sin(angle) * total
-    return (1 - inside) / 2

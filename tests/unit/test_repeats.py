@@ -5,13 +5,7 @@ import pytest
 
 from evolve.errors import ProblemError
 from evolve.problem import EvaluatorSpec
-from evolve.repeats import chance, enough, upper_tail
-
-# One-sided critical values of Student's t (Fisher and Yates, Statistical Tables, table III).
-TABLE = [
-    (1, 0.05, 6.314), (1, 0.025, 12.706), (2, 0.05, 2.920), (2, 0.01, 6.965), (3, 0.05, 2.353), (4, 0.005, 4.604),
-    (5, 0.05, 2.015), (9, 0.025, 2.262), (10, 0.05, 1.812), (30, 0.01, 2.457), (120, 0.05, 1.658),
-]  # fmt: skip
+from evolve.repeats import chance, enough
 
 
 def spec(repeats: int = 10, least: int = 3, confidence: float = 0.95) -> EvaluatorSpec:
@@ -21,13 +15,6 @@ def spec(repeats: int = 10, least: int = 3, confidence: float = 0.95) -> Evaluat
 def made(values: np.ndarray, bar: float, asked: EvaluatorSpec) -> int:
     """How many repeats are made of those that would come."""
     return next(count for count in range(1, len(values) + 1) if enough(asked, values[:count].tolist(), bar))
-
-
-@pytest.mark.parametrize(("freedom", "share", "critical"), TABLE)
-def test_the_tail_of_students_t_is_that_of_the_tables(freedom: int, share: float, critical: float) -> None:
-    assert upper_tail(critical, freedom) == pytest.approx(share, rel=2e-3)
-    assert upper_tail(-critical, freedom) == pytest.approx(1 - share, rel=2e-3)
-    assert upper_tail(0.0, freedom) == pytest.approx(0.5)
 
 
 def test_values_without_spread_are_below_the_bar_or_not() -> None:
