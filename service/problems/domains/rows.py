@@ -105,7 +105,7 @@ def _parse(name: str, content: bytes, lines_before: int) -> Any:
 
 def _parquet(path: Path, number: int) -> Mapping[str, Any]:
     try:
-        from pyarrow import parquet  # type: ignore[import-not-found, unused-ignore] # of none of our requirements
+        from pyarrow import parquet
     except ImportError:
         raise _wrong(
             f"{path} takes pyarrow, which is not installed here: pip install pyarrow, or write the file as JSON lines"
