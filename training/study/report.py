@@ -4,7 +4,7 @@ from training.study import published
 from training.study.findings import Findings
 from training.study.gather import AT_ONE
 from training.study.markdown import paragraphs, table
-from training.study.plan import CHAIN, GRPO, KINDS, MEASURED_ON, NAMES, SEARCHED_ON, VPO, in_order, name_of
+from training.study.plan import BASE, CHAIN, GRPO, KINDS, MEASURED_ON, NAMES, SEARCHED_ON, VPO, in_order, name_of
 from training.study.sampling_section import caveat_of_temperature, caveat_of_the_baseline, sampling_section
 from training.study.search_section import (
     caveat_of_the_parent,
@@ -59,9 +59,14 @@ def _done(found: Findings) -> str:
         " ratios"
         " are paired: models of one seed started from the same warm start. With few training seeds an interval says"
         " little"
-        " about another training.",
+        " about another training" + _shared_start(found),
         _models(found),
     )
+
+
+def _shared_start(found: Findings) -> str:
+    starts = sum(contender.method == BASE for contender in found.contenders)
+    return ", and with one warm start for all seeds nothing about another one." if starts == 1 else "."
 
 
 def _models(found: Findings) -> str:
