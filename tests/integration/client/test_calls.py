@@ -38,7 +38,7 @@ def example(hint: Any) -> Any:
     if "Mapping" in text:
         return {"a": "b"}
     if "Sequence" in text:
-        return ["one", "two"]
+        return [1.0, 2.5] if "float" in text else ["one", "two"]
     if "datetime" in text:
         return None
     if "bool" in text:
