@@ -40,6 +40,8 @@ OPTIONS = {
     "--kv-cache-memory-bytes": str(64 << 20),
     "--block-size": str(BLOCK_TOKENS),  # the processor's own, 128, is longer than many prompts: no hit would show
     "--max-num-seqs": str(CHAINS_AT_ONCE),
+    # On the processor a seeded request whose prompt is read in pieces kills the engine.
+    "--max-num-batched-tokens": str(CONTEXT_TOKENS * CHAINS_AT_ONCE),
     "--generation-config": "vllm",
 }
 SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
