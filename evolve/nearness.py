@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -15,6 +15,8 @@ from evolve.fingerprint import syntax_words
 from evolve.novelty import tokens_of
 from evolve.program import Program
 from evolve.proposal import Individual
+from evolve.vectors import Vectors
+from evolve.vectors import distance as cosine_distance
 
 Runs = NDArray[np.uint64]
 
@@ -69,7 +71,10 @@ class Near:
 class Nearness:
     """Compares new programs with the members of the archives of one run.
 
-    Nothing here is state of the search: what it keeps it finds again from the programs.
+    Nothing here is state of the search: what it keeps it finds again from the programs, or is handed again.
+
+    Attributes:
+        vectors: embeddings of programs, for the kind `embedding`; who has none is not compared.
     """
 
     def __init__(self, config: NoveltyConfig, language: str) -> None:
@@ -78,6 +83,7 @@ class Nearness:
         self._known: OrderedDict[str, Runs] = OrderedDict()
         self._held = 0
         self._sketches: dict[int, _Sketches] = {}
+        self.vectors = Vectors()
 
     def objection(self, program: Program, island: int, members: Iterable[Individual]) -> str:
         """Why a program is not worth its evaluation, in a sentence; empty when it is."""
@@ -92,10 +98,26 @@ class Nearness:
         )
 
     def nearest(self, program: Program, island: int, members: Iterable[Individual]) -> Near | None:
-        """The nearest member, of the `LOOKED_AT` that look nearest by their sketches; None where there are none."""
+        """The nearest member; None where there are none.
+
+        By runs of words it is the nearest of the `LOOKED_AT` that look nearest by their sketches.
+        """
         present = {member.candidate_id: member.program for member in members}
-        if not present:
+        by_vectors = self._config.kind == "embedding"
+        distances = self._by_vectors(program, present) if by_vectors else self._by_runs(program, island, present)
+        if not distances:
             return None
+        nearest = min(distances, key=lambda name: (distances[name], name))
+        return Near(candidate_id=nearest, distance=distances[nearest])
+
+    def _by_vectors(self, program: Program, present: Mapping[str, Program]) -> dict[str, float]:
+        own = self.vectors.get(program.id)
+        if own is None:
+            return {}
+        vectors = {name: self.vectors.get(other.id) for name, other in present.items()}
+        return {name: cosine_distance(own, vector) for name, vector in vectors.items() if vector is not None}
+
+    def _by_runs(self, program: Program, island: int, present: Mapping[str, Program]) -> dict[str, float]:
         own = self._runs(program)
         looked_at: Iterable[str] = present
         if len(present) > LOOKED_AT:
@@ -103,9 +125,7 @@ class Nearness:
             known.keep(present)
             known.add({name: sketch(self._runs(present[name])) for name in present if name not in known})
             looked_at = known.alike(sketch(own), LOOKED_AT)
-        distances = {name: distance(own, self._runs(present[name])) for name in looked_at}
-        nearest = min(distances, key=lambda name: (distances[name], name))
-        return Near(candidate_id=nearest, distance=distances[nearest])
+        return {name: distance(own, self._runs(present[name])) for name in looked_at}
 
     def _runs(self, program: Program) -> Runs:
         known = self._known.get(program.id)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 
+from evolve.admission import Admission
 from evolve.closing import ENDED, NOTHING_CUT
 from evolve.configuration import RunConfig
 from evolve.ensemble import Asking
@@ -47,6 +48,11 @@ class Ordering:
     def state(self) -> State:
         """The state of the search."""
         return self._search.state
+
+    @property
+    def admission(self) -> Admission:
+        """That of the search."""
+        return self._search.admission
 
     def start(self) -> Step:
         """Propose the seeds."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evolve.admission import Admission
 from evolve.appraisal import Appraisal
 from evolve.budget import check_money, ended_by, extended, room
 from evolve.closing import NOTHING_CUT, let_go
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.decisions import Decisions
-from evolve.edit import apply_answer
 from evolve.ensemble import Asking, Ensemble
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
@@ -21,7 +21,6 @@ from evolve.identity import candidate_id, proposal_id
 from evolve.islands import Island
 from evolve.migration import migrants, survivor, targets
 from evolve.money import Money
-from evolve.nearness import Nearness
 from evolve.payloads import (
     describe_candidate,
     describe_completion,
@@ -38,7 +37,6 @@ from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal
 from evolve.state import State
 from evolve.strategies import open_strategy
 
-MAX_PROGRAM_CHARACTERS = 1_000_000
 AT_ONCE = ("target", "patience", "wall_seconds")
 
 
@@ -76,6 +74,9 @@ class Search:
     Args:
         askings: how each of its policies is asked.
 
+    Attributes:
+        admission: is handed the embeddings of programs, where they are compared by them.
+
     Raises:
         ConfigurationError: its policies do not go together, or its budget cannot be held.
     """
@@ -89,7 +90,7 @@ class Search:
         check_money(config.budget, self._ensemble.currency)
         self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._appraisal = Appraisal(problem, config)
-        self._nearness = Nearness(config.novelty, problem.language)
+        self.admission = Admission(problem, config, self.state)
 
     def start(self) -> Step:
         """Propose the seeds."""
@@ -157,10 +158,9 @@ class Search:
         events = Decisions(self.state)
         parents = edges(proposal, answer.shown)
         try:
-            program = apply_answer(proposal.parent.program, answer.text, answer.edits, self.problem.language)
-            _refuse_huge(program)
+            program = self.admission.child(proposal, answer)
             candidate = self._candidate(number, position, proposal.island, program, parents)
-            self._refuse_near(candidate)
+            self.admission.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
             events.add(Kind.CANDIDATE_REJECTED, payload)
@@ -316,13 +316,6 @@ class Search:
             bar=self._appraisal.bar(self.state.islands[island].archive.members),
         )
 
-    def _refuse_near(self, candidate: Candidate) -> None:
-        if candidate.fingerprint not in self.state.seen:  # a duplicate is told as one
-            members = self.state.islands[candidate.island].archive.members
-            objection = self._nearness.objection(candidate.program, candidate.island, members)
-            if objection:
-                raise AnswerError(objection)
-
     def _admit(self, candidate: Candidate, events: Decisions) -> tuple[Candidate, ...]:
         first = self.state.seen.get(candidate.fingerprint)
         events.add(Kind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
@@ -376,11 +369,6 @@ class Search:
 def _plain(limit: object) -> object:
     """A limit as an event tells it."""
     return str(limit) if isinstance(limit, Money) else limit
-
-
-def _refuse_huge(program: Program) -> None:
-    if program.size > MAX_PROGRAM_CHARACTERS:
-        raise AnswerError(f"the program has {program.size:,} characters; at most {MAX_PROGRAM_CHARACTERS:,} are taken")
 
 
 def _value(individual: Individual) -> float:

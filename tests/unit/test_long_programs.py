@@ -6,11 +6,11 @@ import time
 
 import pytest
 
+from evolve.admission import MAX_PROGRAM_CHARACTERS
 from evolve.edit import LONGEST_PARSED, apply_answer, is_python
 from evolve.errors import AnswerError, PolicyRefused
 from evolve.fingerprint import fingerprint
 from evolve.program import Program
-from evolve.search import MAX_PROGRAM_CHARACTERS
 from service.policy.syntax.scan import numerals
 from service.policy.syntax.source import Source
 from tests.unit.syntax.proposals import ask, children, proposal
