@@ -227,7 +227,7 @@ class Flight:
                 await self._converse(lane, proposal)
             except PolicyRefused as error:
                 lane.denied = ""
-                self._post(partial(self._search.fail, proposal.number, str(error)))
+                self._post(partial(self._fail, proposal.number, str(error)))
                 return
             except PolicyDenied as error:
                 reason, seconds = str(error), DENIED_RETRY_SECONDS
@@ -246,27 +246,33 @@ class Flight:
         others = [other for other in self._lanes.values() if other is not lane and not other.denied]
         if not others or isinstance(self._search, Ordering):
             return False
-        self._post(partial(self._search.forgo, proposal.number, reason))
+        self._post(partial(self._forgo, self._search, proposal.number, reason))
         return True
 
     async def _converse(self, lane: Lane, proposal: Proposal) -> None:
-        number, ended = proposal.number, False
+        number, last = proposal.number, None
         async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
             async for reply in replies:
-                lane.denied = ""
                 if isinstance(reply, Answer):
+                    lane.denied = ""
                     self._post(partial(self._search.answer, number, reply))
                 else:
-                    ended = True
-                    self.cut[number] = reply
-                    if not self._cancelled:
-                        self._post(partial(self._complete, number, reply))
-        if not ended:
-            self._post(partial(self._search.fail, number, NO_LAST_WORD))
+                    self.cut[number] = last = reply
+        lane.denied = ""
+        if last is None:
+            self._post(partial(self._fail, number, NO_LAST_WORD))
+        elif not self._cancelled:
+            self._post(partial(self._complete, number, last))
 
     def _complete(self, number: int, completed: Completed) -> Step:
         self.cut.pop(number, None)
         return self._search.complete(number, completed)
+
+    def _fail(self, number: int, reason: str) -> Step:
+        return self._search.fail(number, reason, self.cut.pop(number, None))
+
+    def _forgo(self, search: Search, number: int, reason: str) -> Step:
+        return search.forgo(number, reason, self.cut.pop(number, None))
 
     async def _evaluate(self, candidate: Candidate) -> None:
         scoring = Scoring(bar=candidate.bar)

@@ -8,6 +8,7 @@ the budget is given out, holds no proposal.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from evolve.admission import Admission
@@ -31,6 +32,14 @@ class Phase(Enum):
     EVALUATIONS = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A proposal that will have no further answer: why, and what was written of it."""
+
+    reason: str
+    cut: Completed | None
+
+
 class Ordering:
     """A schedule around a search: it keeps what comes early and offers the search's own calls."""
 
@@ -41,7 +50,7 @@ class Ordering:
         self._phase = Phase.ASK
         self._elapsed_seconds = 0.0
         self._answers: dict[int, list[Answer]] = {}
-        self._ends: dict[int, Completed | str] = {}
+        self._ends: dict[int, Completed | _Failure] = {}
         self._evaluations: dict[str, Evaluation] = {}
 
     @property
@@ -73,9 +82,9 @@ class Ordering:
         self._ends[number] = completed
         return self._advance()
 
-    def fail(self, number: int, reason: str) -> Step:
+    def fail(self, number: int, reason: str, cut: Completed | None = None) -> Step:
         """Keep the failure of a proposal until its turn; whatever becomes due follows."""
-        self._ends[number] = reason
+        self._ends[number] = _Failure(reason, cut)
         return self._advance()
 
     def tell(self, candidate: str, evaluation: Evaluation) -> Step:
@@ -99,8 +108,8 @@ class Ordering:
 
     def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
         """Let go of everything in flight, with what of it was cut off and with what waits for its turn."""
-        kept = {number: end for number, end in self._ends.items() if isinstance(end, Completed)}
-        return self._search.close({**kept, **cut})
+        kept = {number: end.cut if isinstance(end, _Failure) else end for number, end in self._ends.items()}
+        return self._search.close({**{number: last for number, last in kept.items() if last is not None}, **cut})
 
     def replay(
         self,
@@ -143,10 +152,14 @@ class Ordering:
                 return False
             answers = sorted(self._answers.pop(number, []), key=lambda answer: (answer.chain, answer.index))
             steps += [self._search.answer(number, answer) for answer in answers]
-            close = self._search.fail(number, end) if isinstance(end, str) else self._search.complete(number, end)
-            steps.append(close)
+            steps.append(self._end(number, end))
         self._phase = Phase.EVALUATIONS
         return True
+
+    def _end(self, number: int, end: Completed | _Failure) -> Step:
+        if isinstance(end, _Failure):
+            return self._search.fail(number, end.reason, end.cut)
+        return self._search.complete(number, end)
 
     def _take_evaluations(self, steps: list[Step]) -> bool:
         number = self._slots[0]

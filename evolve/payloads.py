@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evolve.identity import candidate_id
-from evolve.proposal import Candidate, Completed, Individual, Proposal
+from evolve.money import Money
+from evolve.proposal import Candidate, Completed, Individual, Proposal, Usage
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -128,6 +129,21 @@ def describe_failure(number: int, reason: str, cut: Completed | None = None) -> 
 
 
 def _spent(completed: Completed) -> dict[str, Any]:
-    usage, cost = completed.usage, completed.cost
+    charges = [
+        {"policy": one.policy, "purpose": one.purpose, **_bill(one.usage, one.cost), "seconds": one.seconds}
+        for one in completed.charges
+    ]
+    return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
+
+
+def _bill(usage: Usage, cost: Money | None) -> dict[str, Any]:
     tokens = {"input": usage.input, "cached": usage.cached, "output": usage.output}
     return {"tokens": tokens, "cost": None if cost is None else str(cost)}
+
+
+def bills(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was paid for a proposal by its last event: its completion, then each charge; `tokens` and `cost` of each.
+
+    Empty where nothing was written.
+    """
+    return [payload, *payload.get("charges", ())] if "tokens" in payload else []

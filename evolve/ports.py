@@ -30,8 +30,8 @@ class Policy(Protocol):
     def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Answer a proposal: answers as they complete, at last one `Completed`.
 
-        A call that is cancelled may give a last `Completed` of what was written by then, which was paid for, before it
-        lets the cancellation go on.
+        A call that is cancelled, or fails, may give a last `Completed` of what was written and paid for by then, before
+        it lets the cancellation or the error go on.
 
         Raises:
             PolicyError: no answer came; its class says whether asking again may help.

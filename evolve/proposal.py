@@ -155,6 +155,23 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What was paid for a proposal beside its completion.
+
+    Attributes:
+        policy: who was paid.
+        purpose: for what: `review` or `embedding`.
+        cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
+    """
+
+    policy: str
+    purpose: str
+    usage: Usage = Usage()
+    cost: Money | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
     """The last reply to a proposal: what the policy wrote and what it cost.
 
@@ -164,6 +181,7 @@ class Completed:
         dropped: what of the chains made no answer, with the reason.
         cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
         attempts: requests made, failed ones included.
+        charges: what was paid beside the completion.
     """
 
     completions: tuple[str, ...]
@@ -174,6 +192,7 @@ class Completed:
     cost: Money | None = None
     seconds: float = 0.0
     attempts: int = 1
+    charges: tuple[Charge, ...] = ()
 
 
 Reply = Answer | Completed

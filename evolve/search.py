@@ -177,20 +177,25 @@ class Search:
         events.add(Kind.PROPOSAL_ANSWERED, describe_completion(number, len(entry.taken), completed), completed)
         return Step(events=events.taken())
 
-    def fail(self, number: int, reason: str) -> Step:
-        """Close a proposal that will have no further answer."""
-        if number not in self.state.open:
-            return Step()
-        events = Decisions(self.state)
-        events.add(Kind.PROPOSAL_FAILED, describe_failure(number, reason))
-        return Step(events=events.taken())
+    def fail(self, number: int, reason: str, cut: Completed | None = None) -> Step:
+        """Close a proposal that will have no further answer.
 
-    def forgo(self, number: int, reason: str) -> Step:
+        Args:
+            number: of the proposal.
+            reason: why.
+            cut: what was written of it, and what that took.
+        """
+        return self._fail(number, describe_failure(number, reason, cut), cut)
+
+    def forgo(self, number: int, reason: str, cut: Completed | None = None) -> Step:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
+        return self._fail(number, {**describe_failure(number, reason, cut), "away": True}, cut)
+
+    def _fail(self, number: int, payload: Mapping[str, object], cut: Completed | None) -> Step:
         if number not in self.state.open:
             return Step()
         events = Decisions(self.state)
-        events.add(Kind.PROPOSAL_FAILED, {**describe_failure(number, reason), "away": True})
+        events.add(Kind.PROPOSAL_FAILED, payload, cut)
         return Step(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> Step:

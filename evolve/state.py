@@ -14,6 +14,7 @@ from evolve.events import Event, Kind
 from evolve.islands import Island
 from evolve.lineage import Lineage
 from evolve.operators import REPAIR, Trials
+from evolve.payloads import bills
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
@@ -215,23 +216,30 @@ class State:
 
     def _answered(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
-        tokens, cost = event.payload["tokens"], event.payload.get("cost")
-        self.account.spend(tokens, cost)
-        self.trials.earnings.pay(entry.payload["policy"], tokens["input"] + tokens["output"], cost)
+        spent = self._spend(event.payload)
+        cost = None if spent.money is None else str(spent.money)
+        self.trials.earnings.pay(entry.payload["policy"], spent.tokens, cost)
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
         self.lineage.settle(int(event.payload["number"]))
 
     def _failed(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
-        if "tokens" in event.payload:
-            self.account.spend(event.payload["tokens"], event.payload["cost"])
+        self._spend(event.payload)
         if event.payload.get("away"):
             self.trials.forget(int(event.payload["number"]))
         else:
             self.account.barren = 0 if entry.fresh else self.account.barren + 1
             self.trials.close(int(event.payload["number"]))
         self.lineage.settle(int(event.payload["number"]))
+
+    def _spend(self, payload: Mapping[str, Any]) -> Account:
+        """Count what a proposal took, all that was paid for it; that alone."""
+        spent = Account()
+        for bill in bills(payload):
+            for account in (self.account, spent):
+                account.spend(bill["tokens"], bill.get("cost"))
+        return spent
 
     def _evaluated(self, event: Event) -> None:
         payload = event.payload

@@ -13,7 +13,8 @@ from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.settings import PolicySettings, read_policies, read_policy, together
+from service.policy.cast import read_policies, together
+from service.policy.settings import PolicySettings, read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
 from service.problems.description import measures_as_json, objectives_as_json
@@ -34,6 +35,7 @@ class RunOrder:
             mutator.
         require_isolation: weakest isolation to run under; None: what the settings say.
         queue: Redis through which workers evaluate; None: what the settings say.
+        apart: whether the run has policies beside these, of the caller's own.
     """
 
     problem: Path | None = None
@@ -45,6 +47,7 @@ class RunOrder:
     model: str | None = None
     require_isolation: str | None = None
     queue: str | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +170,7 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
 
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
     if order.policies or not loaded.policies:
-        return read_policies(order.policies or ["syntax"], model=order.model)
+        return read_policies(order.policies or ["syntax"], model=order.model, apart=order.apart)
     if order.model is not None and len(loaded.policies) > 1:
         raise UsageError(f"--model is for a single policy, and {loaded.place} names {len(loaded.policies)}")
     named = {"model": order.model} if order.model else {}

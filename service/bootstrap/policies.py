@@ -13,7 +13,8 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.settings import PolicySettings, load_policies, read_policy, together
+from service.policy.cast import Cast, together
+from service.policy.settings import PolicySettings, load_policies, read_policy
 from service.ports import PolicyWords
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class PolicyChoice:
         for words in described:
             with suppress(RefusedError):
                 found.append(self._again(words))
-        return together(_distinct(found)) or [self._operators[SYNTAX]]
+        return together(_distinct(found)) if Cast.of(found).authors else [self._operators[SYNTAX]]
 
     def again(self, described: Sequence[Mapping[str, Any]]) -> list[PolicySettings]:
         """The policies of an earlier run: the operator's where they are the same, else without keys.
@@ -130,7 +131,7 @@ class PolicyChoice:
                 raise RefusedError("the policy is a model folder of this machine: only the operator names those")
             return policy
         for own in self._operators.values():
-            if own.base_url == policy.base_url and own.model in ("", policy.model):
+            if (own.role, own.base_url) == (policy.role, policy.base_url) and own.model in ("", policy.model):
                 return own if own.kind == policy.kind == "openai" else policy
         return self._described(described, "the policy of the problem")
 

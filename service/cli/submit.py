@@ -16,7 +16,7 @@ from service.client.reader import run_record
 from service.client.words import checked
 from service.config import load_settings
 from service.errors import UsageError
-from service.policy.settings import read_policies
+from service.policy.cast import read_policies
 from service.ports import RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
 from service.schemas.runs import RunCreate
@@ -97,7 +97,7 @@ def _policy(wish: Wish) -> Mapping[str, Any]:
     if wish.model is not None and own:
         raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
     others = [word for word in wish.policies if word not in own]
-    policies = read_policies(others, model=wish.model) if others else []
+    policies = read_policies(others, model=wish.model, apart=bool(own)) if others else []
     described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
     if any(policy.get(key) for policy in described for key in _KEYS):
         raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")

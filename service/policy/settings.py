@@ -1,8 +1,7 @@
-"""What a user says about policies: a word, an address, or a file of `[[policies]]`; never a key itself."""
+"""What a user says of a policy: a word, an address, or a file of `[[policies]]`; never a key itself."""
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -32,17 +31,28 @@ from service.policy.bundled.shipped import PREFIX, choice, complete
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
-    "syntax": ("name", "kind", "answers", "weight"),
+    "syntax": ("name", "kind", "role", "answers", "weight"),
     "bundled": (
-        "name", "kind", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency",
-        "weight",
+        "name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
+        "concurrency", "weight",
     ),
 }  # fmt: skip
-_SPOKEN = {"syntax": "the syntax mutator", "bundled": "a bundled policy"}
+# What acts for a server that writes no programs.
+_KEYS_OF_SERVER = (
+    "name", "kind", "role", "base_url", "model", "api_key_env", "api_key_file", "concurrency", "timeout_seconds",
+    "price",
+)  # fmt: skip
+_KEYS_OF_ROLE = {
+    "critic": (*_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens"),
+    "embedder": _KEYS_OF_SERVER,
+}
+_SPOKEN = {
+    "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
+}  # fmt: skip
+_UNSAID = {"role": "author", "weight": 1.0, "price": None}  # left out of a description
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 MOST_KEY_CHARACTERS = 8192
-MOST_POLICIES = 16  # of one run
 
 
 def _address(text: str) -> str:
@@ -103,6 +113,9 @@ class PolicySettings(BaseModel):
 
     name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$")
     kind: Literal["openai", "syntax", "bundled"] = "openai"
+    role: Literal["author", "critic", "embedder"] = Field(
+        default="author", description="what it writes: programs, reviews of parents, or embeddings of programs"
+    )
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     model: str = Field(default="", max_length=256, description="empty: the only one that the server offers")
     api_key_env: str = ""
@@ -148,9 +161,13 @@ class PolicySettings(BaseModel):
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
             raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
-        if self.kind in _KEYS_OF_KIND:
-            for key in sorted(self.model_fields_set - set(_KEYS_OF_KIND[self.kind])):
-                raise ValueError(f"{key} has no meaning for {_SPOKEN[self.kind]}: leave it out")
+        if self.kind in _KEYS_OF_KIND and self.role != "author":
+            raise ValueError(
+                f"{_SPOKEN[self.kind]} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
+                " kind openai"
+            )
+        for key in sorted(self.model_fields_set - self._acting):
+            raise ValueError(f"{key} has no meaning for {self._spoken}: leave it out")
         if self.kind == "bundled" and not self.model:
             raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
         if self.api_key_env and self.api_key_file:
@@ -161,10 +178,18 @@ class PolicySettings(BaseModel):
 
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
-        unsaid = {"weight"} if self.weight == 1.0 else set()
-        if self.kind in _KEYS_OF_KIND:
-            return self.model_dump(include=set(_KEYS_OF_KIND[self.kind]) - unsaid)
-        return self.model_dump(exclude=unsaid if self.price else unsaid | {"price"})
+        unsaid = {key for key, plain in _UNSAID.items() if getattr(self, key) == plain}
+        return self.model_dump(include=self._acting - unsaid)
+
+    @property
+    def _acting(self) -> set[str]:
+        """The keys that act."""
+        of_role = _KEYS_OF_ROLE.get(self.role, tuple(PolicySettings.model_fields))
+        return set(_KEYS_OF_KIND.get(self.kind, of_role))
+
+    @property
+    def _spoken(self) -> str:
+        return _SPOKEN.get(self.kind) or _SPOKEN.get(self.role, "a policy")
 
     @property
     def currency(self) -> str | None:
@@ -204,44 +229,6 @@ class PolicySettings(BaseModel):
         return None
 
 
-def read_policies(sources: Sequence[str], *, model: str | None = None) -> list[PolicySettings]:
-    """Read the policies of a run: of each word what `load_policies` finds; servers named by address are called so.
-
-    Args:
-        sources: the words.
-        model: as `load_policies` takes it; of a single policy.
-
-    Raises:
-        NotFoundError, UsageError: as of `load_policies`, or the policies do not go together.
-    """
-    found = [policy for source in sources for policy in load_policies(source)]
-    if len(found) == 1:
-        return load_policies(sources[0], model=model)
-    if model is not None:
-        raise UsageError("--model is for a single policy: name the models in a policy file")
-    if len(sources) > 1:
-        unnamed = [policy.base_url is not None and "name" not in policy.model_fields_set for policy in found]
-        found = [_by_address(policy) if bare else policy for policy, bare in zip(found, unnamed, strict=True)]
-    return together(found)
-
-
-def together(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
-    """Policies that go together in one run.
-
-    Raises:
-        UsageError: they are too many, or two have one name.
-    """
-    if len(policies) > MOST_POLICIES:
-        raise UsageError(f"a run asks {MOST_POLICIES} policies at most, and {len(policies)} are named")
-    _refuse_repeats(policies, "the run")
-    return list(policies)
-
-
-def _by_address(policy: PolicySettings) -> PolicySettings:
-    host = re.sub(r"[^\w.:-]+", "", urlsplit(str(policy.base_url)).netloc)
-    return policy.model_copy(update={"name": host[:64] or policy.name})
-
-
 def load_policies(
     source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
 ) -> list[PolicySettings]:
@@ -275,7 +262,7 @@ def load_policies(
         read_policy(complete({**table, **changes}, paths=True), f"policy {number} of {source}")
         for number, table in enumerate(tables, start=1)
     ]
-    _refuse_repeats(policies, source)
+    refuse_repeats(policies, source)
     return policies
 
 
@@ -333,7 +320,12 @@ def _nearest(key: str, known: Iterable[str]) -> str:
     return f"the nearest known one is {difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}"
 
 
-def _refuse_repeats(policies: Sequence[PolicySettings], source: str) -> None:
+def refuse_repeats(policies: Sequence[PolicySettings], source: str) -> None:
+    """Refuse policies of a source of which two have one name.
+
+    Raises:
+        UsageError: two have.
+    """
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.pareto import dominated, front
+from evolve.payloads import bills
 from service.ports import LoggedEvent, RunReader, RunRecord, Scored
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
@@ -190,8 +192,8 @@ class Columns:
                 self._mark(logged)
             elif logged.event.kind in BESIDE:
                 self._beside[str(logged.event.kind)].append(logged.at.timestamp())
-            elif logged.event.kind in PAID and "tokens" in logged.event.payload:
-                self._pay(logged)
+            elif logged.event.kind in PAID and (paid := bills(logged.event.payload)):
+                self._pay(logged.at, paid)
         self.costs.settle(reader, self.run.id)
 
     def front(self) -> Places:
@@ -286,11 +288,11 @@ class Columns:
         left, reached = MARKS[kind]
         self.marks.append(Mark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
 
-    def _pay(self, logged: LoggedEvent) -> None:
-        self._paid.append(logged.at.timestamp())
+    def _pay(self, at: datetime, paid: Sequence[Mapping[str, Any]]) -> None:
+        self._paid.append(at.timestamp())
         for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
-            column.append(logged.event.payload["tokens"][name])
-        self.spent.append(added(self.spent[-1], logged.event.payload.get("cost")))
+            column.append(sum(bill["tokens"][name] for bill in paid))
+        self.spent.append(reduce(added, (bill.get("cost") for bill in paid), self.spent[-1]))
 
 
 def columns_of(reader: RunReader, run: RunRecord) -> Columns:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from evolve.events import Kind
+from evolve.payloads import bills
 from service.ports import LoggedEvent, RunReader
 from service.projections.money import added
 
@@ -126,14 +127,18 @@ class Costs:
         return dict(sorted(found.items()))
 
     def _begin(self, told: Mapping[str, Any]) -> None:
-        key, number = (told["operator"], told["policy"]), told["number"]
+        number = told["number"]
+        if number >= len(self._of):
+            self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
+        self._of[number] = self._place(told["operator"], told["policy"])
+        self._count(number, "proposals")
+
+    def _place(self, operator: str, policy: str) -> int:
+        key = (operator, policy)
         if key not in self._keys:
             self._keys.append(key)
             self._costs.append(Cost())
-        if number >= len(self._of):
-            self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
-        self._of[number] = self._keys.index(key)
-        self._count(number, "proposals")
+        return self._keys.index(key)
 
     def _answer(self, told: Mapping[str, Any]) -> None:
         number = told["number"]
@@ -147,14 +152,16 @@ class Costs:
             cost.seconds.append(told["seconds"])
 
     def _spend(self, told: Mapping[str, Any]) -> None:
-        """What a proposal took; one that failed with nothing written tells nothing of it."""
-        if "tokens" not in told:
+        """What a proposal took, each charge at whom it was paid to; one with nothing written tells nothing of it."""
+        code = self._code(told["number"])
+        if code == _NOBODY:
             return
-        for name, tokens in told["tokens"].items():
-            self._count(told["number"], f"tokens_{name}", tokens)
-        cost = self._cost(told["number"])
-        if cost is not None:
-            cost.money = added(cost.money, told.get("cost"))
+        operator = self._keys[code][0]
+        for bill in bills(told):
+            paid = self._costs[self._place(operator, bill["policy"]) if "policy" in bill else code]
+            for name, tokens in bill["tokens"].items():
+                setattr(paid, f"tokens_{name}", getattr(paid, f"tokens_{name}") + tokens)
+            paid.money = added(paid.money, bill.get("cost"))
 
     def _count(self, number: int, name: str, by: int = 1) -> None:
         cost = self._cost(number)
@@ -163,8 +170,11 @@ class Costs:
 
     def _cost(self, number: int) -> Cost | None:
         """Of a proposal; None: nobody was asked for it, as for the seeds."""
-        code = self._of[number] if 0 <= number < len(self._of) else _NOBODY
+        code = self._code(number)
         return None if code == _NOBODY else self._costs[code]
+
+    def _code(self, number: int) -> int:
+        return self._of[number] if 0 <= number < len(self._of) else _NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

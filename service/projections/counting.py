@@ -1,9 +1,11 @@
 """The running totals of a run and the state that it enters, folded from its events."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from evolve.evaluation import Outcome
 from evolve.events import Event, Kind
+from evolve.payloads import bills
 from service.ports import Counters
 from service.projections.money import added
 
@@ -28,15 +30,10 @@ def count(counters: Counters, event: Event) -> Counters:
     kind, payload = event.kind, event.payload
     if kind is Kind.PROPOSAL_CREATED:
         return replace(counters, proposals=counters.proposals + 1)
-    if kind in (Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED) and "tokens" in payload:
-        tokens = payload["tokens"]
-        return replace(
-            counters,
-            tokens_input=counters.tokens_input + tokens["input"],
-            tokens_cached=counters.tokens_cached + tokens["cached"],
-            tokens_output=counters.tokens_output + tokens["output"],
-            cost=added(counters.cost, payload.get("cost")),
-        )
+    if kind in (Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED):
+        for bill in bills(payload):
+            counters = _spent(counters, bill["tokens"], bill.get("cost"))
+        return counters
     if kind is Kind.CANDIDATE_CREATED:
         return replace(counters, answers=counters.answers + (payload["number"] > 0))
     if kind is Kind.CANDIDATE_REJECTED:
@@ -52,3 +49,13 @@ def count(counters: Counters, event: Event) -> Counters:
             failed=counters.failed + (not valid),
         )
     return counters
+
+
+def _spent(counters: Counters, tokens: Mapping[str, int], cost: str | None) -> Counters:
+    return replace(
+        counters,
+        tokens_input=counters.tokens_input + tokens["input"],
+        tokens_cached=counters.tokens_cached + tokens["cached"],
+        tokens_output=counters.tokens_output + tokens["output"],
+        cost=added(counters.cost, cost),
+    )

@@ -1,12 +1,14 @@
 """Metrics: what the runs of this process do, counted for Prometheus; never by run, whose numbers are in its events."""
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from prometheus_client import Counter, Gauge
 
 from evolve.events import Event, Kind
 from evolve.money import Money
+from evolve.payloads import bills
 from service.ports import LoggedEvent
 from service.runner.status import RunStatus
 
@@ -55,8 +57,13 @@ class RunMetrics:
             # What an earlier runner asked is known by its number only.
             operator, policy = self._asked.get(run_id, {}).pop(payload["number"], _UNKNOWN)
             PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
-            for direction, tokens in payload.get("tokens", {}).items():
-                TOKENS.labels(policy, direction).inc(tokens)
-            spent = Money.read(payload.get("cost") or "0")
-            if spent.currency:
-                MONEY.labels(policy, spent.currency).inc(float(spent.amount))
+            for bill in bills(payload):
+                _pay(bill.get("policy", policy), bill)
+
+
+def _pay(policy: str, bill: Mapping[str, Any]) -> None:
+    for direction, tokens in bill["tokens"].items():
+        TOKENS.labels(policy, direction).inc(tokens)
+    spent = Money.read(bill.get("cost") or "0")
+    if spent.currency:
+        MONEY.labels(policy, spent.currency).inc(float(spent.amount))

@@ -6,7 +6,8 @@ import pytest
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled import shipped
-from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies, read_policies
+from service.policy.cast import read_policies
+from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies, read_policy
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -101,7 +102,11 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
         (f'api_key = "{SECRET}"', "api_key_env or api_key_file"),
         ("weight = 0", "weight"),
         ("weight = inf", "weight"),
-        ('role = "critic"', "unknown"),
+        ('role = "reviewer"', "role: input should be 'author', 'critic' or 'embedder'"),
+        ('role = "critic"\nanswers = 2', "answers has no meaning for a critic: leave it out"),
+        ('role = "critic"\nweight = 1.0', "weight has no meaning for a critic: leave it out"),
+        ('role = "critic"\nformat = "fences"', "format has no meaning for a critic: leave it out"),
+        ('role = "embedder"\nmax_tokens = 5', "max_tokens has no meaning for an embedder: leave it out"),
         ('format = "xml"', "choose tags:NAME, fences or single"),
         ('format = "tags:"', "tag name"),
         ('format = "single"\nanswers = 2', "set answers = 1"),
@@ -120,6 +125,23 @@ def test_a_key_or_value_that_is_off_is_named(tmp_path: Path, line: str, said: st
     text = complaint(write(tmp_path, f'[[policies]]\nname = "x"\nbase_url = "http://h/v1"\n{line}\n'))
     assert said in text
     assert SECRET not in text
+
+
+@pytest.mark.parametrize("kind", [{"kind": "syntax"}, {"kind": "bundled", "model": "maze-vpo"}])
+@pytest.mark.parametrize("role", ["critic", "embedder"])
+def test_what_writes_programs_alone_does_nothing_else(kind: dict[str, str], role: str) -> None:
+    with pytest.raises(UsageError, match=r"writes programs alone: .* of the kind openai"):
+        read_policy({**kind, "role": role}, "here")
+
+
+def test_a_role_is_described_where_it_is_not_that_of_an_author(tmp_path: Path) -> None:
+    text = '[[policies]]\nname = "judge"\nbase_url = "http://h/v1"\nrole = "critic"\ntemperature = 0.2\n'
+    (critic,) = load_policies(write(tmp_path, text))
+    described = critic.describe()
+    assert described["role"] == "critic"
+    assert not {"answers", "samples", "format", "edits", "weight"} & described.keys()
+    assert PolicySettings.model_validate(described).describe() == described
+    assert "role" not in load_policies("http://h/v1")[0].describe()
 
 
 @pytest.mark.parametrize("line", ["samples = 3", 'model = "m"', "temperature = 0.5"])

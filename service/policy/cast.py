@@ -1,0 +1,96 @@
+"""Cast: the policies of a run together, and what each of them does in it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from service.errors import UsageError
+from service.policy.settings import PolicySettings, load_policies, refuse_repeats
+
+MOST_POLICIES = 16  # of one run
+SERVED: tuple[str, ...] = ()  # roles beside that of an author
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """The policies of a run by their roles.
+
+    Attributes:
+        authors: write programs.
+        critic: reviews parents for them.
+        embedder: embeds programs.
+    """
+
+    authors: tuple[PolicySettings, ...]
+    critic: PolicySettings | None = None
+    embedder: PolicySettings | None = None
+
+    @classmethod
+    def of(cls, policies: Sequence[PolicySettings]) -> Self:
+        """Sort policies by their roles.
+
+        Raises:
+            UsageError: two have a role of which a run takes one, or one has a role that is not served.
+        """
+        return cls(
+            authors=tuple(policy for policy in policies if policy.role == "author"),
+            critic=_only(policies, "critic"),
+            embedder=_only(policies, "embedder"),
+        )
+
+
+def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | None:
+    found = [policy for policy in policies if policy.role == role]
+    if len(found) > 1:
+        raise UsageError(f"{found[0].name} and {found[1].name} both have the role {role}: a run takes one")
+    if found and role not in SERVED:
+        raise UsageError(f"the policy {found[0].name} is {role} of the run, and nothing asks for one yet: leave it out")
+    return found[0] if found else None
+
+
+def read_policies(sources: Sequence[str], *, model: str | None = None, apart: bool = False) -> list[PolicySettings]:
+    """Read the policies of a run: of each word what `load_policies` finds; servers named by address are called so.
+
+    Args:
+        sources: the words.
+        model: as `load_policies` takes it; of a single policy.
+        apart: as `together` takes it.
+
+    Raises:
+        NotFoundError, UsageError: as of `load_policies`, or the policies do not go together.
+    """
+    found = [policy for source in sources for policy in load_policies(source)]
+    if len(found) == 1:
+        return together(load_policies(sources[0], model=model), apart=apart)
+    if model is not None:
+        raise UsageError("--model is for a single policy: name the models in a policy file")
+    if len(sources) > 1:
+        unnamed = [policy.base_url is not None and "name" not in policy.model_fields_set for policy in found]
+        found = [_by_address(policy) if bare else policy for policy, bare in zip(found, unnamed, strict=True)]
+    return together(found, apart=apart)
+
+
+def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list[PolicySettings]:
+    """Policies that go together in one run.
+
+    Args:
+        policies: of the run.
+        apart: whether it has authors or needs none beside these.
+
+    Raises:
+        UsageError: they are too many, two have one name, or their roles do not make a run.
+    """
+    if len(policies) > MOST_POLICIES:
+        raise UsageError(f"a run asks {MOST_POLICIES} policies at most, and {len(policies)} are named")
+    refuse_repeats(policies, "the run")
+    cast = Cast.of(policies)
+    if policies and not (cast.authors or apart):
+        raise UsageError(f"{policies[0].name} is {policies[0].role} of the run, and nobody writes: name an author too")
+    return list(policies)
+
+
+def _by_address(policy: PolicySettings) -> PolicySettings:
+    host = re.sub(r"[^\w.:-]+", "", urlsplit(str(policy.base_url)).netloc)
+    return policy.model_copy(update={"name": host[:64] or policy.name})
