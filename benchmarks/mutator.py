@@ -1,6 +1,6 @@
 """A policy for benchmarks that improves what it is shown: the built-in syntax mutator behind a policy server.
 
-It reads programs out of prompts, those of Evolve and those of OpenEvolve, so that both search with one and the same
+It reads programs out of prompts, those of Evolve, OpenEvolve and ShinkaEvolve, so that all search with one and the same
 policy: the program that the prompt asks to improve is changed, and the others that it shows lend their numbers.
 """
 
@@ -15,8 +15,13 @@ from evolve.program import Program
 from evolve.proposal import Answer, Individual, Proposal
 from service.policy.syntax.policy import SyntaxPolicy
 
-# What stands before the program that is to be improved: in prompts of Evolve, and in those of OpenEvolve.
-HEADINGS = ("# The parent program, to be improved", "# Current Program\n")
+# What stands before the program that is to be improved: in prompts of Evolve, of OpenEvolve, and of ShinkaEvolve.
+HEADINGS = (
+    "# The parent program, to be improved",
+    "# Current Program\n",
+    "# Current program\n",
+    "# Incorrect Program to Fix\n",
+)
 _FENCE = re.compile(r"^(`{3,})[^\n`]*\n(.*?)\n?^\1[ ]*$", re.MULTILINE | re.DOTALL)
 _FUNCTION = re.compile(r"^def ", re.MULTILINE)
 

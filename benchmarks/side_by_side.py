@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.harness import Watch, arguments, new_job, open_log, program_text, report
 from benchmarks.memory import PeakMemory
-from benchmarks.openevolve import VERSION, Ran, environment, run_openevolve
+from benchmarks.openevolve import VERSION, Ran, install_openevolve, run_openevolve, write_config
 from benchmarks.policy_server import policy_server
 from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
 from evolve.problem import Problem
@@ -50,22 +50,11 @@ def evaluate(program_path):
     share = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
     return {"combined_score": share, "finite": float(value == value)}
 """
-CONFIG = """
-max_iterations: {iterations}
-random_seed: 42
-diff_based_evolution: false
-llm:
-  api_base: "{url}"
-  api_key: none
-  models: [{{name: single, weight: 1.0}}]
-  timeout: 60
+# Every program is kept alive.
+DATABASE = """
 database:
   population_size: 100000
   num_islands: 5
-evaluator:
-  timeout: 20
-  cascade_evaluation: false
-  parallel_evaluations: {parallel}
 """
 
 
@@ -73,7 +62,7 @@ def write_project(folder: Path, url: str, iterations: int, parallel: int) -> Pat
     folder.mkdir()
     (folder / "initial_program.py").write_text(program_text(0))
     (folder / "evaluator.py").write_text(EVALUATOR)
-    (folder / "config.yaml").write_text(CONFIG.format(url=url, iterations=iterations, parallel=parallel))
+    write_config(folder, url, iterations, parallel, more=DATABASE)
     return folder
 
 
@@ -238,7 +227,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["growing", "waiting"])
     parser.add_argument("--environment", type=Path, default=Path(".venv-openevolve"))
     options = parser.parse_args()
-    python = environment(options.environment.absolute())
+    python = install_openevolve(options.environment.absolute())
     figures: dict[str, Any] = {"openevolve": VERSION}
     with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as name:
         home = Path(name)

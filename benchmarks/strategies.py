@@ -2,7 +2,7 @@
 
 `islands`, `best_of_n` and `sequential` search on shipped examples with the built-in syntax mutator, each with the same
 seeds, as `evolve run` does it; `evolve compare` says which is ahead, with its intervals over the seeds. The problems
-are those of `benchmarks.to_target`.
+are those of `benchmarks.tasks`.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import arguments, report
-from benchmarks.to_target import EXAMPLES, PROBLEMS
+from benchmarks.tasks import EXAMPLES, PROBLEMS
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
 EVOLVE = (sys.executable, "-m", "service.cli.main")

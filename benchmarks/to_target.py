@@ -1,13 +1,13 @@
 """Evaluations until a target is reached, with the same policy: `python -m benchmarks.to_target`.
 
-Evolve and OpenEvolve search on the same projects, each with its own defaults, and are answered by the same policy: the
-syntax mutator behind a server (`benchmarks.mutator`), which changes the program that the prompt asks to improve. What
-is counted is how many programs were evaluated after the seed until one reached the target. Evolve asks for one answer
-a call, as OpenEvolve does, and for chains of four.
+Evolve, OpenEvolve and ShinkaEvolve search on the same projects (`benchmarks.tasks`), each with its own defaults, and
+are answered by the same policy: the syntax mutator behind a server (`benchmarks.mutator`), which changes the program
+that the prompt asks to improve. What is counted is how many programs were evaluated after the seed until one reached
+the target. Evolve asks for one answer a call, as the others do, and for chains of four.
 
-The problems are shipped examples; the target of each lies half of the way from its seed to its known best value. Both
-were fixed before any run. A run that does not get there within its evaluations counts as if it had with the last one,
-which favours whoever fails more often; how many those are is told.
+A run that does not get there within its evaluations counts as if it had with the last one, which favours whoever fails
+more often; how many those are is told. It takes hours: with `--keep` each result is kept in a file, and what stands
+there is not measured again.
 """
 
 import json
@@ -15,88 +15,26 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import openevolve, shinka
 from benchmarks.harness import arguments, report
 from benchmarks.mutator import Mutator
-from benchmarks.openevolve import VERSION, environment, run_openevolve
 from benchmarks.policy_server import ANSWERS, policy_server
-from evolve.problem import Objective, Problem
-from service.problems.load import load_problem
+from benchmarks.tasks import PROBLEMS, Task, reached, scores_of, task_of, write_project
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-PROBLEMS = ("cap_set", "circle_packing", "function_minimisation", "low_autocorrelation", "sorting_network")
-WAY = 0.5
 DRAWS = 10_000
-ROUNDING = 1e-9
-EVALUATOR = '''
-"""Scores a program by the example's own scorer, in [0, 1]; the program runs in a process of its own."""
+OPENEVOLVE, SHINKA = f"OpenEvolve {openevolve.VERSION}", f"ShinkaEvolve {shinka.VERSION}"
+EVOLVE = {"Evolve, one answer a call": "single", "Evolve, chains of 4": "chain"}
 
-import json
-import subprocess
-import sys
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-import scorer
-
-ENTRY = {entry!r}
-OBJECTIVES = {objectives!r}
-PROGRAM = """
-import importlib.util, json, sys
-spec = importlib.util.spec_from_file_location("program", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-print("\\\\n" + json.dumps(getattr(module, sys.argv[2])()))
-"""
-
-
-def outputs(path):
-    command = [sys.executable, "-c", PROGRAM, path, ENTRY]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=5, check=True)
-        return [{{"value": json.loads(done.stdout.splitlines()[-1]), "seconds": 0.0, "error": None}}]
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
-        return [{{"value": None, "seconds": 0.0, "error": str(error)}}]
-
-
-def worth(scores):
-    total = sum(weight for _, _, _, weight in OBJECTIVES)
-    parts = [weight * (scores[name] - worst) / (best - worst) for name, worst, best, weight in OBJECTIVES]
-    return max(0.0, sum(parts) / total)
-
-
-def evaluate(program_path):
-    scores = scorer.score(outputs(program_path), Path(program_path).read_text())
-    combined = 0.0 if "error" in scores else worth(scores)
-    try:
-        with (HERE / "scores.txt").open("a") as file:
-            file.write(f"{{combined!r}}\\n")
-    except OSError:
-        pass  # a sandbox that lets nothing be written there keeps its own account
-    return {{"combined_score": combined}}
-'''
-CONFIG = """
-max_iterations: {evaluations}
-random_seed: {seed}
-diff_based_evolution: false
-llm:
-  api_base: "{url}"
-  api_key: none
-  models: [{{name: single, weight: 1.0}}]
-  timeout: 60
-evaluator:
-  timeout: 20
-  cascade_evaluation: false
-  parallel_evaluations: {cores}
-"""
+# A task, a folder of its own, a seed, the options; evaluations until the target, None where it was not reached.
+Run = Callable[[Task, Path, int, Any], int | None]
+Counts = dict[str, dict[str, list[int | None]]]
 POLICY = """
 [[policies]]
 name = "mutator"
@@ -110,97 +48,67 @@ concurrency = {cores}
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """A problem with its target, in the terms of its evaluator."""
+def by_openevolve(python: Path) -> Run:
+    def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
+        with policy_server(write=Mutator(seed)) as url:
+            project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
+            ran = openevolve.run_openevolve(
+                python, project, home / "out", options.evaluations, options.limit, _enough(project, task)
+            )
+        _refuse_late(ran.in_time)
+        return reached(scores_of(project)[: options.evaluations + 1], task.target)
 
-    name: str
-    problem: Problem
-    seed: float
-    target: float
-
-
-def worth(objective: Objective, value: float) -> float:
-    """0 at the worst end of an objective's bounds, 1 at the best."""
-    worst, best = _ends(objective)
-    return (value - worst) / (best - worst)
+    return run
 
 
-def _ends(objective: Objective) -> tuple[float, float]:
-    assert objective.low is not None
-    assert objective.high is not None
-    low, high = objective.low, objective.high
-    return (low, high) if objective.direction == "maximize" else (high, low)
+def by_shinka(python: Path) -> Run:
+    def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
+        with policy_server(write=Mutator(seed)) as url:
+            project = write_project(home / "project", task.name)
+            in_time = shinka.run_shinka(
+                python, project, url, home / "out", options.evaluations, options.cores, options.limit,
+                _enough(project, task),
+            )  # fmt: skip
+        _refuse_late(in_time)
+        scores = scores_of(project)
+        if len(scores) < 2:
+            log = (home / "out" / "log.txt").read_text(errors="replace")
+            raise SystemExit(f"ShinkaEvolve evaluated nothing: {log[-2000:]}")
+        return reached(scores[: options.evaluations + 1], task.target)
+
+    return run
 
 
-def write_project(
-    folder: Path, example: str, url: str = "", seed: int = 0, evaluations: int = 1, cores: int = 1
-) -> Path:
-    """An example as a project of OpenEvolve, which Evolve takes as it is."""
-    problem = load_problem(EXAMPLES / example).problem
-    objectives = [(one.name, *_ends(one), one.weight) for one in problem.objectives]
-    folder.mkdir(parents=True)
-    (folder / "initial_program.py").write_text(problem.seeds[0].text)
-    (folder / "scorer.py").write_text((EXAMPLES / example / "evaluator.py").read_text())
-    (folder / "evaluator.py").write_text(EVALUATOR.format(entry=problem.evaluator.entry, objectives=objectives))
-    config = CONFIG.format(url=url, seed=seed, evaluations=evaluations, cores=cores)
-    (folder / "config.yaml").write_text(config)
-    return folder
+def _refuse_late(in_time: bool) -> None:
+    if not in_time:
+        raise SystemExit("a run took longer than --limit and says nothing: give it more time")
 
 
-def task_of(example: str, python: Path, home: Path) -> Task:
-    """Evaluates the seed to see where the target lies."""
-    problem = load_problem(EXAMPLES / example).problem
-    project = write_project(home / f"seed-{example}", example)
-    subprocess.run(
-        [python, "-c", "import evaluator; evaluator.evaluate('initial_program.py')"], cwd=project, check=True
-    )
-    (seed,) = scores_of(project)
-    assert problem.known_best is not None
-    single = len(problem.objectives) == 1
-    best = worth(problem.objectives[0], problem.known_best) if single else problem.known_best
-    return Task(name=example, problem=problem, seed=seed, target=seed + WAY * (best - seed))
+def _enough(project: Path, task: Task) -> Callable[[], bool]:
+    return lambda: reached(scores_of(project), task.target) is not None
 
 
-def scores_of(project: Path) -> list[float]:
-    path = project / "scores.txt"
-    return [float(line) for line in path.read_text().splitlines()] if path.exists() else []
+def by_evolve(model: str) -> Run:
+    def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
+        with policy_server(write=Mutator(seed)) as url:
+            project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
+            shape = {"format": "single" if model == "single" else "tags:answer", "answers": ANSWERS[model]}
+            (home / "policy.toml").write_text(POLICY.format(url=url, model=model, cores=options.cores, **shape))
+            command = [
+                sys.executable, "-m", "service.cli.main", "run", str(project), "--json", "--seed", str(seed),
+                "--db", f"sqlite:///{home / 'evolve.db'}", "--workers", str(options.cores),
+                "--evaluations", str(options.evaluations + 1), "--set", f"budget.target={task.target!r}",
+                "--policy", str(home / "policy.toml"),
+            ]  # fmt: skip
+            kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+            done = subprocess.run(command, capture_output=True, text=True, env=kept, timeout=options.limit, check=False)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        scores = [line["fitness"] or 0.0 for line in lines if line["kind"] == "candidate.evaluated"]
+        if not scores:
+            raise SystemExit(f"evolve run evaluated nothing: {done.stderr[-2000:]}")
+        return reached(scores, task.target)
 
-
-def reached(scores: Sequence[float], target: float) -> int | None:
-    """Evaluations after the seed, which stands first, until a score is at the target."""
-    return next((place for place, score in enumerate(scores) if place and score >= target - ROUNDING), None)
-
-
-def theirs(task: Task, python: Path, home: Path, seed: int, options: Any) -> int | None:
-    with policy_server(write=Mutator(seed)) as url:
-        project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
-
-        def enough() -> bool:
-            return reached(scores_of(project), task.target) is not None
-
-        run_openevolve(python, project, home / "out", options.evaluations, options.limit, enough)
-    return reached(scores_of(project)[: options.evaluations + 1], task.target)
-
-
-def ours(task: Task, model: str, home: Path, seed: int, options: Any) -> int | None:
-    with policy_server(write=Mutator(seed)) as url:
-        project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
-        shape = {"format": "single" if model == "single" else "tags:answer", "answers": ANSWERS[model]}
-        (home / "policy.toml").write_text(POLICY.format(url=url, model=model, cores=options.cores, **shape))
-        command = [
-            sys.executable, "-m", "service.cli.main", "run", str(project), "--json", "--seed", str(seed),
-            "--db", f"sqlite:///{home / 'evolve.db'}", "--workers", str(options.cores),
-            "--evaluations", str(options.evaluations + 1), "--set", f"budget.target={task.target!r}",
-            "--policy", str(home / "policy.toml"),
-        ]  # fmt: skip
-        kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-        done = subprocess.run(command, capture_output=True, text=True, env=kept, timeout=options.limit, check=False)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    scores = [line["fitness"] or 0.0 for line in lines if line["kind"] == "candidate.evaluated"]
-    if not scores:
-        raise SystemExit(f"evolve run evaluated nothing: {done.stderr[-2000:]}")
-    return reached(scores, task.target)
+    return run
 
 
 def geometric(counts: Mapping[str, Sequence[int | None]], base: Mapping[str, Sequence[int | None]], last: int) -> Any:
@@ -220,38 +128,76 @@ def geometric(counts: Mapping[str, Sequence[int | None]], base: Mapping[str, Seq
     }
 
 
+class Kept:
+    """Results that were measured, a line of JSON each, so that a race goes on where it was left."""
+
+    def __init__(self, path: Path | None) -> None:
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self._path = path
+        known = [json.loads(line) for line in lines]
+        self._known: dict[tuple[Any, ...], int | None] = {_key(entry): entry["count"] for entry in known}
+
+    def count(self, system: str, task: Task, seed: int, measure: Callable[[], int | None]) -> int | None:
+        """What is known, or is measured now."""
+        entry: dict[str, Any] = {"system": system, "task": task.name, "target": task.target, "seed": seed}
+        if _key(entry) not in self._known:
+            self._known[_key(entry)] = entry["count"] = measure()
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps(entry) + "\n")
+        return self._known[_key(entry)]
+
+
+def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return entry["system"], entry["task"], entry["target"], entry["seed"]
+
+
+def race(tasks: Sequence[Task], systems: Mapping[str, Run], home: Path, options: Any) -> Counts:
+    """Evaluations to the target by system, task and seed; seed by seed, the systems in turn."""
+    kept = Kept(options.keep)
+    found: Counts = {system: {task.name: [] for task in tasks} for system in systems}
+    for seed in range(options.seeds):
+        for task in tasks:
+            for system, run in systems.items():
+                with tempfile.TemporaryDirectory(dir=home) as own:
+                    measure = partial(run, task, Path(own), seed, options)
+                    found[system][task.name].append(kept.count(system, task, seed, measure))
+    return found
+
+
+def ratios(found: Counts, base: str, last: int) -> dict[str, Any]:
+    """Each system of ours against another."""
+    return {title: geometric(found[title], found[base], last) for title in EVOLVE}
+
+
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--evaluations", type=int, default=500, help="after the seed, at most")
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--cores", type=int, default=2, help="evaluations and calls at once")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds after which a run is stopped")
-    parser.add_argument("--environment", type=Path, default=Path(".venv-openevolve"))
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds that a run may take")
+    parser.add_argument("--keep", type=Path, help="a file that keeps each result; what stands there is not run again")
+    parser.add_argument("--openevolve", type=Path, default=Path(".venv-openevolve"), help="its environment")
+    parser.add_argument("--shinka", type=Path, default=Path(".venv-shinka"), help="its environment")
     options = parser.parse_args()
-    python = environment(options.environment.absolute())
-    base = f"OpenEvolve {VERSION}"
-    found: dict[str, dict[str, list[int | None]]] = {}
+    python = openevolve.install_openevolve(options.openevolve.absolute())
+    systems = {
+        OPENEVOLVE: by_openevolve(python),
+        SHINKA: by_shinka(shinka.install_shinka(options.shinka.absolute())),
+        **{title: by_evolve(model) for title, model in EVOLVE.items()},
+    }
     with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as name:
-        home = Path(name)
-        tasks = [task_of(example, python, home) for example in options.problems]
-        for seed in range(options.seeds):
-            for task in tasks:
-                for number, title in enumerate((base, "Evolve, one answer a call", "Evolve, chains of 4")):
-                    (own := home / f"{task.name}-{seed}-{number}").mkdir()
-                    model = ("", "single", "chain")[number]
-                    count = ours(task, model, own, seed, options) if model else theirs(task, python, own, seed, options)
-                    found.setdefault(title, {}).setdefault(task.name, []).append(count)
+        tasks = [task_of(example, python, Path(name)) for example in options.problems]
+        found = race(tasks, systems, Path(name), options)
     figures = {
-        "openevolve": VERSION,
         "evaluations": options.evaluations,
         "targets": {task.name: {"seed": task.seed, "target": task.target} for task in tasks},
         "reached_after": found,
-        "to_openevolve": {
-            title: geometric(counts, found[base], options.evaluations)
-            for title, counts in found.items()
-            if title != base
+        "not_reached": {
+            title: {name: counts.count(None) for name, counts in of.items()} for title, of in found.items()
         },
+        "ratios": {f"to {base}": ratios(found, base, options.evaluations) for base in (OPENEVOLVE, SHINKA)},
     }
     report("to_target", figures, options.out)
 

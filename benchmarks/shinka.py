@@ -1,0 +1,68 @@
+"""ShinkaEvolve for benchmarks: its command line on a task made of a project of OpenEvolve."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.peers import environment, run_peer
+
+VERSION = "0.0.7"
+START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"  # outside of them it changes nothing
+_EVALUATE = '''
+"""Scores a program with the evaluator of the project, and writes what is expected of a task."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--program_path", required=True)
+parser.add_argument("--results_dir", required=True)
+options = parser.parse_args()
+sys.path.insert(0, {project!r})
+import evaluator
+
+combined, error = evaluator.examine(options.program_path)
+results = Path(options.results_dir)
+results.mkdir(parents=True, exist_ok=True)
+results.joinpath("metrics.json").write_text(json.dumps({{"combined_score": combined, "public": {{}}, "private": {{}}}}))
+results.joinpath("correct.json").write_text(json.dumps({{"correct": error is None, "error": error}}))
+'''
+
+
+def install_shinka(folder: Path) -> Path:
+    """The interpreter of an environment that holds ShinkaEvolve."""
+    return environment(folder, "shinka-evolve", VERSION)
+
+
+def run_shinka(
+    python: Path, project: Path, url: str, output: Path, evaluations: int, jobs: int, limit_seconds: float,
+    enough: Callable[[], bool],
+) -> bool:  # fmt: skip
+    """Search on a project for so many evaluations beside the seed's: whole programs, no embeddings; else its defaults.
+
+    Gives whether it ended before its limit.
+
+    Args:
+        jobs: calls of the policy, and evaluations, at once.
+        enough: whether the run has found what it was to find; then it is stopped.
+    """
+    task = output / "task"
+    task.mkdir(parents=True)
+    seed = (project / "initial_program.py").read_text()
+    (task / "initial.py").write_text(seed if START in seed else f"{START}\n{seed}{END}\n")
+    (task / "evaluate.py").write_text(_EVALUATE.format(project=str(project)))
+    chosen = {
+        "evo.llm_models": json.dumps([f"local/single@{url}"]),
+        "evo.patch_types": json.dumps(["full", "cross"]),  # its share of the two; edits are no whole programs
+        "evo.patch_type_probs": json.dumps([0.75, 0.25]),
+        "evo.embedding_model": "none",
+    }
+    command = [
+        str(python.parent / "shinka_run"), "--task-dir", str(task), "--results_dir", str(output / "results"),
+        "--num_generations", str(evaluations + 1), "--max-evaluation-jobs", str(jobs),
+        "--max-proposal-jobs", str(jobs), "--no-verbose",
+        *(word for key, value in chosen.items() for word in ("--set", f"{key}={value}")),
+    ]  # fmt: skip
+    return run_peer(command, output / "log.txt", limit_seconds, enough).in_time
