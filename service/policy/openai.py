@@ -20,8 +20,9 @@ from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.breaker import Breaker
 from service.policy.calls import Calls
 from service.policy.chains import CUT, Chains
+from service.policy.offered import choose
 from service.policy.pressure import LOOK_SECONDS, Pressure
-from service.policy.server import Offered, Server
+from service.policy.server import Server
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
 
@@ -29,7 +30,6 @@ LEAST_WAIT_SECONDS = 1.0
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
 _SEEDS = 2**31
-_MODELS_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class OpenAIPolicy:
                 it offers.
         """
         offered = await self._server.models()
-        model = self._choose(offered)
+        model = choose(self.settings, offered)
         if offered is None:
             await self._server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
@@ -170,23 +170,6 @@ class OpenAIPolicy:
         for answer in chains.close(CUT):
             yield answer
         yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)
-
-    def _choose(self, offered: list[Offered] | None) -> str:
-        """The model to ask for: the one that is named, else the only one."""
-        model, url = self.settings.model, self.settings.base_url
-        if offered is None:
-            if not model:
-                raise PolicyDenied(f"the policy server {url} does not list its models: name one with --model")
-            return model
-        names = [entry.name for entry in offered]
-        shown = ", ".join(names[:_MODELS_NAMED]) + (", ..." if len(names) > _MODELS_NAMED else "")
-        if not names:
-            raise PolicyDenied(f"the policy server {url} offers no model")
-        if not model and len(names) > 1:
-            raise PolicyDenied(f"the policy server {url} offers several models: name one of {shown} with --model")
-        if model and model not in names:
-            raise PolicyDenied(f"the policy server {url} does not know the model {model}: it offers {shown}")
-        return model or names[0]
 
     async def _served(self) -> Served:
         async with self._finding:

@@ -3,9 +3,8 @@
 import asyncio
 import ipaddress
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -16,7 +15,9 @@ from pydantic import SecretStr
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import read_retry_after, worth_retrying
 from service.policy.limit import Load
+from service.policy.offered import Offered, read_offered
 from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
+from service.policy.vectors import LONGEST_VECTOR, Embeddings, read_embeddings
 from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json, read_load
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
@@ -28,14 +29,7 @@ DRAIN_SECONDS = 0.5
 MOST_BODY_BYTES = 4 << 20
 _BYTES_OF_A_TOKEN = 1024  # on the wire, each in an event of its own
 _BYTES_OF_ANY_ANSWER = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """A model that a server offers; `context_tokens` is None where it does not say."""
-
-    name: str
-    context_tokens: int | None = None
+_BYTES_OF_A_NUMBER = 32  # in JSON
 
 
 class Server:
@@ -96,7 +90,7 @@ class Server:
             if response.status_code != 200:
                 raise self._failure(response, text)
             _refuse_page(response)
-            return _offered(read_json(text))
+            return read_offered(read_json(text))
 
     async def knock(self, model: str) -> None:
         """Send a request without a message, which costs nothing: whoever is no such server gives itself away.
@@ -165,6 +159,22 @@ class Server:
                             await _drain(events)
                             return
 
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """Ask for the embeddings of texts.
+
+        Raises:
+            PolicyError: whatever went wrong, its text one sentence; refused are all of them together.
+        """
+        body = {"model": model, "input": list(texts), "encoding_format": "float"}
+        most_bytes = len(texts) * LONGEST_VECTOR * _BYTES_OF_A_NUMBER + _BYTES_OF_ANY_ANSWER
+        with self._explained():
+            async with self._client.stream("POST", f"{self._settings.base_url}/embeddings", json=body) as response:
+                text = await _beginning(response, self._settings.timeout_seconds, most_bytes)
+            if response.status_code != 200:
+                raise self._failure(response, text)
+            _refuse_page(response)
+            return read_embeddings(read_json(text), len(texts))
+
     async def _in_time(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         # A server that keeps on trickling never meets a timeout of the connection.
         deadline = self._monotonic() + self._settings.timeout_seconds
@@ -221,39 +231,24 @@ def _refuse_page(response: httpx.Response) -> None:
         raise PolicyDenied("it sends a web page: name the address of an OpenAI-compatible server")
 
 
-def _offered(value: object) -> list[Offered]:
-    entries = value.get("data") if isinstance(value, Mapping) else None
-    if not isinstance(entries, list):
-        raise PolicyUnavailable("it lists its models in no known form", 0.0)
-    named = {entry["id"]: entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)}
-    return [Offered(name=name, context_tokens=_context(entry, named)) for name, entry in named.items()]
-
-
-def _context(entry: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> int | None:
-    """The context of a base model, which is its adapters' too: of an adapter vLLM tells only which model it adapts."""
-    for place in (entry, named.get(str(entry.get("parent")), {})):
-        length = place.get("max_model_len")
-        if isinstance(length, int) and length > 0:
-            return length
-    return None
-
-
 def _blocks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
 
 
-async def _beginning(response: httpx.Response, seconds: float = CHECK_SECONDS) -> str:
+async def _beginning(
+    response: httpx.Response, seconds: float = CHECK_SECONDS, most_bytes: int = MOST_BODY_BYTES
+) -> str:
     """As much of the body as anybody needs."""
     kept = bytearray()
     try:
         async with asyncio.timeout(seconds), aclosing(_blocks(response)) as blocks:
             async for block in blocks:
                 kept += block
-                if len(kept) > MOST_BODY_BYTES:
+                if len(kept) > most_bytes:
                     break
     except TimeoutError:
         raise PolicyUnavailable(f"it took longer than {seconds:g} seconds", 0.0) from None
-    return kept[:MOST_BODY_BYTES].decode("utf-8", "replace")
+    return kept[:most_bytes].decode("utf-8", "replace")
 
 
 async def _drain(events: AsyncGenerator[str, None]) -> None:

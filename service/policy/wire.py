@@ -76,7 +76,7 @@ def read_chunk(data: str) -> Chunk:
     choices = value.get("choices")
     if not isinstance(choices, list):
         raise PolicyUnavailable("it sends what is no chat completion", 0.0)
-    return Chunk(deltas=tuple(_delta(choice) for choice in choices), usage=_usage(value.get("usage")))
+    return Chunk(deltas=tuple(_delta(choice) for choice in choices), usage=read_usage(value.get("usage")))
 
 
 def read_json(text: str) -> Any:
@@ -116,6 +116,17 @@ def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyE
     return PolicyRefused(text)
 
 
+def read_usage(value: object) -> Usage | None:
+    """The tokens that a server tells of; None: it tells of none."""
+    if not isinstance(value, Mapping):
+        return None
+    details = value.get("prompt_tokens_details")
+    given = _count(value.get("prompt_tokens"))
+    # With several choices the server tells of one of them: as much of the prompt as that one found, never a sum.
+    cached = min(given, _count(details.get("cached_tokens"))) if isinstance(details, Mapping) else 0
+    return Usage(input=given, cached=cached, output=_count(value.get("completion_tokens")))
+
+
 def clean(text: str) -> str:
     """Text that any storage takes: halves of characters and NUL become the replacement character."""
     try:
@@ -138,16 +149,6 @@ def _delta(choice: object) -> Delta:
         text=clean(text) if isinstance(text, str) else "",
         finish_reason=clean(reason)[:64] if isinstance(reason, str) else "",
     )
-
-
-def _usage(value: object) -> Usage | None:
-    if not isinstance(value, Mapping):
-        return None
-    details = value.get("prompt_tokens_details")
-    given = _count(value.get("prompt_tokens"))
-    # With several choices the server tells of one of them: as much of the prompt as that one found, never a sum.
-    cached = min(given, _count(details.get("cached_tokens"))) if isinstance(details, Mapping) else 0
-    return Usage(input=given, cached=cached, output=_count(value.get("completion_tokens")))
 
 
 def _count(value: object) -> int:
