@@ -153,6 +153,12 @@ class Usage:
         """What counts against a token budget."""
         return self.input + self.output
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """The tokens of both."""
+        return Usage(
+            input=self.input + other.input, cached=self.cached + other.cached, output=self.output + other.output
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
