@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from evolve.errors import ConfigurationError
 from evolve.vpo import ESTIMATORS
+from evolve.vpo.weights import CONCENTRATED
 from training.vocabulary import MOST_ANSWERS, WORDS
 
 
@@ -51,6 +52,8 @@ class Reinforcement:
         answers: answers a prompt, the same for every method: `answers / m` chains.
         m: answers of a chain.
         draws: weights that the rollouts of a prompt share.
+        alpha: concentration of the Dirichlet distribution of those weights: 1 is uniform on the simplex, more draws
+            sets towards answers that are good under equal weights.
         rate: learning rate at the beginning; it falls to zero in a straight line.
         clip: largest norm of a gradient.
         parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it.
@@ -62,6 +65,7 @@ class Reinforcement:
     answers: int = 32
     m: int = 4
     draws: int = 32
+    alpha: float = 1.0
     rate: float = 3e-4
     clip: float = 1.0
     temperature: float = 1.0
@@ -71,6 +75,10 @@ class Reinforcement:
         if self.method not in ESTIMATORS:
             raise ConfigurationError(
                 f"no training method is called {self.method!r}: choose {', '.join(ESTIMATORS)}, or base"
+            )
+        if not 1 / CONCENTRATED <= self.alpha <= CONCENTRATED:
+            raise ConfigurationError(
+                f"alpha must lie between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not be {self.alpha}"
             )
         if not 1 <= self.m <= MOST_ANSWERS:
             raise ConfigurationError(f"a chain has 1 to {MOST_ANSWERS} answers, not {self.m}")

@@ -114,7 +114,7 @@ def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Float
     and what little they differ by, once normalised, is noise: training came to a stand with it.
     """
     groups = [
-        Group.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws))
+        Group.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha))
         for rewards in found.rewards
     ]
     return np.concatenate(estimator(settings.method)(groups, Options()))

@@ -31,6 +31,7 @@ class TrainWish:
     seed: int
     warm_steps: int | None
     steps: int | None
+    alpha: float
     kinds: str
     validated: int
     device: str
@@ -95,7 +96,7 @@ def _recipe(recipe: "Recipe", wish: TrainWish) -> "Recipe":
     from training.recipe import reinforcement_of
 
     warm = recipe.warm_start if wish.warm_steps is None else replace(recipe.warm_start, steps=wish.warm_steps)
-    learnt = reinforcement_of(wish.method)
+    learnt = replace(reinforcement_of(wish.method), alpha=wish.alpha)
     learnt = learnt if wish.steps is None else replace(learnt, steps=wish.steps)
     return replace(recipe, warm_start=warm, reinforcement=learnt)
 

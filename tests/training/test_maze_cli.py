@@ -120,7 +120,7 @@ def test_a_base_is_gone_on_from_without_a_warm_start(
     assert not (tmp_path / "x" / "base").exists()
 
 
-@pytest.mark.parametrize("changed", [["--seed", "1"], ["--method", "grpo"], ["--steps", "6"]])
+@pytest.mark.parametrize("changed", [["--seed", "1"], ["--method", "grpo"], ["--steps", "6"], ["--alpha", "4"]])
 def test_the_folder_of_another_recipe_stands_in_the_way(
     trained: Trained, capsys: pytest.CaptureFixture[str], changed: list[str]
 ) -> None:
@@ -144,6 +144,8 @@ def test_an_unknown_method_is_answered_with_the_known_ones(capsys: pytest.Captur
         (["--kinds", "small,small"], "--kinds small,small: name each kind once"),
         (["--device", "abacus"], "there is no device 'abacus' here: choose cpu"),
         (["--steps", "1"], "--steps"),
+        (["--alpha", "0"], "alpha must lie between 1e-06 and 1e+06, not be 0.0"),
+        (["--alpha", "nan"], "alpha must lie between"),
         (["--warm-steps", "0"], "--warm-steps"),
         (["--validated", "0"], "--validated"),
         (["--seed", "-1"], "--seed"),

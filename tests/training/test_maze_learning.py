@@ -145,6 +145,15 @@ def test_an_update_makes_the_better_chain_likelier_and_the_worse_one_less_likely
     assert after[1] < before[1]
 
 
+def test_weights_close_to_equal_reward_the_best_answer_under_equal_weights() -> None:
+    found = seen((BEST, "U"), ("DDRR", "R"), ("RRD", "DD"), ("D", "RD"))
+    concentrated = advantages_of(found, replace(SETTINGS, alpha=1e6), np.random.default_rng(0))
+    best = advantages_of(found, replace(SETTINGS, method="multi_rlvr_best"), np.random.default_rng(0))
+    spread = advantages_of(found, SETTINGS, np.random.default_rng(0))
+    assert concentrated == pytest.approx(best, abs=0.01)
+    assert spread != pytest.approx(best, abs=0.01)
+
+
 def moves_likelihood(weights: Any, found: "Experience") -> list[float]:
     """Log-probability of the moves of each chain; the tags around them are those of every chain."""
     written = found.rollouts.replies
