@@ -25,7 +25,7 @@ from benchmarks.harness import (
     toy_problem,
 )
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
-from service.bootstrap.parts import serve as serve_policy
+from service.bootstrap.answering import serve as serve_policy
 from service.policy.openai import OpenAIPolicy
 from service.policy.settings import PolicySettings
 from service.runner.drive import RunJob, drive

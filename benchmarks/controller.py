@@ -1,7 +1,8 @@
 """Controller CPU per candidate, by the number of live programs: `python -m benchmarks.controller`.
 
-An instant policy (m = 4, programs of 3 KB) and an instant evaluator, so that everything measured is the controller: ask
-and tell, edit and fingerprint, and durable storage. CPU is that of the whole process, its commit thread included.
+An instant policy (m = 4, programs of 3 KB) and an instant evaluator, so that what is measured is the controller: ask
+and tell, edit and fingerprint, and durable storage. CPU is that of the process, its commit thread included; memory is
+the most that it took.
 """
 
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import evolve.admission
 import evolve.search
 from benchmarks.harness import (
     InstantEvaluator,
@@ -22,6 +24,7 @@ from benchmarks.harness import (
     scratch,
     toy_problem,
 )
+from benchmarks.memory import PeakMemory
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
 from service.db.log import SqlRunLog
 from service.runner.status import RunStatus
@@ -78,8 +81,8 @@ def main() -> None:
     parser.add_argument("--selection", default="dirichlet")
     options = parser.parse_args()
     stopwatch = Stopwatch()
-    for name in ("apply_answer", "fingerprint"):
-        setattr(evolve.search, name, stopwatch.wrap(name, getattr(evolve.search, name)))
+    for module, name in ((evolve.admission, "apply_answer"), (evolve.search, "fingerprint")):
+        setattr(module, name, stopwatch.wrap(name, getattr(module, name)))
     for name in ("ask", "answer", "tell"):
         setattr(evolve.search.Search, name, stopwatch.wrap(name, getattr(evolve.search.Search, name)))
     SqlRunLog.append = stopwatch.wrap("storage", SqlRunLog.append)  # type: ignore[method-assign]
@@ -90,7 +93,7 @@ def main() -> None:
         selection={options.selection: 1.0},
         budget=BudgetConfig(evaluations=total),
     )
-    with scratch() as folder:
+    with scratch() as folder, PeakMemory() as memory:
         job = new_job(open_log(folder), toy_problem(), config, InstantPolicy(), InstantEvaluator())
         began = time.monotonic()
         play(job, Watch(windows.hear))
@@ -101,6 +104,7 @@ def main() -> None:
         "cpu_per_candidate": windows.rows,
         "last_over_first": round(last / first, 3),
         "candidates_per_second": round(total / wall, 1),
+        "megabytes": round(memory.megabytes),
     }
     report("controller", figures, options.out)
 

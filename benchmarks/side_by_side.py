@@ -29,7 +29,7 @@ from benchmarks.policy_server import policy_server
 from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.parts import serve
+from service.bootstrap.answering import serve
 from service.policy.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem
