@@ -1,5 +1,6 @@
 """Evaluations: what came of scoring one program, and its fitness."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,8 @@ from typing import Any
 
 from evolve.problem import BUILT_IN_MEASURES, LARGEST, Problem
 
-COMBINED = "combined_score"
+COMBINED, ANSWER = "combined_score", "answer"
+ANSWER_CHARACTERS = 1000
 _TEXT_KEYS = ("artifacts", "feedback")
 
 
@@ -60,6 +62,8 @@ class Evaluation:
         spread: with repeats, the sample standard deviation of each score.
         repeats: how often the program was scored; 0: not known.
         isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
+        answer: what the program answers, as `canonical_answer` writes it, so that equal answers are equal texts; None:
+            it gives none that could be compared with those of others.
     """
 
     outcome: Outcome
@@ -73,6 +77,7 @@ class Evaluation:
     repeats: int = 1
     worker: str = ""
     isolation: str = ""
+    answer: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -85,15 +90,19 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
 
     Numeric entries are metrics, booleans count as 0 or 1; `cases`, `artifacts` and `feedback` are reserved; other
     entries become feedback. A missing objective, NaN, infinity or a number beyond `LARGEST` makes the outcome
-    `invalid`.
+    `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
+    so; in one that names none it stays what it is for OpenEvolve, a metric or feedback, and is the answer as well
+    where it is no number.
     """
     if not isinstance(raw, Mapping):
         return Evaluation(
             outcome=Outcome.INVALID, reason=f"the evaluator returned {_describe(raw)} instead of a dict of scores"
         )
+    answer, lack = _answer(raw, problem)
+    raw = {key: value for key, value in raw.items() if key != ANSWER or problem.scalar or _is_named(problem)}
     metrics = {str(key): _metric(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
     cases, complaint = _cases(raw.get("cases"))
-    feedback = _feedback(raw)
+    feedback = "\n".join(filter(None, (_feedback(raw), lack)))
     complaint = complaint or _complain(metrics, raw, problem)
     finite = {name: value for name, value in metrics.items() if abs(value) <= LARGEST}
     measures = {measure.name for measure in problem.measures}
@@ -104,8 +113,30 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
         measures={name: value for name, value in finite.items() if name in measures},
         cases=cases,
         feedback=feedback,
+        answer=answer,
     )
     return replace(evaluation, outcome=Outcome.INVALID, reason=complaint) if complaint else evaluation
+
+
+def canonical_answer(value: object) -> str | None:
+    """An answer as the text under which equal ones are counted; None: there is none.
+
+    A text without white space at its ends and with single blanks inside; any other JSON value as JSON with sorted keys,
+    its texts folded likewise and its whole numbers written without a point, so that 1 and 1.0 are the same.
+
+    Raises:
+        ValueError: it is no JSON value.
+    """
+    try:
+        plain = _folded(value)
+        text = (
+            plain
+            if isinstance(plain, str)
+            else json.dumps(plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        )
+    except (TypeError, RecursionError) as error:
+        raise ValueError("it is no JSON value") from error
+    return None if plain is None or not text else text
 
 
 def fitness(problem: Problem, evaluation: Evaluation) -> float | None:
@@ -134,6 +165,38 @@ def reward_vector(problem: Problem, evaluation: Evaluation) -> tuple[float, ...]
         value = fitness(problem, evaluation)
         return () if value is None else (value,)
     return tuple(objective.scale(evaluation.scores[objective.name]) for objective in problem.objectives)
+
+
+def _is_named(problem: Problem) -> bool:
+    return ANSWER in problem.objective_names or any(measure.name == ANSWER for measure in problem.measures)
+
+
+def _answer(raw: Mapping[Any, Any], problem: Problem) -> tuple[str | None, str]:
+    """The answer of a result, and one sentence where it has one that cannot be compared."""
+    value = raw.get(ANSWER)
+    if _is_named(problem) or (problem.scalar and isinstance(value, bool | int | float)):
+        return None, ""
+    try:
+        answer = canonical_answer(value)
+    except ValueError:
+        return None, "The answer is no JSON value, so it is not compared with others."
+    if answer is not None and len(answer) > ANSWER_CHARACTERS:
+        return (
+            None,
+            f"The answer has {len(answer)} characters: beyond {ANSWER_CHARACTERS} it is not compared with others.",
+        )
+    return answer, ""
+
+
+def _folded(value: object) -> object:
+    if isinstance(value, str):
+        # Without what neither databases nor the wire take.
+        return " ".join(value.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00").split())
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {_folded(str(key)): _folded(item) for key, item in value.items()}
+    return [_folded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _metric(value: float) -> float:

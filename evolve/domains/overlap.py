@@ -18,10 +18,14 @@ def words(text: str, articles: bool = True) -> list[str]:
     return [word for word in _WORD.findall(kept) if articles or word not in _ARTICLES]
 
 
+def normalised(text: str, articles: bool = True) -> str:
+    """A text as it is compared: its words, or where it has none the text as it stands."""
+    return " ".join(words(text, articles)) or text.strip()
+
+
 def same(text: str, other: str, articles: bool = True) -> bool:
     """Whether two texts have the same words; texts without any are compared as they stand."""
-    ours, theirs = words(text, articles), words(other, articles)
-    return ours == theirs if ours or theirs else text.strip() == other.strip()
+    return normalised(text, articles) == normalised(other, articles)
 
 
 def f1(found: Collection[Hashable], wanted: Collection[Hashable]) -> float:

@@ -5,12 +5,14 @@ This is what the evaluator of a problem that is a question of a domain calls, in
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from evolve.domains.blocks import MISSING
 from evolve.domains.livecodebench import Question, Test
+from evolve.domains.musique import Cited
+from evolve.domains.overlap import normalised
 from evolve.domains.questions import TEXT_DOMAINS, question_from_json
 from evolve.domains.remarks import remarks
 
@@ -21,6 +23,10 @@ _LINE = re.compile(r"^[ \t]*(support|answer)[ \t]*:(.*)$", re.IGNORECASE | re.MU
 
 def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, str]) -> dict[str, Any]:
     """What an answer earns: a score for each objective and `feedback`, or `error` where it holds nothing to score.
+
+    Answers that are right or wrong as a whole come back as `answer` too, normalised as they are compared with the right
+    one, so that they can be counted: what is answered in MuSiQue, the five names in EUREQA. Of a maze many walks are as
+    good, and of calls of tools each is scored by itself.
 
     Args:
         name: of a domain whose answers are texts.
@@ -36,7 +42,19 @@ def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, s
     vector = domain.reward(asked, answer)
     said = [remarks(name, asked, answer, vector), f"Note: {reason}." if reason else ""]
     scores = dict(zip(domain.objectives(asked), vector.tolist(), strict=True))
-    return {**scores, "feedback": "\n".join(line for line in said if line)}
+    final = {"answer": _FINALS[name](answer)} if name in _FINALS else {}
+    return {**scores, **final, "feedback": "\n".join(line for line in said if line)}
+
+
+def _cited(answer: Cited) -> str:
+    return normalised(answer.answer, articles=False)
+
+
+def _chain(names: Sequence[str]) -> list[str]:
+    return [normalised(name.replace("_", " "), articles=False) for name in names]
+
+
+_FINALS: Mapping[str, Callable[[Any], str | list[str]]] = {"musique": _cited, "eureqa": _chain}
 
 
 def _with_tags(text: str) -> str:

@@ -41,6 +41,7 @@ def shown_program(candidate: CandidateRecord, caller: Caller) -> Program:
         spread=dict(candidate.spread),
         repeats=candidate.repeats,
         feedback=_for(caller, candidate.feedback),
+        answer=_for(caller, candidate.answer),
         seconds=candidate.seconds,
         isolation=candidate.isolation,
         parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],
@@ -74,6 +75,7 @@ def shown_evaluation(evaluation: EvaluationRecord, caller: Caller) -> Evaluation
         spread=dict(evaluation.spread),
         repeats=evaluation.repeats,
         feedback=_for(caller, evaluation.feedback),
+        answer=_for(caller, evaluation.answer),
         seconds=evaluation.seconds,
         worker=evaluation.worker,
         isolation=evaluation.isolation,
@@ -96,7 +98,7 @@ def shown_detail(proposal: ProposalRecord) -> ProposalDetail:
     )
 
 
-def _for(caller: Caller, text: str) -> str | None:
+def _for(caller: Caller, text: str | None) -> str | None:
     return text if Scope.PROGRAMS_READ in caller.scopes else None
 
 

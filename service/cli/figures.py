@@ -39,6 +39,11 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
+def cut(text: str, most: int) -> str:
+    """A text, or its beginning."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def duration(seconds: float | None) -> str:
     """A time span in the unit that fits it."""
     if seconds is None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STATE_STYLES = {"running": "cyan", "succeeded": "green", "failed": "red", "cancelled": "yellow", "paused": "yellow"}
+MOST_ANSWER = 60
 OUTCOME_STYLES = {"ok": "green", "duplicate": "dim", "rejected": "dim", "pending": "cyan", "evaluating": "cyan"}
 
 
@@ -81,8 +82,13 @@ def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Ta
     """One row a candidate of a run."""
     from rich.text import Text
 
-    table = plain_table("candidate", f"{score_word(run)}>", "outcome", "proposal>", "operator", "policy~", "parent")
-    for candidate in candidates:
+    rows = list(candidates)
+    answered = any(candidate.answer is not None for candidate in rows)
+    table = plain_table(
+        "candidate", f"{score_word(run)}>", "outcome", "proposal>", "operator", "policy~", "parent",
+        *(["answer~"] if answered else []),
+    )  # fmt: skip
+    for candidate in rows:
         parent = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
         word = outcome_word(candidate)
         table.add_row(
@@ -93,6 +99,7 @@ def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Ta
             candidate.operator if candidate.number else "",
             plain(candidate.policy),
             figures.short(parent) if parent else "",
+            *([plain(figures.cut(candidate.answer or "–", MOST_ANSWER))] if answered else []),
         )
     return table
 

@@ -17,7 +17,7 @@ _NUMBERS, _TIMES = ("scores", "measures", "cases", "spread"), ("created_at", "ev
 COLUMNS = (
     "candidate_id", "run_id", "proposal_id", "proposal_number", "position", "program_id", "parents", "island",
     "islands", "operator", "policy", "status", "outcome", "reason", "fitness", *_NUMBERS, "repeats", "feedback",
-    "seconds", "isolation", *_TIMES, "files",
+    "seconds", "isolation", "answer", *_TIMES, "files",
 )  # fmt: skip
 
 

@@ -145,6 +145,7 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
         ("reason", plain(candidate.reason) or None),
         ("fitness", None if candidate.fitness is None else figures.exact(candidate.fitness)),
         *((f"  {plain(name)}", _spread(value, candidate.spread.get(name))) for name, value in numbers.items()),
+        ("answer", None if candidate.answer is None else plain(candidate.answer)),
         ("repeats", f"{candidate.repeats}, of which scores are the means" if candidate.repeats > 1 else None),
         ("cases", _cases(candidate.cases)),
         ("origin", "seed" if not candidate.number else f"proposal {candidate.number}, answer {candidate.position}"),

@@ -89,7 +89,8 @@ class RemoteEvaluationLeases:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
         if (token := self._tokens.get((lease.id, lease.delivery))) is None:
             return False
-        given = {name: value for name, value in asdict(evaluation).items() if name != "worker"}
+        # What is not there is left out: a service of an earlier version may not know of it.
+        given = {name: value for name, value in asdict(evaluation).items() if name != "worker" and value is not None}
         answer = await self._post(f"/v1/evaluations/{lease.id}/complete", {"token": token, "evaluation": given})
         del self._tokens[lease.id, lease.delivery]
         return answer.status_code != 409

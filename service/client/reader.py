@@ -149,8 +149,8 @@ def candidate_record(program: programs.Program) -> CandidateRecord:
     """A candidate of the wire as it is stored."""
     same = (
         "id", "run_id", "position", "island", "operator", "policy", "status", "reason", "program_id", "outcome",
-        "fitness", "scores", "measures", "cases", "spread", "repeats", "seconds", "isolation", "islands", "created_at",
-        "evaluated_at", "duplicate_of", "rewards",
+        "fitness", "scores", "measures", "cases", "spread", "repeats", "seconds", "isolation", "answer", "islands",
+        "created_at", "evaluated_at", "duplicate_of", "rewards",
     )  # fmt: skip
     return CandidateRecord(
         number=program.proposal_number,

@@ -237,7 +237,8 @@ class ParentRow(Base):
 class EvaluationRow(Base):
     """One attempt at scoring a candidate.
 
-    `measures` are the evaluator's own; `descriptor` holds the values on the axes of the grid, built-in ones included.
+    `measures` are the evaluator's own; `descriptor` holds the values on the axes of the grid, built-in ones included;
+    equal answers are equal texts.
     """
 
     __tablename__ = "evaluations"
@@ -258,6 +259,7 @@ class EvaluationRow(Base):
     spread: Mapped[Mapping[str, Any]]
     repeats: Mapped[int] = mapped_column(server_default="0")
     feedback: Mapped[str]
+    answer: Mapped[str | None]
 
 
 class MembershipRow(Base):

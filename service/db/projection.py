@@ -260,6 +260,7 @@ def _evaluation(individual: Individual, attempt: int, logged: LoggedEvent) -> Ro
         "spread": dict(evaluation.spread),
         "repeats": evaluation.repeats,
         "feedback": evaluation.feedback,
+        "answer": evaluation.answer,
     }
 
 

@@ -42,6 +42,7 @@ _INDIVIDUALS: AnySelect = (
         EvaluationRow.repeats,
         EvaluationRow.worker,
         EvaluationRow.isolation,
+        EvaluationRow.answer,
     )
     .join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
     .join(
@@ -146,5 +147,6 @@ def _individual(row: RowMapping) -> Individual:
             repeats=row["repeats"],
             worker=row["worker"],
             isolation=row["isolation"],
+            answer=row["answer"],
         ),
     )

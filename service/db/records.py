@@ -73,6 +73,7 @@ CANDIDATES: AnySelect = (
         EvaluationRow.feedback,
         EvaluationRow.seconds,
         EvaluationRow.isolation,
+        EvaluationRow.answer,
     )
     .outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
     .outerjoin(
@@ -186,6 +187,7 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
         feedback=row["feedback"] or "",
         seconds=row["seconds"],
         isolation=row["isolation"] or "",
+        answer=row["answer"],
         islands=islands,
         created_at=row["created_at"],
         evaluated_at=row["evaluated_at"],
@@ -258,5 +260,6 @@ def _evaluation(row: RowMapping) -> EvaluationRecord:
         seconds=row["seconds"],
         worker=row["worker"],
         isolation=row["isolation"],
+        answer=row["answer"],
         at=row["at"],
     )

@@ -186,6 +186,7 @@ class CandidateRecord:
         duplicate_of: the candidate of the same program that came first; None: it is none of these.
         rewards: reward vector, larger is better; None: it has none.
         repeats: how often it was scored; 0: not at all, or not known.
+        answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
     """
 
     id: str
@@ -214,6 +215,7 @@ class CandidateRecord:
     duplicate_of: str | None = None
     rewards: Sequence[float] | None = None
     repeats: int = 0
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +265,7 @@ class EvaluationRecord:
     isolation: str
     at: datetime
     repeats: int = 0
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evolve.errors import EvolveError
-from evolve.evaluation import Evaluation, Outcome, Scoring
+from evolve.evaluation import ANSWER_CHARACTERS, Evaluation, Outcome, Scoring
 from evolve.problem import LARGEST
 from evolve.program import Program
 from service.errors import UsageError
@@ -73,7 +73,8 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
         raw = _object(text)
         values: dict[str, Any] = {name: _text(raw, name) for name in _TEXTS}
         values |= {name: {str(key): _number(value) for key, value in raw[name].items()} for name in _NUMBERS}
-        values["repeats"] = _count(raw.get("repeats", 0))  # a worker of an earlier version does not say
+        # A worker of an earlier version says nothing of these.
+        values |= {"repeats": _count(raw.get("repeats", 0)), "answer": _answer(raw)}
         return Evaluation(outcome=Outcome(_text(raw, "outcome")), seconds=_number(raw["seconds"]), **values)
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
@@ -117,6 +118,15 @@ def _text(raw: Mapping[str, Any], name: str) -> str:
     if not isinstance(raw[name], str):
         raise TypeError(f"{name} is no text")
     return str(raw[name])
+
+
+def _answer(raw: Mapping[str, Any]) -> str | None:
+    if raw.get("answer") is None:
+        return None
+    answer = _text(raw, "answer")
+    if not 0 < len(answer) <= ANSWER_CHARACTERS:
+        raise ValueError(f"an answer has 1 to {ANSWER_CHARACTERS} characters, not {len(answer)}")
+    return answer
 
 
 def _count(value: object) -> int:

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ def read_reply(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
 
 
 def combine(rounds: Sequence[Evaluation]) -> Evaluation:
-    """Several evaluations of one program as one: means, and the sample standard deviation of each score.
+    """Several evaluations of one program as one: means, the sample standard deviation of each score, the usual answer.
 
     The first that is not ok stands for all.
     """
@@ -43,7 +44,14 @@ def combine(rounds: Sequence[Evaluation]) -> Evaluation:
         cases=_means([one.cases for one in rounds]),
         spread=spread,
         repeats=len(rounds),
+        answer=_usual([one.answer for one in rounds]),
     )
+
+
+def _usual(answers: Sequence[str | None]) -> str | None:
+    """The one given most often, of several the first."""
+    given = Counter(answer for answer in answers if answer is not None)
+    return given.most_common(1)[0][0] if given else None
 
 
 def _means(maps: Sequence[Mapping[str, float]]) -> dict[str, float]:

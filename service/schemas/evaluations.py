@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from evolve.evaluation import ANSWER_CHARACTERS
 from evolve.problem import LARGEST
 from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
@@ -82,6 +83,9 @@ class EvaluationGiven(Request):
     feedback: Annotated[Text, Field(max_length=4_000_000)] = ""
     seconds: Seconds = 0.0
     isolation: Annotated[Text, Field(max_length=100)] = ""
+    answer: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARACTERS)] | None = Field(
+        default=None, description="What the program answers, in the form in which equal answers are equal texts"
+    )
 
 
 class LeaseCompletion(Request):

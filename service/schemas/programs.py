@@ -55,6 +55,7 @@ class Program(Foreign):
     spread: dict[str, float] = Field(description="Of scores over the repeats of a noisy evaluation")
     repeats: Count = Field(default=0, description="How often it was scored; 0: not at all, or not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
+    answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
     seconds: float | None
     isolation: str
     parents: list[Parent]
@@ -128,6 +129,7 @@ class Evaluation(Foreign):
     spread: dict[str, float]
     repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
+    answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
     seconds: float
     worker: str
     isolation: str

@@ -31,6 +31,7 @@ GOOD = Evaluation(
     repeats=3,
     worker="a",
     isolation="strong/separate",
+    answer="42",
 )
 
 

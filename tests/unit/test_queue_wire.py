@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evolve.evaluation import Scoring
+from evolve.evaluation import Outcome, Scoring
 from service.errors import UsageError
 from service.queue.wire import SCHEMA, evaluation_from_json, evaluation_to_json, task_from_json, task_to_json
 from tests.contract.queueing import GOOD, task
@@ -42,3 +42,17 @@ def test_a_worker_that_does_not_say_how_often_it_scored_is_taken_at_its_word() -
     assert evaluation_from_json(json.dumps(told)).repeats == GOOD.repeats
     del told["repeats"]
     assert evaluation_from_json(json.dumps(told)) == replace(GOOD, repeats=0)
+
+
+def test_a_worker_of_before_gives_no_answer() -> None:
+    told = json.loads(evaluation_to_json(GOOD))
+    assert evaluation_from_json(json.dumps(told)).answer == "42"
+    del told["answer"]
+    assert evaluation_from_json(json.dumps(told)) == replace(GOOD, answer=None)
+
+
+@pytest.mark.parametrize("answer", [42, "", "x" * 1001, ["a"]])
+def test_an_answer_that_no_worker_gives_is_not_taken(answer: object) -> None:
+    told = json.loads(evaluation_to_json(GOOD)) | {"answer": answer}
+    found = evaluation_from_json(json.dumps(told))
+    assert (found.outcome, found.answer) == (Outcome.LOST, None)

@@ -24,6 +24,20 @@ async def test_a_good_program_scores(tmp_path: Path) -> None:
     assert 0 < evaluation.seconds < LIMITS.wall_seconds
 
 
+async def test_an_answer_comes_back_as_equal_text_for_equal_values(tmp_path: Path) -> None:
+    evaluator = """
+def score(outputs, program):
+    return {"score": 1.0, "answer": outputs[0]["value"], "feedback": "fine"}
+"""
+    async with sandbox(tmp_path, evaluator, objectives=SCORE) as opened:
+        for value, answer in (("' a\\n b '", "a b"), ("{'y': 2.0, 'x': [1]}", '{"x":[1],"y":2}'), ("None", None)):
+            told = await opened.evaluate(program(f"def solve():\n    return {value}\n"), "evl_1")
+            assert (told.outcome, told.answer, told.scores, told.feedback) == ("ok", answer, {"score": 1.0}, "fine")
+        long = await opened.evaluate(program("def solve():\n    return 'x' * 2000\n"), "evl_2")
+        assert (long.outcome, long.answer) == (Outcome.OK, None)
+        assert "2000 characters" in long.feedback
+
+
 @pytest.mark.parametrize(
     ("source", "outcome", "reason"),
     [

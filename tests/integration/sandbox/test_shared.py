@@ -52,6 +52,15 @@ async def test_an_evaluator_that_loads_the_program_runs_unchanged(tmp_path: Path
     assert evaluation.feedback == "note: fine\nlog: seen\ntable: 1 2"
 
 
+async def test_an_answer_comes_back_and_a_number_of_that_name_is_a_metric_as_ever(tmp_path: Path) -> None:
+    evaluator = LOADS.replace('"note": "fine"', '"answer": module.solve.__doc__ or 7')
+    told = await shared(tmp_path, evaluator, "def solve():\n    ' to  be '\n    return 1.5\n")
+    assert (told.answer, told.scores) == ("to be", {"combined_score": 3.0})
+    assert told.feedback.startswith("answer:  to  be \n")
+    number = await shared(tmp_path, evaluator, "def solve():\n    return 1.5\n")
+    assert (number.answer, number.scores) == (None, {"combined_score": 3.0, "answer": 7.0})
+
+
 async def test_an_evaluator_that_starts_subprocesses_runs_unchanged(tmp_path: Path) -> None:
     evaluation = await shared(tmp_path, STARTS, "def solve():\n    return 1.5\n")
     assert (evaluation.outcome, evaluation.scores) == (Outcome.OK, {"combined_score": 1.5}), evaluation

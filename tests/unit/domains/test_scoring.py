@@ -44,6 +44,22 @@ def test_any_text_is_scored_or_refused_with_a_reason(name: str, text: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("name", "texts", "answer"),
+    [
+        ("musique", ("support: 0\nanswer: The  New York!", "<answer>new york</answer>"), "new york"),
+        ("musique", ("answer: ...",), "..."),
+        ("eureqa", ("<entity_A>The_Beatles</entity_A>", "<entity_A>beatles.</entity_A>"), ["beatles", "", "", "", ""]),
+        ("maze", ("RRDD",), None),
+        ("toolrl", ('<tool_call>{"name": "f"}</tool_call>',), None),
+    ],
+)
+def test_answers_that_count_as_the_same_are_the_same(name: str, texts: tuple[str, ...], answer: object) -> None:
+    _, question = ASKED[name]
+    for text in texts:
+        assert score_answer(name, question_as_json(question), {"seed.txt": text}).get("answer") == answer
+
+
+@pytest.mark.parametrize(
     ("name", "texts"),
     [
         ("maze", ("RRDD", "UUUU", "R" * 90)),
