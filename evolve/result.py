@@ -16,6 +16,7 @@ from evolve.pareto import front
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
+from evolve.voting import LEAST_SHARE, Ballot, Verdict, count, decide
 
 INTERRUPTED = "interrupted"
 
@@ -65,6 +66,16 @@ class Result:
     def fitness(self) -> float | None:
         """The fitness of the best program; more is better."""
         return self.best.fitness if self.best else None
+
+    def vote(self, rule: str = "majority", least_share: float = LEAST_SHARE) -> Verdict:
+        """Which answer the candidates agree on, where the evaluator gives answers: see `evolve.voting.decide`.
+
+        Raises:
+            KeyError: there is no such rule.
+        """
+        records = {record["candidate_id"]: record for record in self.candidates}
+        cast = [records[record["duplicate_of"] or record["candidate_id"]] for record in self.candidates]
+        return decide(count(_ballot(record) for record in cast if record["answer"] is not None), rule, least_share)
 
     def __repr__(self) -> str:
         """One line, however long the run was."""
@@ -171,6 +182,7 @@ class Chronicle:
             "feedback": "",
             "spread": {},
             "repeats": 0,
+            "answer": None,
             "seconds": None,
             "source": program.text if program else None,
         }
@@ -188,6 +200,7 @@ class Chronicle:
             "feedback": evaluation.feedback,
             "spread": dict(evaluation.spread),
             "repeats": evaluation.repeats,
+            "answer": evaluation.answer,
             "seconds": evaluation.seconds,
         }
         if evaluation.outcome is Outcome.CANCELLED:
@@ -205,6 +218,11 @@ class Chronicle:
         kept = front(np.array([individual.rewards for individual in scored]))
         members = [individual for individual, beats in zip(scored, kept, strict=True) if beats]
         return tuple(sorted(members, key=_value, reverse=True))
+
+
+def _ballot(record: Mapping[str, Any]) -> Ballot:
+    age = record["proposal_number"], record["position"]
+    return Ballot(answer=record["answer"], fitness=record["fitness"], candidate_id=record["candidate_id"], age=age)
 
 
 def _value(individual: Individual) -> float:

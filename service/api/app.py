@@ -39,6 +39,7 @@ from service.api.routes import (
     sessions,
     statistics,
     system,
+    votes,
     webhooks,
     workers,
 )
@@ -61,6 +62,7 @@ ROUTERS = (
     runs.router,
     series.router,
     statistics.router,
+    votes.router,
     sessions.router,
     system.router,
     webhooks.router,

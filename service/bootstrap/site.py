@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from service.schemas.artifacts import ExportForm
     from service.schemas.series import RunComparison
     from service.schemas.statistics import RunStatistics
+    from service.schemas.votes import Rule, RunVotes
 
 SERVER_VARIABLE, KEY_VARIABLE = "EVOLVE_SERVER", "EVOLVE_API_KEY_FILE"
 POLL_SECONDS = 0.3
@@ -56,6 +57,7 @@ class Site:
         assessment: what came of examining what a run found; None where nothing did.
         compare: runs side by side, by whole ids, as they are ordered.
         statistics: what a run came to.
+        votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
     """
@@ -68,6 +70,7 @@ class Site:
     assessment: Callable[[RunRecord], Assessment | None]
     compare: "Callable[[Sequence[str], Order], RunComparison]"
     statistics: "Callable[[RunRecord], RunStatistics]"
+    votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
 
@@ -161,6 +164,11 @@ def stored_site(reader: RunReader, url: str) -> Site:
 
         return fold_statistics(reader, columns_of(reader, run), run)
 
+    def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
+        from service.projections.votes import judge
+
+        return judge(run.id, reader.poll(run.id), rule, least_share)
+
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
 
@@ -176,6 +184,7 @@ def stored_site(reader: RunReader, url: str) -> Site:
         assessment=partial(assessment_of, reader),
         compare=compare,
         statistics=statistics,
+        votes=votes,
         search=search,
         events=events,
     )
@@ -206,6 +215,9 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def statistics(run: RunRecord) -> "RunStatistics":
         return client.send(calls.get_run_statistics(run.id))
 
+    def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
+        return client.send(calls.get_run_votes(run.id, rule=rule, least_share=least_share))
+
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return reader.search(run.id, text, ranked=ranked)
 
@@ -221,6 +233,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         assessment=lambda run: _assessed(client, run),
         compare=compare,
         statistics=statistics,
+        votes=votes,
         search=search,
         events=events,
     )

@@ -5,10 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from evolve.voting import LEAST_SHARE
 from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
 
 MOST_ROWS = 1_000_000
 Axis = Literal["evaluations", "tokens", "money", "time"]
+Rule = Literal["majority", "weighted", "best_of_majority"]
 results_app = typer.Typer(context_settings=HELP)
 
 CandidateId = Annotated[
@@ -103,6 +105,28 @@ def programs(
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
         list_programs(terminal_of(ctx, json, db, where), site, run_id, None if all_ else limit, text)
+
+
+@results_app.command(epilog="Example: evolve vote last --rule best_of_majority", rich_help_panel="Results")
+def vote(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    rule: Annotated[Rule, typer.Option(help="Which answer wins.", case_sensitive=False)] = "majority",
+    least_share: Annotated[
+        float, typer.Option(min=0, max=1, metavar="S", help="With best_of_majority: share of the votes that it takes.")
+    ] = LEAST_SHARE,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many answers at most.")] = 20,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Count what the candidates of a run answer, where answers can be compared, and show which answer wins."""
+    from service.cli.vote import show_votes
+
+    where = place_of(db, server, api_key_file)
+    with site_of(where) as site:
+        show_votes(terminal_of(ctx, json, db, where), site, run_id, rule, least_share, limit)
 
 
 @results_app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")

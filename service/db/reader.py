@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
 
 from evolve.program import Program
-from service.db import filters, lineage, proposals, rebuild, records, search, series
+from evolve.voting import Poll
+from service.db import filters, lineage, proposals, rebuild, records, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
@@ -183,6 +184,11 @@ class SqlRunReader:
             mine = CandidateRow.run_id == self._scope.run_id(connection, run_id)
             rows = connection.execute(query.where(mine, CandidateRow.fitness.is_not(None))).all()
         return _undominated([Undominated(*row) for row in rows if row.rewards])
+
+    def poll(self, run_id: str) -> Poll:
+        """What the candidates of a run answer, counted."""
+        with self._database.read() as connection:
+            return votes.poll(connection, self._scope.run_id(connection, run_id))
 
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from evolve.program import Program
+from evolve.voting import Poll
 from service.ports.values import (
     CandidateRecord,
     EvaluationRecord,
@@ -176,6 +177,9 @@ class RunReader(ResultReader, Protocol):
 
     def front(self, run_id: str) -> list[Undominated]:
         """Evaluated candidates whose reward vectors no other dominates, the fittest first; ties by age."""
+
+    def poll(self, run_id: str) -> Poll:
+        """What the candidates of a run answer, counted; a repeated program votes as often as it came."""
 
     def children(
         self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None

@@ -62,6 +62,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "search": lambda reader, _: reader.search(THEIRS, "x"),
     "best after": lambda reader, _: reader.best(THEIRS, 5, (10.0, 0, 0)),
     "front": lambda reader, _: reader.front(THEIRS),
+    "poll": lambda reader, _: reader.poll(THEIRS),
     "ancestors": lambda reader, story: reader.ancestors(story.id(1)),
     "children": lambda reader, story: reader.children(story.id(0)),
     "descendants": lambda reader, story: reader.descendants(story.id(0)),

@@ -8,6 +8,7 @@ from service.schemas.artifacts import ArtifactPage, ExportForm
 from service.schemas.closing import Assessment
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 from service.schemas.statistics import RunStatistics
+from service.schemas.votes import Rule, RunVotes
 
 RUN = "/v1/runs/{}"
 # A long run is folded before the first byte of the answer.
@@ -63,6 +64,13 @@ def get_run_statistics(run_id: str) -> Call[RunStatistics]:
     """Read what a run came to, in numbers."""
     path = place(f"{RUN}/statistics", run_id)
     return Call(method="GET", path=path, answer=RunStatistics, wait_seconds=FOLD_SECONDS)
+
+
+def get_run_votes(run_id: str, *, rule: Rule | None = None, least_share: float | None = None) -> Call[RunVotes]:
+    """Count what the candidates of a run answer, and read which answer wins by a rule."""
+    share = None if least_share is None else repr(least_share)
+    path, params = place(f"{RUN}/votes", run_id), chosen(rule=rule, least_share=share)
+    return Call(method="GET", path=path, params=params, answer=RunVotes, wait_seconds=FOLD_SECONDS)
 
 
 def get_run_columns(run_id: str, *, after: int | None = None, points: int | None = None) -> Call[RunColumns]:

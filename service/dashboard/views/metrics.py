@@ -1,13 +1,18 @@
-"""Metrics of a run, "what did it come to?": best@k, volume, coverage, diversity, migrants, cost of improvements."""
+"""Metrics of a run, "what did it come to?": best@k, coverage, diversity, migrants, cost of improvements, answers."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from evolve.voting import LEAST_SHARE
 from service.client import calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.views.program import if_any
 from service.schemas.statistics import AtBudget, RunStatistics
+from service.schemas.votes import Rule
 
 router = APIRouter(prefix="/runs/{run_id}/metrics", route_class=PageRoute, include_in_schema=False)
 
@@ -19,10 +24,17 @@ def draws_of(found: RunStatistics) -> list[tuple[int, AtBudget | None, AtBudget 
 
 
 @router.get("")
-async def show_metrics(request: Request, run_id: RunId, api: Api) -> Response:
-    """Show what a run came to, in numbers."""
+async def show_metrics(
+    request: Request,
+    run_id: RunId,
+    api: Api,
+    rule: Rule = "majority",
+    least_share: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False)] = LEAST_SHARE,
+) -> Response:
+    """Show what a run came to, in numbers; what its candidates answer only where they do."""
     run = await api.send(calls.get_run(run_id))
     found = await api.send(calls.get_run_statistics(run.id))
+    votes = await if_any(api, calls.get_run_votes(run.id, rule=rule, least_share=least_share))
     yields = [("By policy", found.policies), ("By operator", found.operators)]
-    values = {"found": found, "draws": draws_of(found), "yields": yields}
+    values = {"found": found, "draws": draws_of(found), "yields": yields, "votes": votes, "rules": get_args(Rule)}
     return await render_run(request, api, run, "metrics.html", "metrics", **values)

@@ -40,11 +40,13 @@ class Reply:
 
     Attributes:
         scores: of the answer; none: its evaluation fails, with `reason`.
+        answer: what the program answers, where it can be compared.
     """
 
     text: str
     scores: Mapping[str, float] | None = None
     reason: str = ""
+    answer: str | None = None
 
 
 def packing_problem() -> Problem:
@@ -147,14 +149,19 @@ def _turn(search: Search, script: _Script, reply: Reply, cost: Money | None) -> 
     completed = Completed(completions=(reply.text,), prompt=prompt, usage=usage, cost=cost)
     script.add(*search.complete(proposal.number, completed).events)
     for candidate in answered.candidates:
-        script.add(*search.tell(candidate.id, _evaluation(reply.scores, reply.reason)).events)
+        script.add(*search.tell(candidate.id, _evaluation(reply.scores, reply.reason, reply.answer)).events)
 
 
-def _evaluation(scores: Mapping[str, float] | None, reason: str) -> Evaluation:
+def _evaluation(scores: Mapping[str, float] | None, reason: str, answer: str | None = None) -> Evaluation:
     if scores is None:
         return Evaluation(outcome=Outcome.ERROR, reason=reason, seconds=0.01, isolation="strong/separate")
     return Evaluation(
-        outcome=Outcome.OK, scores=scores, seconds=0.01, isolation="strong/separate", feedback="well done"
+        outcome=Outcome.OK,
+        scores=scores,
+        seconds=0.01,
+        isolation="strong/separate",
+        feedback="well done",
+        answer=answer,
     )
 
 

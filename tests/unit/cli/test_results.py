@@ -200,6 +200,58 @@ def test_the_metrics_of_a_run_are_shown(evolve: Evolve, trade: str) -> None:
         assert (refused.code, len(refused.err.splitlines())) == (2, 1)
 
 
+@pytest.fixture
+def answering(home: Path) -> str:
+    """A run that answers 42 twice, and once with marks that steer terminals, and is the fittest there."""
+    url = sqlite_url(home / "answering.db")
+    replies = [
+        Reply(text=EXACT, scores={"radii": 1.5}, answer="42"),
+        Reply(text=FAST, scores={"radii": 3.0}, answer="\x1b[31m41" + "x" * 100),
+        Reply(text="def pack():\n    return 7\n", scores={"radii": 2.0}, answer="42"),
+    ]
+    record_run(url, packing_problem(), replies, seed_scores={"radii": 1.0})
+    return url
+
+
+def test_votes_are_counted_by_a_rule(evolve: Evolve, answering: str) -> None:
+    (line,) = evolve("vote", "--json", "--db", answering).lines
+    assert (line["votes"], line["answers"], line["winner"]["answer"]) == (3, 2, "42")
+    assert line["confidence"] == pytest.approx(11 / 16)  # 1 - (C(4, 0) + C(4, 1)) / 2^4
+    (best,) = evolve("vote", "last", "--rule", "best_of_majority", "--json", "--db", answering).lines
+    assert best["winner"]["best_fitness"] == 3.0
+    shown = evolve("vote", "last", "--db", answering)
+    heading, first, second = shown.out.splitlines()[:3]
+    assert heading.split() == ["votes", "share", "weight", "best", "score", "candidate", "answer"]
+    assert (first.split()[:2], first.split()[-1]) == (["2", "66.7"], "42")
+    assert "by majority of 3 votes: 42" in shown.out
+    assert "68.8 %; more candidates may change it" in shown.out
+    assert "\x1b" not in shown.out
+    assert second.rstrip().endswith("…")
+    none = evolve("vote", "last", "--rule", "best_of_majority", "--least-share", "0.9", "--db", answering)
+    assert "no answer wins" in none.out
+    assert "1 more answer" in evolve("vote", "last", "--limit", "1", "--db", answering).err
+    assert evolve("vote", "last", "--rule", "plurality", "--db", answering).code == 2
+    assert evolve("vote", "last", "--least-share", "1.5", "--db", answering).code == 2
+
+
+def test_a_run_without_answers_says_where_they_come_from(evolve: Evolve, packing: str) -> None:
+    said = evolve("vote", "last", "--db", packing)
+    assert (said.code, said.out) == (0, "")
+    assert "`answer`" in said.err
+
+
+def test_answers_stand_with_their_candidates(evolve: Evolve, answering: str) -> None:
+    rows = evolve("export", "last", "--db", answering).lines
+    assert [row["answer"] for row in rows] == [None, "42", "\x1b[31m41" + "x" * 100, "42"]
+    table = list(csv.DictReader(io.StringIO(evolve("export", "last", "--format", "csv", "--db", answering).out)))
+    assert [row["answer"][:2] for row in table] == ["", "42", "\x1b[", "42"]
+    listed = evolve("programs", "last", "--db", answering).out
+    assert listed.splitlines()[0].split()[-1] == "answer"
+    assert "\x1b" not in listed
+    shown = evolve("show", rows[1]["candidate_id"], "--db", answering).out
+    assert re.search(r"^answer +42 *$", shown, re.MULTILINE)
+
+
 def test_groups_of_runs_are_compared(evolve: Evolve, packing: str) -> None:
     (line,) = evolve("compare", "last", "--by", "strategy", "--json", "--db", packing).lines
     assert [group["title"] for group in line["groups"]] == ["islands"]

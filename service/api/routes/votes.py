@@ -1,0 +1,46 @@
+"""What the candidates of a run answer, where answers can be compared."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import Response
+
+from evolve.voting import LEAST_SHARE
+from service.api.access import PartsDep, requires
+from service.api.answers import NOT_MODIFIED
+from service.api.routes.runs import RunId, reader_of
+from service.api.tags import run_tag, seen, tagged
+from service.ports import Caller, Scope
+from service.projections.votes import judge
+from service.schemas.votes import Rule, RunVotes
+
+router = APIRouter(prefix="/v1", tags=["metrics"])
+
+# Answers are of programs, as what evaluators say of them.
+Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]
+LeastShare = Annotated[
+    float,
+    Query(ge=0, le=1, allow_inf_nan=False, description="Share of the votes from which an answer is frequent enough."),
+]
+
+
+@router.get("/runs/{run_id}/votes", response_model=RunVotes, responses=NOT_MODIFIED, operation_id="get_run_votes")
+def get_run_votes(
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    rule: Annotated[Rule, Query(description="Which answer wins.")] = "majority",
+    least_share: LeastShare = LEAST_SHARE,
+) -> Response:
+    """Count the answers that the candidates of a run came to, and read which wins.
+
+    By `majority` the one given most often; `weighted`, by the fitness of those who gave it; by `best_of_majority`, of
+    those with `least_share` of the votes the one whose best candidate is the fittest. Evaluators give answers as
+    `answer`; a run without has no votes.
+    """
+    reader = reader_of(parts, caller)
+    run = reader.run(run_id)
+    if seen(request, run_tag(run)):
+        return Response(status_code=304, headers={"ETag": run_tag(run)})
+    return tagged(request, judge(run.id, reader.poll(run.id), rule, least_share), run_tag(run))

@@ -1,0 +1,60 @@
+"""What the candidates of a run answer, counted, in a terminal."""
+
+from typing import TYPE_CHECKING
+
+from service.bootstrap.site import Site
+from service.cli import figures
+from service.cli.listing import MOST_ANSWER, plain_table
+from service.cli.records import as_score, find_run, score_word
+from service.cli.terminal import Terminal, plain
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from service.ports import RunRecord
+    from service.schemas.votes import Rule, RunVotes
+
+SURE = 0.95
+
+
+def show_votes(terminal: Terminal, site: Site, run_id: str, rule: "Rule", least_share: float, limit: int) -> None:
+    """Print the answers of a run with their votes, and which wins."""
+    run = find_run(site.reader, run_id)
+    found = site.votes(run, rule, least_share)
+    if terminal.as_json:
+        terminal.emit(found.model_dump(mode="json"))
+        return
+    if not found.votes:
+        terminal.note(f"{run.id} has no answers: its evaluator returns none as `answer`, or nothing was evaluated yet")
+        return
+    terminal.show(votes_table(run, found, limit), "", verdict_words(found))
+    hidden = found.answers - min(limit, len(found.items))
+    if hidden:
+        terminal.note(f"{figures.plural(hidden, 'more answer')}; --limit N for more of them", style="dim")
+
+
+def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
+    """A row an answer."""
+    table = plain_table("votes>", "share>", "weight>", f"best {score_word(run)}>", "candidate", "answer~")
+    for one in found.items[:limit]:
+        table.add_row(
+            figures.count(one.votes),
+            figures.share(one.share),
+            figures.number(one.weight, 4),
+            figures.number(as_score(run, one.best_fitness)),
+            figures.short(one.best_program_id),
+            plain(figures.cut(one.answer, MOST_ANSWER)),
+        )
+    return table
+
+
+def verdict_words(found: "RunVotes") -> str:
+    """Which answer wins, and how sure that is."""
+    rule = found.rule.replace("_", " ")
+    if found.winner is None:
+        return f"by {rule} no answer wins: none has {figures.share(found.least_share)} of the votes and a fitness"
+    told = f"by {rule} of {figures.plural(found.votes, 'vote')}: {plain(found.winner.answer)}"
+    if found.confidence is None:
+        return told
+    advice = "" if found.confidence >= SURE else "; more candidates may change it"
+    return f"{told}\nthe most frequent answer with a probability of {figures.share(found.confidence)}{advice}"

@@ -1,0 +1,34 @@
+"""Which answer the candidates of a run agree on."""
+
+from evolve.voting import Poll, Tally, decide
+from service.schemas.votes import AnswerVotes, Rule, RunVotes
+
+MOST_LISTED = 200
+
+
+def judge(run_id: str, poll: Poll, rule: Rule, least_share: float) -> RunVotes:
+    """What a rule makes of the votes of a run; of many answers the first."""
+    verdict = decide(poll, rule, least_share)
+    items = [_listed(tally, poll.votes) for tally in verdict.ranking[:MOST_LISTED]]
+    return RunVotes(
+        run_id=run_id,
+        rule=rule,
+        least_share=least_share,
+        votes=poll.votes,
+        answers=poll.answers,
+        winner=None if verdict.winner is None else items[0],
+        confidence=verdict.confidence,
+        items=items,
+        left_out=poll.answers - len(items),
+    )
+
+
+def _listed(tally: Tally, votes: int) -> AnswerVotes:
+    return AnswerVotes(
+        answer=tally.answer,
+        votes=tally.votes,
+        share=tally.votes / votes,
+        weight=tally.weight,
+        best_fitness=tally.fitness,
+        best_program_id=tally.candidate_id,
+    )
