@@ -78,8 +78,7 @@ class Admission:
         known = self._nearness.vectors
         known.add(number, programs, vectors)
         if known.full:
-            oldest = min(self._state.open, default=self._state.asked + 1)
-            known.keep({program.id for program in self._living()}, oldest)
+            known.keep({program.id for program in self._living()}, self._state.open)
 
     def _living(self) -> Iterable[Program]:
         """The members of the archives, and what may become one."""

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from evolve.configuration import RunConfig
+from evolve.embedding import check_embedder
 from evolve.ensemble import Member
 from evolve.events import Event, Kind
 from evolve.examination import closing_event, examine, wanted
 from evolve.flight import Flight
 from evolve.ordering import open_search
-from evolve.ports import Evaluator
+from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.result import INTERRUPTED, Chronicle, Result
 
@@ -29,6 +30,10 @@ class Driver:
         evaluator: scores the candidates.
         monotonic: seconds that never go back: the clock of the budget.
         observe: hears of events, in order, as soon as they are decided.
+        embedder: embeds programs, where they are compared by their embeddings.
+
+    Raises:
+        ConfigurationError: the policies do not go together with each other or with the configuration.
     """
 
     def __init__(
@@ -41,9 +46,11 @@ class Driver:
         *,
         monotonic: Callable[[], float],
         observe: Observe | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
+        check_embedder(config, embedder.name if embedder else None)
         self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
-        self._flight = Flight(self._search, policies, evaluator, config.concurrency, self._write)
+        self._flight = Flight(self._search, policies, evaluator, config.concurrency, self._write, embedder)
         self._chronicle = Chronicle(run_id, problem, config)
         self._problem, self._config, self._evaluator = problem, config, evaluator
         self._monotonic = monotonic

@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 from evolve.configuration import ConcurrencyConfig
+from evolve.embedding import Embedding, Telling
 from evolve.ensemble import Member
-from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.evaluation import Scoring
 from evolve.events import Event, Kind
 from evolve.identity import evaluation_id
-from evolve.lane import Lane
+from evolve.lane import DENIED_RETRY_SECONDS, Lane
 from evolve.ordering import Ordering
-from evolve.ports import Evaluator
+from evolve.ports import Embedder, Evaluator
 from evolve.proposal import Answer, Candidate, Completed, Proposal
 from evolve.search import Search, Step
 
-DENIED_RETRY_SECONDS = 30.0
 NO_LAST_WORD = "the policy ended without a last word"
 
 
@@ -38,6 +38,7 @@ class Flight:
         evaluator: scores the candidates.
         limits: how much goes on at once.
         write: is given the events of every step, in order.
+        embedder: embeds what answers make before they are told; None: nothing is compared by embeddings.
 
     Attributes:
         cut: by number, last words of proposals that were not told, those of cancelled calls among them.
@@ -50,9 +51,11 @@ class Flight:
         evaluator: Evaluator,
         limits: ConcurrencyConfig,
         write: Callable[[Sequence[Event]], None],
+        embedder: Embedder | None = None,
     ) -> None:
         self._search = search
         self._lanes = {member.policy.name: Lane(member.policy, limits.policy) for member in members}
+        self._embedding = Embedding(embedder, search.admission, self.wake) if embedder else None
         self._evaluator = evaluator
         self._most_slots = limits.evaluations
         self._write = write
@@ -90,12 +93,14 @@ class Flight:
         """Why policy calls cannot go on at present; empty: they can, to one of them at least where no order is kept."""
         reasons = [lane.denied for lane in self._lanes.values()]
         stands = any(reasons) if self._ordered else all(reasons)
-        return "; ".join(dict.fromkeys(filter(None, reasons))) if stands else ""
+        reasons = [*(reasons if stands else ()), self._embedding.denied if self._embedding else ""]
+        return "; ".join(dict.fromkeys(filter(None, reasons)))
 
     @property
     def retry_seconds(self) -> float:
         """When the next call is tried, from when it was denied."""
-        return min((lane.retry_seconds for lane in self._lanes.values() if lane.denied), default=0.0)
+        asked = [*self._lanes.values(), *([self._embedding] if self._embedding else ())]
+        return min((one.retry_seconds for one in asked if one.denied), default=0.0)
 
     def news(self) -> list[Event]:
         """Which of several policies went away or came back since this was asked last; of one, `waiting` tells all."""
@@ -193,8 +198,9 @@ class Flight:
             some.clear()
 
     def _launch(self) -> None:
+        blind = self._embedding is not None and self._embedding.denied  # what comes now could not be told
         for lane in self._lanes.values():
-            while lane.waiting and len(lane.calls) < lane.most:
+            while lane.waiting and len(lane.calls) < lane.most and not blind:
                 self._start(self._propose(lane, lane.waiting.popleft()), lane.calls)
         while self._candidates and len(self._evaluating) < self._slots:
             self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
@@ -222,12 +228,14 @@ class Flight:
         self._arrived.set()
 
     async def _propose(self, lane: Lane, proposal: Proposal) -> None:
+        number = proposal.number
+        telling = Telling(number, self._embedding, partial(self._hand_on, number))
         while True:
             try:
-                await self._converse(lane, proposal)
+                await self._converse(lane, proposal, telling)
             except PolicyRefused as error:
                 lane.denied = ""
-                self._post(partial(self._fail, proposal.number, str(error)))
+                self._post(partial(self._fail, number, str(error)))
                 return
             except PolicyDenied as error:
                 reason, seconds = str(error), DENIED_RETRY_SECONDS
@@ -249,20 +257,34 @@ class Flight:
         self._post(partial(self._forgo, self._search, proposal.number, reason))
         return True
 
-    async def _converse(self, lane: Lane, proposal: Proposal) -> None:
+    async def _converse(self, lane: Lane, proposal: Proposal, telling: Telling) -> None:
         number, last = proposal.number, None
-        async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
-            async for reply in replies:
-                if isinstance(reply, Answer):
-                    lane.denied = ""
-                    self._post(partial(self._search.answer, number, reply))
-                else:
-                    self.cut[number] = last = reply
-        lane.denied = ""
+        try:
+            await telling.begin()
+            async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
+                async for reply in replies:
+                    if isinstance(reply, Answer):
+                        lane.denied = ""
+                        telling.add(reply)
+                    else:
+                        last = reply
+            lane.denied = ""
+            await telling.finish()
+        except PolicyError:
+            await telling.finish()
+            raise
+        finally:
+            await telling.drop()
+            word = telling.charged(last)
+            if word is not None:
+                self.cut[number] = word
         if last is None:
             self._post(partial(self._fail, number, NO_LAST_WORD))
-        elif not self._cancelled:
-            self._post(partial(self._complete, number, last))
+        elif word is not None and not self._cancelled:
+            self._post(partial(self._complete, number, word))
+
+    def _hand_on(self, number: int, answer: Answer) -> None:
+        self._post(partial(self._search.answer, number, answer))
 
     def _complete(self, number: int, completed: Completed) -> Step:
         self.cut.pop(number, None)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from evolve.proposal import Proposal
 
 
+DENIED_RETRY_SECONDS = 30.0
+
+
 class Lane:
     """What goes on at one policy.
 

@@ -1,11 +1,12 @@
-"""The doors between the search and the world: who answers proposals, who scores programs."""
+"""The doors between the search and the world: who answers proposals, who embeds programs, who scores them."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.program import Program
 from evolve.proposal import Proposal, Reply
+from evolve.vectors import Embedded
 
 
 class Policy(Protocol):
@@ -31,10 +32,25 @@ class Policy(Protocol):
         """Answer a proposal: answers as they complete, at last one `Completed`.
 
         A call that is cancelled, or fails, may give a last `Completed` of what was written and paid for by then, before
-        it lets the cancellation or the error go on.
+        it lets the cancellation or the error go on. The last word is told when the call has ended.
 
         Raises:
             PolicyError: no answer came; its class says whether asking again may help.
+        """
+
+
+class Embedder(Protocol):
+    """Turns programs into vectors whose directions tell how alike they are."""
+
+    @property
+    def name(self) -> str:
+        """The policy's name in records and statistics."""
+
+    async def embed(self, programs: Sequence[Program]) -> Embedded:
+        """The vectors of programs, float32 and of norm 1, of one length over a run; None for one that it cannot embed.
+
+        Raises:
+            PolicyUnavailable, PolicyDenied: it embeds none of them now.
         """
 
 

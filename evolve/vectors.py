@@ -1,15 +1,30 @@
 """Vectors: the embeddings of programs, and how far two of them are apart."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evolve.program import Program
+from evolve.proposal import Charge
 
 Vector = NDArray[np.float32]
 
 _SPARE = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """What an embedder made of programs.
+
+    Attributes:
+        vectors: one for each program, in their order, all of one length and of norm 1; None: it has none for that one.
+        charge: what they cost.
+    """
+
+    vectors: tuple[Vector | None, ...]
+    charge: Charge
 
 
 def distance(a: Vector, b: Vector) -> float:
@@ -24,7 +39,8 @@ class Vectors:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[int, Vector | None]] = {}
+        self._known: dict[str, Vector | None] = {}
+        self._wanted_by: dict[str, set[int]] = {}
         self._most = _SPARE
 
     def __contains__(self, program_id: str) -> bool:
@@ -35,7 +51,7 @@ class Vectors:
 
     def get(self, program_id: str) -> Vector | None:
         """The vector of a program; None where it has none."""
-        return self._known[program_id][1] if program_id in self._known else None
+        return self._known.get(program_id)
 
     @property
     def full(self) -> bool:
@@ -51,15 +67,12 @@ class Vectors:
             vectors: one for each; None: it cannot have one.
         """
         for program, vector in zip(programs, vectors, strict=True):
-            before, _ = self._known.get(program.id, (0, None))
-            self._known[program.id] = (max(before, number), vector)
+            self._known[program.id] = vector
+            self._wanted_by.setdefault(program.id, set()).add(number)
 
-    def keep(self, living: Collection[str], oldest: int) -> None:
-        """Forget all but these and those of the proposals from `oldest` on; as many again are kept until the next time.
-
-        Args:
-            living: ids of programs.
-            oldest: number of a proposal.
-        """
-        self._known = {name: one for name, one in self._known.items() if one[0] >= oldest or name in living}
+    def keep(self, living: Collection[str], proposals: Collection[int]) -> None:
+        """Forget all but these programs and those of these proposals; it is full when there are twice as many."""
+        for name, numbers in [*self._wanted_by.items()]:
+            if name not in living and numbers.isdisjoint(proposals):
+                del self._known[name], self._wanted_by[name]
         self._most = 2 * len(self._known) + _SPARE

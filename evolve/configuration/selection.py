@@ -21,7 +21,7 @@ SELECTIONS = (
     "ucb",
     "uniform",
 )
-NOVELTIES = ("none", "syntax", "tokens")
+NOVELTIES = ("none", "syntax", "tokens", "embedding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class NoveltyConfig:
 
     Attributes:
         kind: of distance, Jaccard over runs of three words: those of the syntax tree (of Python, else as `tokens`), or
-            tokens; `none`: every program is.
+            tokens; the cosine distance of the embeddings that the run's embedder gives; `none`: every program is.
         least: distance from the nearest member below which a program is rejected.
     """
 

@@ -9,12 +9,13 @@ from datetime import timedelta
 import structlog
 
 from evolve.configuration import RunConfig
+from evolve.embedding import check_embedder
 from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
 from evolve.events import Event, Kind
 from evolve.flight import Flight
 from evolve.ordering import open_search
-from evolve.ports import Evaluator
+from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search import Step
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
@@ -42,6 +43,7 @@ class RunJob:
         elapsed_seconds: time at work in earlier sittings.
         patience_seconds: how long a database that is away is waited for.
         health: how the servers of the policies fare.
+        embedder: embeds programs, where they are compared by their embeddings.
     """
 
     run_id: str
@@ -55,6 +57,7 @@ class RunJob:
     elapsed_seconds: float = 0.0
     patience_seconds: float = math.inf
     health: Health = unknown
+    embedder: Embedder | None = None
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunStatus:
@@ -64,6 +67,7 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: Orders) -> RunSta
     While the database is away, what is under way goes on, and at most a batch and some 200 events wait for it.
 
     Raises:
+        ConfigurationError: the policies do not go together with each other or with the configuration.
         ConflictError: another runner holds the run, or took it.
         StorageError: the database cannot take more, or was away for too long; everything shown so far is in it.
         ReplayError: the run's log does not fit its problem and configuration.
@@ -80,12 +84,15 @@ class _Sitting:
         self._orders = orders
         self._began = job.clock.monotonic()
         self._begun = False
+        check_embedder(job.config, job.embedder.name if job.embedder else None)
         askings = [member.asking for member in job.policies]
         self._search = open_search(job.run_id, job.problem, job.config, *askings)
         self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
-        self._flight = Flight(self._search, job.policies, job.evaluator, job.config.concurrency, self._write)
+        self._flight = Flight(
+            self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
+        )
         self._closing = RunClosing(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = Patience(job.clock, job.patience_seconds, self._look_for_storage)
 

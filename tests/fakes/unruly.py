@@ -17,6 +17,7 @@ from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
 from evolve.search import Search, Step
 from evolve.state import State
+from tests.fakes.vectors import look
 
 FAILURES = (Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.LOST, Outcome.STAGE)
 EXTREMES = (0.0, -0.0, 1e308, -1e308, 1.7e308, 5e-324, float("inf"), float("nan"), 10**400, True, "high", None)
@@ -104,6 +105,7 @@ class UnrulyWorld:
         number, replies = self._conversations[place]
         match next(replies, None):
             case Answer() as answer:
+                look(search, number, [answer])
                 self._take(search.answer(number, answer))
             case Completed() as completed:
                 self._take(search.complete(number, completed))

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from itertools import combinations
 from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 
-from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.configuration import NOVELTIES, BudgetConfig, PromptConfig, RunConfig
 from evolve.ensemble import Asking, Member
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
@@ -31,6 +32,7 @@ from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
+from tests.fakes.vectors import look
 from tests.fakes.world import ASKING, TEAM, World, answers, new_search, program, score, toy_problem
 
 SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10}
@@ -116,6 +118,7 @@ class Telling(World):
     shown: list[tuple[list[str], list[str]]]
 
     def _reply(self, search: Any, proposal: Proposal) -> Any:
+        look(search, proposal.number, answers(proposal))
         self.shown = [*getattr(self, "shown", []), (_names(proposal.inspirations), _names(proposal.failures))]
         return super()._reply(search, proposal)
 
@@ -137,6 +140,11 @@ def test_a_key_of_the_search_changes_the_run(key: str) -> None:
     value, others = SEARCH[key]
     shown = key in SEVERAL, TEAM if key in TOGETHER else (ASKING,)
     assert story(configured(**others, **{key: value}), *shown) != story(configured(**others), *shown)
+
+
+def test_every_kind_of_novelty_refuses_others() -> None:
+    stories = [story(configured(**{"novelty.kind": kind, "novelty.least": 0.6})) for kind in NOVELTIES]
+    assert all(one != other for one, other in combinations(stories, 2))
 
 
 def prompt_of(config: PromptConfig) -> list[str]:

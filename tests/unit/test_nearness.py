@@ -1,5 +1,7 @@
 """Nearness: what is hardly new is told from what is, in large archives too."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from evolve.nearness import LOOKED_AT, Nearness, distance, runs, sketch
 from evolve.novelty import distance as token_distance
 from evolve.program import Program
 from evolve.proposal import Individual
+from tests.fakes.vectors import direction
 
 
 def one(text: str) -> Program:
@@ -74,6 +77,32 @@ def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
 def test_a_program_that_is_far_enough_meets_no_objection(kind: str, least: float) -> None:
     text = numbered(20)
     assert not nearness(kind, least).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])
+
+
+def by_embedding(least: float, **angles: float | None) -> Nearness:
+    """A nearness that was handed the directions of programs, each called after its text."""
+    known = nearness("embedding", least)
+    for text, angle in angles.items():
+        known.vectors.add(0, [one(text)], [None if angle is None else direction(angle)])
+    return known
+
+
+def test_by_embeddings_the_nearest_is_that_of_the_smallest_angle() -> None:
+    known = by_embedding(0.1, child=1.0, far=2.0, near=1.2, other=0.7)
+    said = known.objection(one("child"), 0, [member(f"cnd_{name}", name) for name in ("far", "near", "other")])
+    assert said == (
+        "the program is too near to one that its island has: its distance in embedding from cnd_near is"
+        f" {1 - math.cos(0.2):.3f}, and novelty.least asks for 0.1"
+    )
+    assert not by_embedding(0.01, child=1.0, near=1.2).objection(one("child"), 0, [member("cnd_near", "near")])
+
+
+def test_who_has_no_vector_is_not_compared() -> None:
+    members = [member("cnd_blank", "blank"), member("cnd_unseen", "unseen")]
+    known = by_embedding(1.0, child=1.0, lost=None, blank=None)
+    assert not known.objection(one("child"), 0, members)
+    assert not known.objection(one("lost"), 0, [*members, member("cnd_child", "child")])
+    assert known.objection(one("child"), 0, [*members, member("cnd_same", "child")])
 
 
 def test_an_empty_island_has_no_neighbour() -> None:
