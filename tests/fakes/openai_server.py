@@ -4,7 +4,8 @@
         server.script(Reply(status=429, headers={"retry-after": "2"}), Reply(cut_after=3))
         ...  # server.url, server.requests
 
-The scripted replies are given to the next chat completions, one each; after them every one is answered in full.
+The scripted replies are given to the next chat completions, one each; after them every one is answered in full. Those
+of `script_embeddings` are given to the next requests for embeddings.
 """
 
 import asyncio
@@ -30,6 +31,7 @@ from starlette.routing import Route
 HOLD_SECONDS = 60.0  # after which a held reply goes on, so that no failing test hangs
 
 Respond = Callable[[Mapping[str, Any]], Sequence[str]]
+Embed = Callable[[str], Sequence[float]]
 
 
 def chain(*answers: str, tag: str = "answer") -> str:
@@ -90,6 +92,8 @@ class OpenAIServer:
         latency_seconds: before each completion begins.
         capacity: choices computed at once, the others wait; `/metrics` tells of both as vLLM does. None: no such thing.
         service_seconds: what a choice takes once there is room for it, with `capacity`; give or take a half.
+        embed: the embedding of a text; None: there is no such address.
+        embedded_tokens: most tokens of a text that is embedded; those of more are refused.
     """
 
     def __init__(
@@ -104,6 +108,8 @@ class OpenAIServer:
         latency_seconds: float = 0.0,
         capacity: int | None = None,
         service_seconds: float = 0.0,
+        embed: Embed | None = None,
+        embedded_tokens: int = 8192,
     ) -> None:
         self.respond = respond
         self.models: Any = models
@@ -114,6 +120,9 @@ class OpenAIServer:
         self.latency_seconds = latency_seconds
         self.capacity = capacity
         self.service_seconds = service_seconds
+        self.embed = embed
+        self.embedded_tokens = embedded_tokens
+        self.embedder_away = ""  # what every request for embeddings is refused with, status 503
         self.running = self.waiting = 0
         self.loads: list[tuple[float, int, int]] = []
         self.metrics: str | None = None
@@ -124,6 +133,7 @@ class OpenAIServer:
         self.away = ""  # what every completion is refused with, status 503
         self.url = ""
         self._scripted: deque[Reply] = deque()
+        self._embeddings_scripted: deque[Reply] = deque()
 
     @property
     def root(self) -> str:
@@ -134,8 +144,17 @@ class OpenAIServer:
         """Chat completions asked for."""
         return [request for request in self.requests if request.path == "/v1/chat/completions"]
 
+    @property
+    def embeddings(self) -> list[Received]:
+        """Embeddings asked for."""
+        return [request for request in self.requests if request.path == "/v1/embeddings"]
+
     def script(self, *replies: Reply) -> None:
         self._scripted.extend(replies)
+
+    def script_embeddings(self, *replies: Reply) -> None:
+        """Replies to the next requests for embeddings; `status`, `headers`, `body` and `release` count, and `raw`."""
+        self._embeddings_scripted.extend(replies)
 
     def app(self) -> Starlette:
         return Starlette(
@@ -143,6 +162,7 @@ class OpenAIServer:
                 Route("/v1/models", self._models),
                 Route("/tokenize", self._tokenize, methods=["POST"]),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/embeddings", self._embed, methods=["POST"]),
                 Route("/metrics", self._metrics),
             ]
         )
@@ -226,6 +246,31 @@ class OpenAIServer:
         if reply.plain:
             return JSONResponse(self._whole(texts, body, reply))
         return StreamingResponse(self._events(texts, body, reply), media_type="text/event-stream")
+
+    async def _embed(self, request: Request) -> Response:
+        body, refusal = await self._receive(request)
+        if refusal is not None:
+            return refusal
+        if self.embed is None:
+            return JSONResponse({"detail": "Not Found"}, status_code=404)
+        if self.embedder_away:
+            return Response(self.embedder_away, 503)
+        reply = self._embeddings_scripted.popleft() if self._embeddings_scripted else Reply()
+        if reply.release is not None:
+            await asyncio.to_thread(reply.release.wait, HOLD_SECONDS)
+        if reply.status != 200:
+            content = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
+            return Response(content, reply.status, dict(reply.headers))
+        if reply.raw is not None:
+            return Response(reply.raw, media_type="application/json")
+        texts = body["input"]
+        counts = [self.count(text) for text in texts]
+        if max(counts, default=0) > self.embedded_tokens:
+            error = {"message": f"This model's maximum context length is {self.embedded_tokens} tokens.", "code": 400}
+            return JSONResponse({"error": error}, status_code=400)
+        data = [{"object": "embedding", "index": i, "embedding": list(self.embed(t))} for i, t in enumerate(texts)]
+        usage = {"prompt_tokens": sum(counts), "total_tokens": sum(counts)}
+        return JSONResponse({"object": "list", "model": body["model"], "data": data, "usage": usage})
 
     async def _events(self, texts: list[str], body: Mapping[str, Any], reply: Reply) -> AsyncIterator[bytes]:
         complete = False
