@@ -129,11 +129,16 @@ def describe_failure(number: int, reason: str, cut: Completed | None = None) -> 
 
 
 def _spent(completed: Completed) -> dict[str, Any]:
-    charges = [
+    charges = describe_charges(completed)
+    return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
+
+
+def describe_charges(completed: Completed) -> list[dict[str, Any]]:
+    """What was paid beside a completion, as events and rows tell it."""
+    return [
         {"policy": one.policy, "purpose": one.purpose, **_bill(one.usage, one.cost), "seconds": one.seconds}
         for one in completed.charges
     ]
-    return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
 
 
 def _bill(usage: Usage, cost: Money | None) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Proposal:
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
         why: what else decided, as a few JSON values.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
+        review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Proposal:
     answers: int = 1
     samples: int = 1
     limit: int = 1
+    review: str = ""
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

@@ -1,6 +1,6 @@
 """Builds the prompt of a proposal: what is the same over a run first, what varies last, and no more than fits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evolve.chain import example, parse_format
@@ -17,7 +17,8 @@ from evolve.regions import guarded
 Count = Callable[[str], int]
 
 _MESSAGE_TOKENS = 8  # what a chat template puts around a message, with some to spare
-_LEAST_FEEDBACK = 200  # characters: less says nothing
+_LEAST_SAID = 200  # characters: less says nothing
+MOST_REVIEW_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
     Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback,
-    then the second parent of a crossover, so that a mutation is asked for; the parent is always shown whole. Each part
-    is counted once, and the sum of the parts stands for the prompt.
+    then the review, then the second parent of a crossover, so that a mutation is asked for; the parent is always shown
+    whole. Each part is counted once, and the sum of the parts stands for the prompt.
 
     Args:
         request: the proposal, the problem, and the form and the size that prompt and reply may have.
@@ -56,28 +57,62 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         PolicyRefused: the parent does not fit.
     """
     system = request.config.system or fill(request.templates, "system")
-    shared, parent = _shared(request), _parent(request)
-    space = _Space(request.context_tokens - request.reply_tokens - 2 * _MESSAGE_TOKENS, count)
+    shared, parent = _task(request) + _reply(request), _parent(request)
+    space = _space(request, count)
     for text in (system, shared, parent):
         space.spend(text)
     mate, ending = _fit_ending(request, space)
+    _refuse_huge(request, space)
+    review = _fit_said(request, space, "review", request.proposal.review, MOST_REVIEW_BYTES)
+    feedback = _fit_feedback(request, space)
+    failures = _fit_failures(request, space)
+    inspirations, individuals = _fit_inspirations(request, space)
+    individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
+    parts = (shared, *inspirations, failures, parent, feedback, review, mate, ending)
+    return _prompt(system, parts, space, individuals, request)
+
+
+def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
+    """Build what a critic is asked of a proposal: the problem, the parent, its scores and what the evaluator said.
+
+    Args:
+        request: as `build_prompt` takes it; the form of answers is of no account.
+        count: as `build_prompt` takes it.
+
+    Raises:
+        PolicyRefused: the parent does not fit.
+    """
+    system, task = fill(request.templates, "critic_system"), _task(request)
+    parent, ending = _parent(request), fill(request.templates, "critic")
+    space = _space(request, count)
+    for text in (system, task, parent, ending):
+        space.spend(text)
+    _refuse_huge(request, space)
+    return _prompt(system, (task, parent, _fit_feedback(request, space), ending), space, (), request)
+
+
+def _space(request: PromptRequest, count: Count) -> "_Space":
+    return _Space(request.context_tokens - request.reply_tokens - 2 * _MESSAGE_TOKENS, count)
+
+
+def _refuse_huge(request: PromptRequest, space: "_Space") -> None:
     if space.left < 0:
         raise PolicyRefused(
             f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: a prompt"
             f" with nothing else takes {space.used} tokens, and there is room for {max(0, space.used + space.left)}."
         )
-    feedback = _fit_feedback(request, space)
-    failures = _fit_failures(request, space)
-    inspirations, individuals = _fit_inspirations(request, space)
-    individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
-    parts = (shared, *inspirations, failures, parent, feedback, mate, ending)
+
+
+def _prompt(
+    system: str, parts: Sequence[str], space: "_Space", others: Sequence[Individual], request: PromptRequest
+) -> Prompt:
     return Prompt(
         messages=(
             Message(role="system", parts=(system,)),
             Message(role="user", parts=tuple(part for part in parts if part)),
         ),
         tokens=space.used + 2 * _MESSAGE_TOKENS,
-        shown=(request.proposal.parent.candidate_id, *(individual.candidate_id for individual in individuals)),
+        shown=(request.proposal.parent.candidate_id, *(individual.candidate_id for individual in others)),
     )
 
 
@@ -113,10 +148,10 @@ def _answers(request: PromptRequest) -> int:
     return 1 if request.format == "single" else max(1, request.proposal.answers)
 
 
-def _shared(request: PromptRequest) -> str:
-    """The same for every proposal of a run: it depends on problem, configuration and policy alone."""
-    problem, templates, m = request.problem, request.templates, _answers(request)
-    task = fill(
+def _task(request: PromptRequest) -> str:
+    """The same for every proposal of a run, as is `_reply`: it depends on problem, configuration and policy alone."""
+    problem, templates = request.problem, request.templates
+    return fill(
         templates,
         "problem",
         name=one_line(problem.name),
@@ -124,8 +159,12 @@ def _shared(request: PromptRequest) -> str:
         language=problem.language,
         objectives=objectives_text(problem, templates),
     )
-    bounded = any(guarded(seed) for seed in problem.seeds)
-    reply = fill(
+
+
+def _reply(request: PromptRequest) -> str:
+    templates, m = request.templates, _answers(request)
+    bounded = any(guarded(seed) for seed in request.problem.seeds)
+    return fill(
         templates,
         "reply",
         count="one answer" if m == 1 else f"{m} answers",
@@ -133,7 +172,6 @@ def _shared(request: PromptRequest) -> str:
         edits=_edits(request),
         regions=fill(templates, "regions") if bounded else "",
     )
-    return task + reply
 
 
 def _several_files(request: PromptRequest) -> bool:
@@ -195,18 +233,31 @@ def _ending(request: PromptRequest, operator: str) -> str:
 
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:
-    """The parent's feedback, at most as long as configured, and cut once more to what is left."""
-    text = inert(request.proposal.parent.evaluation.feedback.strip())
-    size, most = len(text.encode()), int(request.config.feedback_kb * 1024)
+    feedback = request.proposal.parent.evaluation.feedback
+    return _fit_said(request, space, "feedback", feedback, int(request.config.feedback_kb * 1024))
+
+
+def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, most: int) -> str:
+    """What was said of the parent, at most so many bytes of it, and cut once more to what is left.
+
+    Args:
+        request: of the prompt.
+        space: what is left of it.
+        template: of the part, with the placeholder of its own name.
+        said: the words.
+        most: bytes of them.
+    """
+    text = inert(said.strip())
+    size = len(text.encode())
     if not text or most <= 0:
         return ""
     text = cut_middle(text, len(text) * most // max(size, most))
-    part = fill(request.templates, "feedback", feedback=fenced(text))
+    part = fill(request.templates, template, **{template: fenced(text)})
     needed, left = space.count(part), max(0, space.left)
     if needed > left:
         shorter = int(len(part) * left / needed * 0.9) - (len(part) - len(text))
-        part = fill(request.templates, "feedback", feedback=fenced(cut_middle(text, shorter)))
-        part = part if shorter >= _LEAST_FEEDBACK and space.take(part) else ""
+        part = fill(request.templates, template, **{template: fenced(cut_middle(text, shorter))})
+        part = part if shorter >= _LEAST_SAID and space.take(part) else ""
         space.close()
         return part
     space.spend(part)

@@ -5,6 +5,7 @@ from typing import Any
 from evolve.identity import evaluation_id, proposal_id
 from service.ports import Caller, CandidateRecord, EvaluationRecord, ProposalRecord, Scope
 from service.schemas.programs import (
+    Charge,
     Evaluation,
     Message,
     Parent,
@@ -110,4 +111,5 @@ def _facts(proposal: ProposalRecord) -> dict[str, Any]:
     )  # fmt: skip
     run = f"/v1/runs/{proposal.run_id}"
     urls = ProposalUrls(self=f"{run}/proposals/{proposal.number}", programs=f"{run}/programs?number={proposal.number}")
-    return {**{name: getattr(proposal, name) for name in names}, "urls": urls}
+    charges = [Charge.model_validate(charge) for charge in proposal.charges]
+    return {**{name: getattr(proposal, name) for name in names}, "charges": charges, "urls": urls}

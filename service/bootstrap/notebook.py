@@ -7,7 +7,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -20,15 +20,19 @@ from evolve.events import Event
 from evolve.identity import digest
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Limits, Measure, Objective, Problem
+from evolve.prompt import build_prompt, build_review_prompt
 from evolve.result import Result
+from service.bootstrap.answering import BuildFor, answering, prompt_builder, read_templates
 from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
 from service.bootstrap.line import Line
-from service.bootstrap.parts import answering, prompt_builder, read_templates, scoring
+from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_loaded
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
 from service.errors import InvalidProblemError, NotFoundError, UsageError
+from service.policy.cast import Cast, refuse_unread
 from service.policy.function import FunctionPolicy, form_for
+from service.policy.reviewed import Critic, reviewed
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem, load_problem
 from service.problems.nearest import hint
@@ -50,6 +54,7 @@ def run(
     *,
     evaluate: Function | None = None,
     policy: Asked | Sequence[Asked] | None = None,
+    critic: Function | None = None,
     model: str | None = None,
     sandbox: bool = False,
     name: str | None = None,
@@ -74,6 +79,8 @@ def run(
         policy: what `--policy` takes, a `Policy`, or a function that takes a prompt and returns a completion or a list
             of at most `answers` answers; or a list of these, which are asked in turn by lot; without it the folder's
             own, else the syntax mutator.
+        critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown;
+            a critic behind a server is a policy with `role = "critic"` of a policy file.
         model: which model of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
         name, description, language, objectives, measures, limits: of the problem of a seed's text.
@@ -91,9 +98,23 @@ def run(
     sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
     loaded = _scored_by(evaluate, _load(problem, evaluate, sketch), limits, sandbox=sandbox)
     named, own = _sorted(policy)
-    order = RunOrder(flags=configuration, policies=named, model=model, require_isolation=require_isolation)
-    sitting = _Sitting(_plan(order, loaded), order, None if sandbox else evaluate, own, on_event, progress=progress)
+    order = RunOrder(
+        flags=configuration, policies=named, model=model, require_isolation=require_isolation, apart=bool(own)
+    )
+    plan = _plan(order, loaded)
+    _check_critic(critic, plan, own)
+    called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
+    sitting = _Sitting(plan, order, called, on_event, progress=progress)
     return _with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Called:
+    """What of the caller's own a run calls: who scores, answers and reviews."""
+
+    evaluate: Function | None
+    policies: Sequence[Policy | Function]
+    critic: Function | None
 
 
 class _Sitting:
@@ -103,16 +124,14 @@ class _Sitting:
         self,
         plan: Plan,
         order: RunOrder,
-        evaluate: Function | None,
-        own: Sequence[Policy | Function],
+        called: _Called,
         on_event: Watcher | None,
         *,
         progress: bool,
     ) -> None:
         self.calls = CallingThread()
         self._plan, self._order = plan, order
-        self._evaluate = evaluate
-        self._own = own
+        self._called = called
         self._watchers: list[Watcher] = [Line(plan.config.budget)] if progress else []
         self._watchers += [on_event] if on_event else []
         self._settings = load_settings()
@@ -127,10 +146,11 @@ class _Sitting:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as members, self._scoring() as evaluator:
+        async with self._answering() as (members, critic), self._scoring() as evaluator:
             config = self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
+            asked += [critic.name] if critic else []
             equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
                 f"run_{digest(repr(equal))}",
@@ -156,29 +176,40 @@ class _Sitting:
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[Sequence[Member]]:
+    async def _answering(self) -> AsyncIterator[tuple[Sequence[Member], Critic | None]]:
+        config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
             members: list[Member] = []
-            if self._order.policies or not self._own:
-                members += await stack.enter_async_context(answering(self._plan, self._settings.policies))
-            for own in self._own:
+            critic: Critic | None = None
+            if called.critic is not None:
+                critic = Critic(
+                    await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
+                )
+            if self._order.policies or not called.policies:
+                opening = answering(self._plan, self._settings.policies, critic)
+                asked = await stack.enter_async_context(opening)
+                members, critic = [*asked.members], asked.critic
+            for own in called.policies:
                 policy = cast("Policy", own)
                 if not hasattr(own, "propose"):
-                    policy = await stack.enter_async_context(self._own_policy(own))
-                members.append(Member(policy=policy))
-            yield members
+                    opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
+                    policy = await stack.enter_async_context(opened)
+                members.append(reviewed(Member(policy=policy), critic))
+            yield members, critic
 
     @asynccontextmanager
-    async def _own_policy(self, function: Function) -> AsyncIterator[Policy]:
+    async def _own_policy(
+        self, function: Function, answers: int, samples: int, build_for: BuildFor
+    ) -> AsyncIterator[Policy]:
         plan, config = self._plan, self._plan.config
-        answers, calls = config.answers or 1, config.concurrency.policy or 1
-        build = prompt_builder(form_for(answers), plan.problem, config.prompt, read_templates(plan))
+        calls = config.concurrency.policy or 1
+        build = prompt_builder(form_for(answers), plan.problem, config.prompt, read_templates(plan), build_for)
         async with self._threads(calls) as executor:
             yield FunctionPolicy(
                 attempts(function, executor),
                 name=_name(function),
                 answers=answers,
-                samples=config.samples or 1,
+                samples=samples,
                 concurrency=calls,
                 build_prompt=build,
                 monotonic=time.monotonic,
@@ -188,7 +219,8 @@ class _Sitting:
     async def _scoring(self) -> AsyncIterator[Evaluator]:
         plan, slots = self._plan, self._plan.config.concurrency.evaluations
         async with AsyncExitStack() as stack:
-            if self._evaluate is None:
+            evaluate = self._called.evaluate
+            if evaluate is None:
                 opening = scoring(
                     plan.problem,
                     plan.bundle,
@@ -202,9 +234,9 @@ class _Sitting:
                 yield sandbox
                 return
             cores = len(os.sched_getaffinity(0))
-            slots = slots or (cores if is_asynchronous(self._evaluate) else 1)
+            slots = slots or (cores if is_asynchronous(evaluate) else 1)
             executor = await stack.enter_async_context(self._threads(slots))
-            attempt = attempts(self._evaluate, executor)
+            attempt = attempts(evaluate, executor)
             yield FunctionEvaluator(plan.problem, attempt, slots=slots, monotonic=time.monotonic)
 
     @asynccontextmanager
@@ -281,6 +313,19 @@ def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Pol
             what = type(one).__name__
             raise UsageError(f"policy is a {what}: give a name, a Policy, or a function that takes a prompt")
     return words, own
+
+
+def _check_critic(critic: Function | None, plan: Plan, own: Sequence[Policy | Function]) -> None:
+    """Refuse a critic that is none, a second one, and one that nobody reads."""
+    if critic is None:
+        return
+    if not callable(critic):
+        raise UsageError(f"critic is a {type(critic).__name__}: give a function that takes a prompt")
+    named = Cast.of(plan.policies)
+    if named.critic is not None:
+        raise UsageError(f"{_name(critic)} and {named.critic.name} both have the role critic: a run takes one")
+    if not own:
+        refuse_unread(_name(critic), named)
 
 
 def _plan(order: RunOrder, loaded: LoadedProblem) -> Plan:

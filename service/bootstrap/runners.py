@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
 from evolve.problem import Problem
+from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import answering, health_of, refuse_unpermitted
+from service.bootstrap.parts import refuse_unpermitted
 from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.bootstrap.together import together
@@ -116,15 +117,15 @@ class StoredJobs:
         """Everything that a run is driven with."""
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
         async with (
-            answering(plan, self._settings.policies) as members,
+            answering(plan, self._settings.policies) as asked,
             self._evaluating(plan.problem, plan.bundle) as evaluator,
         ):
             yield RunJob(
                 run_id=record.id,
                 problem=plan.problem,
                 config=plan.config,
-                policies=members,
-                health=health_of(members),
+                policies=asked.members,
+                health=asked.health,
                 evaluator=evaluator,
                 log=self._storage.log,
                 clock=self._clock,

@@ -9,9 +9,10 @@ from pathlib import Path
 from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
 from evolve.program import Program
+from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.control import COMMAND_LINE
-from service.bootstrap.parts import answering, health_of, scoring
+from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
@@ -66,7 +67,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     plan = _plan(order, storage, clock)
     if plan.record is not None and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
-    async with answering(plan, settings.policies) as members, _evaluating(plan, settings, order) as scorer:
+    async with answering(plan, settings.policies) as asked, _evaluating(plan, settings, order) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
@@ -74,8 +75,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             run_id=plan.run_id,
             problem=plan.problem,
             config=plan.config,
-            policies=members,
-            health=health_of(members),
+            policies=asked.members,
+            health=asked.health,
             evaluator=scorer.evaluator,
             log=storage.log,
             clock=clock,

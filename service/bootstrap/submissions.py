@@ -14,7 +14,8 @@ from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.parts import read_templates, refuse_too_much, refuse_unpermitted, scoring
+from service.bootstrap.answering import read_templates
+from service.bootstrap.parts import refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
 from service.bootstrap.workers import queue_url, queued, queued_here

@@ -200,6 +200,16 @@ def _show_proposal(terminal: Terminal, proposal: ProposalRecord) -> None:
         terminal.show(*plain(completion).splitlines())
     for dropped in proposal.dropped:
         terminal.show("", styled(f"dropped: {plain(str(dropped.get('reason', '')))}", "yellow"))
+    for charge in proposal.charges:
+        terminal.show("", styled(_paid(charge), "dim"))
+
+
+def _paid(charge: Mapping[str, Any]) -> str:
+    """What was paid beside the completion: to whom, for what, and how much."""
+    tokens = charge["tokens"]
+    cost = f", {charge['cost']}" if charge.get("cost") not in (None, "0") else ""
+    counted = _tokens(tokens["input"], tokens["cached"], tokens["output"]) or "nothing"
+    return f"{charge['purpose']} by {plain(str(charge['policy']))}: tokens {counted}{cost}"
 
 
 def styled(text: str, style: str) -> Any:

@@ -167,7 +167,8 @@ def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
         "tokens_output", "cost", "seconds", "created_at", "answered_at",
     )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
-    return ProposalRecord(prompt=prompt, **_same(proposal, same))
+    charges = [charge.model_dump(mode="json") for charge in proposal.charges]
+    return ProposalRecord(prompt=prompt, charges=charges, **_same(proposal, same))
 
 
 def _counters(run: Run) -> Counters:

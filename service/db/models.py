@@ -139,7 +139,8 @@ class ProposalRow(Base):
     """What a policy was asked, what it wrote and what it cost.
 
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
-    probability: with which the operator was drawn; why: what else decided, by the selection.
+    probability: with which the operator was drawn; why: what else decided, by the selection; charges: what was paid
+    beside the completion, as the event tells it.
     """
 
     __tablename__ = "proposals"
@@ -168,6 +169,7 @@ class ProposalRow(Base):
     prompt: Mapped[Sequence[Any]]
     finish_reasons: Mapped[Sequence[Any]]
     dropped: Mapped[Sequence[Any]]
+    charges: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
     completions: Mapped[Sequence[Any]]
 
 

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from evolve.events import Kind
 from evolve.identity import digest
+from evolve.payloads import describe_charges
 from evolve.proposal import Candidate, Completed, Individual, Prompt, Proposal
 from service.ports import LoggedEvent
 
@@ -135,6 +136,7 @@ def _unanswered() -> Row:
         "prompt": [],
         "finish_reasons": [],
         "dropped": [],
+        "charges": [],
         "completions": [],
     }
 
@@ -156,6 +158,7 @@ def _written(projection: Projection, completed: Completed) -> Row:
         "prompt": _prompt(projection, completed.prompt),
         "finish_reasons": list(completed.finish_reasons),
         "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
+        "charges": describe_charges(completed),
         "completions": list(completed.completions),
     }
 

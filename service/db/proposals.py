@@ -68,6 +68,7 @@ def _proposal(row: RowMapping, prompt: Sequence[Mapping[str, str]], completions:
         completions=completions,
         finish_reasons=row["finish_reasons"],
         dropped=row["dropped"],
+        charges=row["charges"],
         tokens_input=row["tokens_input"],
         tokens_cached=row["tokens_cached"],
         tokens_output=row["tokens_output"],

@@ -10,7 +10,8 @@ from service.errors import UsageError
 from service.policy.settings import PolicySettings, load_policies, refuse_repeats
 
 MOST_POLICIES = 16  # of one run
-SERVED: tuple[str, ...] = ()  # roles beside that of an author
+SERVED = ("critic",)  # roles beside that of an author
+READERS = ("openai",)  # kinds of author that read what a critic wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,22 @@ def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list
     cast = Cast.of(policies)
     if policies and not (cast.authors or apart):
         raise UsageError(f"{policies[0].name} is {policies[0].role} of the run, and nobody writes: name an author too")
+    if cast.critic and not apart:
+        refuse_unread(cast.critic.name, cast)
     return list(policies)
+
+
+def refuse_unread(critic: str, cast: Cast) -> None:
+    """Refuse a critic whose reviews none of the authors would read.
+
+    Raises:
+        UsageError: none would.
+    """
+    if not any(author.kind in READERS for author in cast.authors):
+        raise UsageError(
+            f"nobody reads what the critic {critic} writes: the syntax mutator and bundled policies take no advice;"
+            " name an author behind a server, or leave the critic out"
+        )
 
 
 def _by_address(policy: PolicySettings) -> PolicySettings:

@@ -220,7 +220,7 @@ class CandidateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalRecord:
-    """A proposal as stored: what was asked, what came back, what it cost."""
+    """A proposal as stored: what was asked, what came back, what it cost; `charges` as its last event tells them."""
 
     id: str
     run_id: str
@@ -245,6 +245,7 @@ class ProposalRecord:
     seconds: float | None
     created_at: datetime
     answered_at: datetime | None
+    charges: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,6 +157,24 @@ class ProposalUrls(Reply):
     programs: str
 
 
+class ChargedTokens(Foreign):
+    """Tokens that were paid for: read, of these from a cache, and written."""
+
+    input: Count
+    cached: Count
+    output: Count
+
+
+class Charge(Foreign):
+    """What was paid for a proposal beside its completion."""
+
+    policy: str = Field(description="Who was paid")
+    purpose: str = Field(description="For what: `review` or `embedding`")
+    tokens: ChargedTokens
+    cost: Spent | None = Field(default=None, description="Of these tokens; null: it is not known")
+    seconds: float
+
+
 class Proposal(Foreign):
     """What a policy was asked, and what it cost."""
 
@@ -178,6 +196,7 @@ class Proposal(Foreign):
     cost: Spent | None = Field(default=None, description="Of its tokens; null: it is not known")
     seconds: float | None
     finish_reasons: list[str]
+    charges: list[Charge] = Field(default=[], description="What was paid beside the completion")
     created_at: Moment
     answered_at: Moment | None
     urls: ProposalUrls

@@ -18,8 +18,8 @@ from evolve.money import Money
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Completed, Individual, Proposal, Reply
+from service.bootstrap.answering import read_templates
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import read_templates
 from service.bootstrap.plan import Plan
 from service.db.engine import open_database
 from service.db.log import SqlRunLog

@@ -8,7 +8,8 @@ from evolve.errors import ConfigurationError, PolicyRefused
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
-from evolve.prompt import TEMPLATES, PromptRequest, build_prompt, check_templates
+from evolve.prompt import TEMPLATES, PromptRequest, build_prompt, build_review_prompt, check_templates
+from evolve.prompt.build import MOST_REVIEW_BYTES
 from evolve.proposal import Individual, Prompt, Proposal
 
 SEED = Program.of({"p.py": "x = 1\n"})
@@ -286,3 +287,69 @@ def test_the_operators_share_the_beginning_of_a_prompt() -> None:
         return build(request(replace(crossed(), operator=operator))).messages[1].parts[0]
 
     assert len({shared(operator) for operator in ("mutate", "crossover", "repair", "simplify")}) == 1
+
+
+def reviewed(review: str, parent: Individual | None = None) -> Proposal:
+    return replace(proposal(parent), review=review)
+
+
+def test_a_review_stands_behind_what_the_evaluator_said() -> None:
+    text = text_of(request(reviewed("Larger steps.", individual("parent", feedback="slow"))))
+    assert "```\nLarger steps.\n```" in text
+    assert text.index("```\nslow\n```") < text.index("```\nLarger steps.\n```") < text.index("# Your answers")
+    assert "reviewer" not in text_of(request(reviewed("  \n")))
+    assert text_of(request(reviewed(""))) == text_of(request(proposal()))
+
+
+@pytest.mark.parametrize("said", ["word " * 5000, "é" * 5000, "`" * 5000])
+def test_a_long_review_is_cut(said: str) -> None:
+    before, after = text_of(request(proposal())), text_of(request(reviewed(said)))
+    assert "characters left out ...]" in after
+    assert len(after.encode()) - len(before.encode()) < 3 * MOST_REVIEW_BYTES
+
+
+def test_a_review_is_kept_where_feedback_has_to_be_cut() -> None:
+    parent = individual("parent", feedback="f" * 4000)
+    asked = request(reviewed("Larger steps.", parent))
+    whole = build(asked).tokens + asked.reply_tokens
+    text = text_of(replace(asked, context_tokens=whole - 3000))
+    assert "Larger steps." in text
+    assert "characters left out" in text
+
+
+def test_a_critic_is_shown_the_task_and_the_parent_alone() -> None:
+    parent = individual("parent", "x = 5\n", feedback="slow", outcome=Outcome.ERROR, reason="ZeroDivisionError: x")
+    other = individual("other", "x = 77\n")
+    asked = request(replace(proposal(parent, inspirations=[other], failures=[other]), mate=other, operator="crossover"))
+    prompt = build_review_prompt(asked, len)
+    text = prompt.messages[1].content
+    assert [message.role for message in prompt.messages] == ["system", "user"]
+    assert "Add numbers." in text
+    assert "x = 5" in text
+    assert "ZeroDivisionError: x" in text
+    assert "```\nslow\n```" in text
+    assert text.endswith(TEMPLATES["critic"].text)
+    assert "x = 77" not in text
+    assert "Form of the reply" not in text
+    assert prompt.shown == ("parent",)
+    assert prompt.tokens >= len(text)
+
+
+def test_a_parent_that_does_not_fit_is_not_reviewed() -> None:
+    asked = request(proposal(individual("parent", "x = 1\n" * 5000)))
+    with pytest.raises(PolicyRefused, match="does not fit"):
+        build_review_prompt(asked, len)
+    fitting = replace(asked, context_tokens=60_000)
+    assert build_review_prompt(fitting, len).tokens + fitting.reply_tokens <= 60_000
+
+
+def test_the_words_of_a_critic_are_the_users_to_change() -> None:
+    templates = {"critic": "Be kind.", "critic_system": "A kind critic.", "review": "Advice: $review\n"}
+    check_templates(templates)
+    asked = replace(request(reviewed("Steps.")), templates=templates)
+    system, user = build_review_prompt(asked, len).messages
+    assert system.content == "A kind critic."
+    assert user.content.endswith("Be kind.")
+    assert "Advice: ```\nSteps.\n```\n" in text_of(asked)
+    with pytest.raises(ConfigurationError, match=r"lacks the placeholder \$review"):
+        check_templates({"review": "nothing"})

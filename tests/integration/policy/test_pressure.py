@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 
 from evolve.errors import PolicyRefused
 from evolve.proposal import Proposal
-from service.bootstrap.parts import answering
+from service.bootstrap.answering import answering
 from service.bootstrap.plan import RunOrder, plan_new
 from service.config import PoliciesSettings
 from service.net.transport import PinnedTransport
@@ -203,7 +203,8 @@ async def test_the_runs_own_number_of_calls_stands_for_the_policys(
     problem = make_problem(tmp_path / "problem")
     order = RunOrder(problem=problem, policies=[server.url], flags={"concurrency.policy": said})
     plan = plan_new(order, problem, datetime.now(UTC))
-    async with answering(plan, PoliciesSettings()) as (member,):
+    async with answering(plan, PoliciesSettings()) as asked:
+        (member,) = asked.members
         assert member.policy.concurrency == (said or plan.policies[0].concurrency)
 
 

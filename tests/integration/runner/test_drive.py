@@ -18,8 +18,8 @@ from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.events import Kind
 from evolve.money import Money
 from evolve.proposal import Answer, Completed, Proposal, Reply, Usage
+from service.bootstrap.answering import serve
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import serve
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
@@ -54,7 +54,7 @@ class AwayPolicy(ToyPolicy):
 
 @dataclass
 class LingeringPolicy(ToyPolicy):
-    """Repeats the parent, and hangs up only when that is stored."""
+    """Repeats the parent, and hangs up only when its answer is stored."""
 
     stored: dict[int, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
@@ -65,7 +65,7 @@ class LingeringPolicy(ToyPolicy):
 
     def hear(self, events: Sequence[LoggedEvent]) -> None:
         for entry in events:
-            if entry.event.kind is Kind.PROPOSAL_ANSWERED:
+            if entry.event.kind in (Kind.CANDIDATE_CREATED, Kind.CANDIDATE_REJECTED):
                 self.stored[entry.event.payload["number"]].set()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
-from service.bootstrap.parts import answering
+from service.bootstrap.answering import answering
 from service.bootstrap.plan import plan_again
 from service.bootstrap.policies import way_to
 from service.config import PoliciesSettings
@@ -108,9 +108,9 @@ async def test_a_run_that_was_begun_is_opened_while_one_of_its_policies_can_be_r
         there, gone = {"name": "there", "base_url": stranger}, {"name": "gone", "base_url": "http://localhost:9/v1"}
         other = {**there, "name": "other", "model": "not-there"}
         run = house.submit(problem="p", policy=[there, {**gone, "weight": 2.5}, other])
-        async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as members:
-            asked = [(member.policy.name, member.weight) for member in members]
-            assert asked == [("there", 1.0), ("gone", 2.5), ("other", 1.0)]
+        async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as asked:
+            named = [(member.policy.name, member.weight) for member in asked.members]
+            assert named == [("there", 1.0), ("gone", 2.5), ("other", 1.0)]
         alone = house.submit(problem="p", policy=[gone, {**gone, "name": "too"}])
         with pytest.raises(PolicyUnavailable):
             async with answering(plan_again(alone.id, house.storage, None), house.settings.policies):
@@ -246,7 +246,8 @@ async def test_a_runner_gives_the_operators_key_to_the_operators_address_alone(
         for asked, key in (("own", "Bearer own-key"), (described, None)):
             run = house.submit(problem="p", policy=asked)
             plan = plan_again(run.id, house.storage, None)
-            async with answering(plan, house.settings.policies) as (member,):
+            async with answering(plan, house.settings.policies) as answered:
+                (member,) = answered.members
                 assert member.policy.name == run.policies[0]["name"]
             assert {request.headers.get("authorization") for request in server.requests} == {key}
             server.requests.clear()

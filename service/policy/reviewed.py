@@ -1,0 +1,180 @@
+"""Reviewed: an author who is told, with each proposal, what a critic thinks of the parent."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evolve.ensemble import Member
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
+from evolve.money import FREE, shared_currency
+from evolve.ports import Policy
+from evolve.proposal import Charge, Completed, Proposal, Reply
+from evolve.reasoning import ReasoningFilter
+
+PURPOSE = "review"
+MOST_KEPT = 1024  # reviews whose authors could not be asked, and may never be for them
+_STREAM = 1  # apart from the author's own sampling
+
+
+class Critic:
+    """Reviews parents, for all authors of a run: no more at once than its policy answers with profit.
+
+    Args:
+        policy: writes one answer to the prompt of a review, its whole completion.
+        currency: of its price, as in `Member`.
+    """
+
+    def __init__(self, policy: Policy, currency: str | None = None) -> None:
+        self.currency = currency
+        self._policy = policy
+        self._calls = 0
+        self._ended = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """Its name in records and statistics."""
+        return self._policy.name
+
+    async def review(self, proposal: Proposal, charges: list[Charge]) -> str:
+        """What it says of the proposal's parent; empty where it will not say anything.
+
+        Args:
+            proposal: whose parent.
+            charges: is given what that cost, of a call that is cancelled as well.
+
+        Raises:
+            PolicyUnavailable, PolicyDenied: it cannot be asked at present; the text names it.
+        """
+        written = ""
+        try:
+            async with self._room(), aclosing(self._policy.propose(_asked(proposal))) as replies:
+                async for reply in replies:
+                    if isinstance(reply, Completed):
+                        charges.append(self._charge(reply))
+                        written = reply.completions[0] if reply.completions else ""
+        except PolicyRefused:
+            return ""
+        except (PolicyUnavailable, PolicyDenied) as error:
+            raise named(self.name, error) from error
+        reasoning = ReasoningFilter()
+        return (reasoning.feed(written) + reasoning.close()).strip()
+
+    @asynccontextmanager
+    async def _room(self) -> AsyncIterator[None]:
+        while self._calls >= self._policy.concurrency:
+            self._ended.clear()
+            await self._ended.wait()
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            self._ended.set()
+
+    def _charge(self, completed: Completed) -> Charge:
+        return Charge(
+            policy=self.name,
+            purpose=PURPOSE,
+            usage=completed.usage,
+            cost=completed.cost,
+            seconds=completed.seconds,
+        )
+
+
+@dataclass(slots=True)
+class _Review:
+    """What a critic said of a proposal's parent (None: nothing yet), and what it was paid."""
+
+    text: str | None = None
+    charges: list[Charge] = field(default_factory=list)
+
+
+class Reviewed:
+    """An author with a critic, as one policy; see `evolve.ports.Policy`.
+
+    A review is asked for once: it is kept while its author cannot be asked.
+    """
+
+    def __init__(self, author: Policy, critic: Critic) -> None:
+        self._author, self._critic = author, critic
+        self._kept: dict[str, _Review] = {}
+
+    @property
+    def name(self) -> str:
+        """The author's name."""
+        return self._author.name
+
+    @property
+    def answers(self) -> int:
+        """m: answers asked of one chain."""
+        return self._author.answers
+
+    @property
+    def samples(self) -> int:
+        """n: chains asked of one proposal."""
+        return self._author.samples
+
+    @property
+    def concurrency(self) -> int:
+        """Proposals it answers at once with profit, those that are being reviewed among them."""
+        return self._author.concurrency
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        """Have the parent reviewed, and answer the proposal with the review in the prompt.
+
+        A critic that refuses is done without.
+
+        Raises:
+            PolicyError: no answer came, of the critic or of the author.
+        """
+        review, ended = self._kept.pop(proposal.id, None) or _Review(), False
+        try:
+            if review.text is None:
+                review.text = await self._critic.review(proposal, review.charges)
+            async with aclosing(self._author.propose(replace(proposal, review=review.text))) as replies:
+                async for reply in replies:
+                    if isinstance(reply, Completed):
+                        ended = True
+                        yield replace(reply, charges=(*review.charges, *reply.charges))
+                    else:
+                        yield reply
+        except (PolicyError, asyncio.CancelledError) as error:
+            if isinstance(error, PolicyUnavailable | PolicyDenied):
+                self._keep(proposal, review)
+            if review.charges and not ended:
+                yield Completed(completions=(), cost=FREE, charges=tuple(review.charges))
+            raise
+
+    def _keep(self, proposal: Proposal, review: _Review) -> None:
+        self._kept[proposal.id] = review
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+
+def reviewed(member: Member, critic: Critic | None) -> Member:
+    """A member of a run with a critic; as it is where there is none.
+
+    Raises:
+        ConfigurationError: their prices are in different currencies.
+    """
+    if critic is None:
+        return member
+    currency = shared_currency((member.currency, critic.currency))
+    return replace(member, policy=Reviewed(member.policy, critic), currency=currency)
+
+
+def named(critic: str, error: PolicyUnavailable | PolicyDenied) -> PolicyUnavailable | PolicyDenied:
+    """The error of a critic, as one that says whose it is."""
+    text = f"the critic {critic} cannot be asked: {error}"
+    if isinstance(error, PolicyUnavailable):
+        return PolicyUnavailable(text, error.retry_after_seconds)
+    return PolicyDenied(text)
+
+
+def _asked(proposal: Proposal) -> Proposal:
+    """A proposal as a critic is asked of it: for one text, with a seed of its own."""
+    seed = int(np.random.default_rng([proposal.seed, _STREAM]).integers(2**31))
+    return replace(proposal, answers=1, samples=1, limit=1, seed=seed)
