@@ -61,6 +61,28 @@ def test_a_seed_and_a_function_are_enough() -> None:
     ]
 
 
+def test_candidates_vote_for_what_they_answer_and_repeats_of_a_program_too() -> None:
+    programs = ["x = 1\n", "x = 2\n", "x = 1\n", "x = 3\n", "x = 1\n", "x = 4\n", "x = 4\n"]
+
+    def policy(prompt: str) -> list[str]:
+        return programs
+
+    def evaluate(source: str) -> dict[str, Any]:
+        value = value_of(source)
+        return {"size": value, "answer": f" {'odd' if value % 2 else 'even'}  number"}
+
+    result = evolve.run(SEED, evaluate=evaluate, objectives="size", policy=policy, answers=7, budget={"answers": 7})
+    # The seed, 7, and 1, 1, 1, 3 are odd; 2, 4, 4 are even: of repeated programs only the first was evaluated.
+    majority = result.vote()
+    assert [(tally.answer, tally.votes) for tally in majority.ranking] == [("odd number", 5), ("even number", 3)]
+    assert majority.winner is not None
+    best = next(record for record in result.candidates if record["candidate_id"] == majority.winner.candidate_id)
+    assert (best["source"], best["answer"], best["scores"]) == (SEED, "odd number", {"size": 7.0})
+    assert sum(record["answer"] is None for record in result.candidates) == 3  # duplicates: their program has one
+    assert result.vote("best_of_majority", 0.9).winner is None
+    assert evolve.run(SEED, evaluate=closeness, evaluations=5).vote().winner is None
+
+
 def test_equal_calls_give_equal_results_and_another_seed_another() -> None:
     first, again, other = (
         evolve.run(SEED, evaluate=closeness, evaluations=30, seed=seed, islands=2) for seed in (1, 1, 2)
