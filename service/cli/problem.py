@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.runs import check_folder
 from service.cli import figures
-from service.cli.listing import plain_table
+from service.cli.listing import MOST_ANSWER, plain_table
 from service.cli.main import INVALID, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
@@ -67,6 +67,7 @@ def _seed_json(seed: "SeedReport") -> dict[str, Any]:
         "scores": dict(evaluation.scores),
         "measures": dict(evaluation.measures),
         "fitness": seed.fitness,
+        "answer": evaluation.answer,
         "seconds": evaluation.seconds,
         "isolation": evaluation.isolation,
     }
@@ -74,12 +75,14 @@ def _seed_json(seed: "SeedReport") -> dict[str, Any]:
 
 def seeds_table(report: "CheckReport") -> "Table":
     """What each seed scored."""
-    table = plain_table("seed", "outcome", "fitness>", "took>", "scores")
+    answered = any(seed.evaluation.answer is not None for seed in report.seeds)
+    table = plain_table("seed", "outcome", "fitness>", "took>", "scores", *(["answer~"] if answered else []))
     for seed in report.seeds:
         evaluation = seed.evaluation
         scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in evaluation.scores.items())
         took = figures.duration(evaluation.seconds)
-        table.add_row(plain(seed.name), str(evaluation.outcome), figures.exact(seed.fitness), took, scores)
+        answer = [plain(figures.cut(evaluation.answer or "–", MOST_ANSWER))] if answered else []
+        table.add_row(plain(seed.name), str(evaluation.outcome), figures.exact(seed.fitness), took, scores, *answer)
     return table
 
 

@@ -78,6 +78,7 @@ class SeedScore(Reply):
     scores: dict[str, float]
     measures: dict[str, float]
     feedback: str
+    answer: str | None = Field(default=None, description="Null: it gives none that can be compared")
     seconds: float
 
 

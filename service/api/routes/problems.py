@@ -142,6 +142,7 @@ def _checked(report: ProblemReport) -> ProblemCheck:
             scores=dict(seed.evaluation.scores),
             measures=dict(seed.evaluation.measures),
             feedback=seed.evaluation.feedback,
+            answer=seed.evaluation.answer,
             seconds=seed.evaluation.seconds,
         )
         for seed in report.seeds

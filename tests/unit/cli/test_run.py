@@ -152,6 +152,16 @@ def test_a_problem_is_made_and_checked(evolve: Evolve, home: Path) -> None:
     assert evolve("problem", "init", folder).code == 5
 
 
+def test_a_check_shows_what_the_seed_answers(evolve: Evolve, home: Path) -> None:
+    folder = home / "mine"
+    evolve("problem", "init", str(folder))
+    evaluator = folder / "evaluator.py"
+    evaluator.write_text(evaluator.read_text().replace('return {"loss"', 'return {"answer": [1.0, " a  b "], "loss"'))
+    (report,) = evolve("problem", "check", str(folder), "--json").lines
+    assert (report["ok"], report["seeds"][0]["answer"]) == (True, '[1,"a b"]')
+    assert '[1,"a b"]' in evolve("problem", "check", str(folder)).out
+
+
 def test_every_complaint_of_a_check_is_told(evolve: Evolve, home: Path) -> None:
     folder = home / "mine"
     evolve("problem", "init", str(folder))
