@@ -96,7 +96,7 @@ class Embedding:
                 return
 
     async def _rest(self, reason: str, seconds: float) -> None:
-        self.denied, self.retry_seconds = f"the embedder {self._embedder.name} is away: {reason}", seconds
+        self.denied, self.retry_seconds = f"the embedder {self._embedder.name} cannot be asked: {reason}", seconds
         self._wake()
         await asyncio.sleep(seconds)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from evolve.configuration import PromptConfig
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, build_review_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evolve.ports import Policy
     from service.policy.asking import PromptBuilder
     from service.policy.bundled.policy import BundledPolicy
+    from service.policy.embeddings import OpenAIEmbedder
     from service.policy.openai import OpenAIPolicy
     from service.policy.settings import PolicySettings
     from service.policy.syntax.policy import SyntaxPolicy
@@ -44,11 +46,13 @@ class Answering:
     Attributes:
         members: its authors, with the critic where there is one.
         critic: for authors that come from elsewhere.
+        embedder: embeds programs, where the run has one.
         health: how the servers fare, by policy.
     """
 
     members: tuple[Member, ...]
     critic: Critic | None = None
+    embedder: "OpenAIEmbedder | None" = None
     health: Health = unknown
 
 
@@ -68,22 +72,23 @@ async def answering(plan: Plan, policies: PoliciesSettings, own: Critic | None =
         PolicyDenied: they refuse the key, or do not offer the model.
         UsageError: the key that is named is not there, or a bundled model or the user's templates cannot be read.
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
-        ConfigurationError: a template of the user's is off.
+        ConfigurationError: a template of the user's is off, or prices are in different currencies.
     """
     cast = Cast.of(plan.policies)
     async with AsyncExitStack() as stack:
         opening = _Opening(plan, policies, read_templates(plan), stack)
         authors = [await opening.author(settings) for settings in cast.authors]
         critic = await opening.critic(cast.critic) if cast.critic is not None else own
+        embedder = await opening.embedder(cast.embedder) if cast.embedder is not None else None
         opening.refuse_absent(cast)
         members = tuple(
             reviewed(
-                Member(policy=policy, weight=settings.weight, currency=settings.currency),
+                Member(policy=policy, weight=settings.weight, currency=_currency(settings, cast.embedder)),
                 critic if settings.kind in READERS else None,
             )
             for settings, policy in zip(cast.authors, authors, strict=True)
         )
-        yield Answering(members=members, critic=critic, health=opening.health)
+        yield Answering(members=members, critic=critic, embedder=embedder, health=opening.health)
 
 
 @dataclass(slots=True)
@@ -94,7 +99,7 @@ class _Opening:
     policies: PoliciesSettings
     templates: Mapping[str, str]
     stack: AsyncExitStack
-    servers: list["OpenAIPolicy"] = field(default_factory=list)
+    servers: list["OpenAIPolicy | OpenAIEmbedder"] = field(default_factory=list)
     absences: dict[str, PolicyError] = field(default_factory=dict)
 
     @property
@@ -115,6 +120,17 @@ class _Opening:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)
         return Critic(await self._server(asked, build_review_prompt), settings.currency)
 
+    async def embedder(self, settings: "PolicySettings") -> "OpenAIEmbedder":
+        import numpy as np
+
+        from service.policy.embeddings import OpenAIEmbedder
+
+        way = await self._way(self._limited(settings))
+        language, rng = self.plan.problem.language, np.random.default_rng()
+        server = OpenAIEmbedder(way.policy, language=language, key=way.key, rng=rng, transport=way.transport)
+        await self._meet(server, settings)
+        return server
+
     def refuse_absent(self, cast: Cast) -> None:
         """Raise what a server said that a run cannot begin, or go on, without."""
         error = next(iter(self.absences.values()), None)
@@ -130,16 +146,28 @@ class _Opening:
         return settings.model_copy(update={"concurrency": calls})
 
     async def _server(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
-        plan = self.plan
-        way = await asyncio.to_thread(way_to, settings, plan.source, self.policies)
+        plan, way = self.plan, await self._way(settings)
         server = _through(way, prompt_builder(settings, plan.problem, plan.config.prompt, self.templates, build_for))
+        await self._meet(server, settings)
+        return server
+
+    async def _way(self, settings: "PolicySettings") -> Way:
+        return await asyncio.to_thread(way_to, settings, self.plan.source, self.policies)
+
+    async def _meet(self, server: "OpenAIPolicy | OpenAIEmbedder", settings: "PolicySettings") -> None:
+        """Ask a server who it is, and see to it that its connections are closed in the end."""
         self.stack.push_async_callback(server.close)
         self.servers.append(server)
         try:
             await server.check()
         except (PolicyUnavailable, PolicyDenied) as error:
-            self.absences[settings.name] = named(settings.name, error) if settings.role == "critic" else error
-        return server
+            author = settings.role == "author"
+            self.absences[settings.name] = error if author else named(settings.name, error, settings.role)
+
+
+def _currency(author: "PolicySettings", embedder: "PolicySettings | None") -> str | None:
+    """The currency of what an author's proposals cost, their vectors among it."""
+    return shared_currency([author.currency, *([embedder.currency] if embedder else [])])
 
 
 def _mutator(settings: "PolicySettings", plan: Plan) -> "SyntaxPolicy":

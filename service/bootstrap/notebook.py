@@ -22,7 +22,7 @@ from evolve.ports import Evaluator, Policy
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.prompt import build_prompt, build_review_prompt
 from evolve.result import Result
-from service.bootstrap.answering import BuildFor, answering, prompt_builder, read_templates
+from service.bootstrap.answering import Answering, BuildFor, answering, prompt_builder, read_templates
 from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
 from service.bootstrap.line import Line
 from service.bootstrap.parts import scoring
@@ -146,11 +146,12 @@ class _Sitting:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as (members, critic), self._scoring() as evaluator:
+        async with self._answering() as asking, self._scoring() as evaluator:
+            members, critic, embedder = asking.members, asking.critic, asking.embedder
             config = self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
-            asked += [critic.name] if critic else []
+            asked += [one.name for one in (critic, embedder) if one]
             equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
                 f"run_{digest(repr(equal))}",
@@ -160,6 +161,7 @@ class _Sitting:
                 evaluator,
                 monotonic=time.monotonic,
                 observe=self._observe if self._watchers else None,
+                embedder=embedder,
             )
             return await self._driver.run()
 
@@ -176,11 +178,12 @@ class _Sitting:
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[tuple[Sequence[Member], Critic | None]]:
+    async def _answering(self) -> AsyncIterator[Answering]:
         config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
             members: list[Member] = []
             critic: Critic | None = None
+            asked = Answering(members=())
             if called.critic is not None:
                 critic = Critic(
                     await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
@@ -195,7 +198,7 @@ class _Sitting:
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
                 members.append(reviewed(Member(policy=policy), critic))
-            yield members, critic
+            yield replace(asked, members=tuple(members), critic=critic)
 
     @asynccontextmanager
     async def _own_policy(

@@ -8,12 +8,13 @@ from typing import Any
 
 from evolve.budget import check_money
 from evolve.configuration import RunConfig
+from evolve.embedding import check_embedder
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.cast import read_policies, together
+from service.policy.cast import Cast, read_policies, together
 from service.policy.settings import PolicySettings, read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
@@ -147,8 +148,11 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
     """The record of a new run.
 
     Raises:
-        ConfigurationError: its policies have prices in different currencies, or its budget of money cannot be held.
+        ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, or it
+            compares by embeddings without an embedder, or has one for nothing.
     """
+    embedder = Cast.of(plan.policies).embedder
+    check_embedder(plan.config, embedder.name if embedder else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     problem = plan.problem
     return NewRun(

@@ -125,6 +125,7 @@ class StoredJobs:
                 problem=plan.problem,
                 config=plan.config,
                 policies=asked.members,
+                embedder=asked.embedder,
                 health=asked.health,
                 evaluator=evaluator,
                 log=self._storage.log,

@@ -76,6 +76,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             problem=plan.problem,
             config=plan.config,
             policies=asked.members,
+            embedder=asked.embedder,
             health=asked.health,
             evaluator=scorer.evaluator,
             log=storage.log,

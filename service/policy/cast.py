@@ -10,7 +10,6 @@ from service.errors import UsageError
 from service.policy.settings import PolicySettings, load_policies, refuse_repeats
 
 MOST_POLICIES = 16  # of one run
-SERVED = ("critic",)  # roles beside that of an author
 READERS = ("openai",)  # kinds of author that read what a critic wrote
 
 
@@ -33,7 +32,7 @@ class Cast:
         """Sort policies by their roles.
 
         Raises:
-            UsageError: two have a role of which a run takes one, or one has a role that is not served.
+            UsageError: two have a role of which a run takes one.
         """
         return cls(
             authors=tuple(policy for policy in policies if policy.role == "author"),
@@ -46,8 +45,6 @@ def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | Non
     found = [policy for policy in policies if policy.role == role]
     if len(found) > 1:
         raise UsageError(f"{found[0].name} and {found[1].name} both have the role {role}: a run takes one")
-    if found and role not in SERVED:
-        raise UsageError(f"the policy {found[0].name} is {role} of the run, and nothing asks for one yet: leave it out")
     return found[0] if found else None
 
 

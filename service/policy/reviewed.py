@@ -166,9 +166,9 @@ def reviewed(member: Member, critic: Critic | None) -> Member:
     return replace(member, policy=Reviewed(member.policy, critic), currency=currency)
 
 
-def named(critic: str, error: PolicyUnavailable | PolicyDenied) -> PolicyUnavailable | PolicyDenied:
-    """The error of a critic, as one that says whose it is."""
-    text = f"the critic {critic} cannot be asked: {error}"
+def named(name: str, error: PolicyUnavailable | PolicyDenied, role: str = "critic") -> PolicyUnavailable | PolicyDenied:
+    """The error of who is no author, as one that says whose it is."""
+    text = f"the {role} {name} cannot be asked: {error}"
     if isinstance(error, PolicyUnavailable):
         return PolicyUnavailable(text, error.retry_after_seconds)
     return PolicyDenied(text)

@@ -187,7 +187,7 @@ async def test_an_embedder_that_is_away_is_waited_for_and_nobody_writes_meanwhil
     asked: list[int] = []
     result = await ended(driver(embedder, policies=[Member(policy=policy, currency="USD")], observe=observe))
     waited = [event.payload["reason"] for event in heard if event.kind in (Kind.RUN_WAITING, Kind.RUN_GOING_ON)]
-    assert waited == ["the embedder eye is away: it is loading", ""]
+    assert waited == ["the embedder eye cannot be asked: it is loading", ""]
     assert asked == []
     assert embedder.refused_calls >= 2
     assert result.account.evaluations == 40

@@ -101,7 +101,7 @@ def test_a_run_says_why_it_waits_for_its_embedder_and_goes_on(log: SqlRunLog, da
     status = play(work(log, embedder), Notes(react=react))
     assert status.state == "succeeded"
     (waiting,) = waited
-    assert waiting["reason"] == "the embedder eye is away: the model is loading"
+    assert waiting["reason"] == "the embedder eye cannot be asked: the model is loading"
     assert waiting["retry_at"] is not None
     assert SqlRunReader(database).run(RUN).waiting is None
 
