@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evolve.configuration import BudgetConfig
+from service.cli.terminal import plain
 from service.errors import NotFoundError
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of, time_json
@@ -76,6 +77,12 @@ def run_json(run: RunRecord) -> dict[str, Any]:
         "counters": asdict(run.counters),
         **times,
     }
+
+
+def policy_names(run: RunRecord) -> str:
+    """The policies of a run, by what they are called, and what each does that writes no programs."""
+    named = [(plain(str(policy.get("name", ""))), plain(str(policy.get("role", "")))) for policy in run.policies]
+    return ", ".join(f"{name} ({role})" if role else name for name, role in named)
 
 
 def proposal_json(proposal: ProposalRecord) -> dict[str, Any]:

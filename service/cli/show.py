@@ -10,7 +10,7 @@ from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
-from service.cli.records import LAST, as_score, find_run, proposal_json, run_json
+from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
@@ -80,7 +80,7 @@ def run_rows(run: RunRecord, front: Front | None = None, assessment: Assessment 
         ("started", figures.moment(run.started_at)),
         ("finished", figures.moment(run.finished_at) if run.finished_at else None),
         ("objectives", ", ".join(_objective(entry) for entry in run.objectives) or "combined score"),
-        ("policies", ", ".join(plain(str(policy.get("name", ""))) for policy in run.policies)),
+        ("policies", policy_names(run)),
         ("isolation", f"{run.isolation}, integrity {run.integrity}"),
         ("configuration", ""),
     ]

@@ -10,6 +10,7 @@ from evolve.assessment import Assessment
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.listing import plain_table
+from service.cli.records import policy_names
 from service.cli.rejections import rejections
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
@@ -230,7 +231,7 @@ def _tokens(run: RunRecord) -> str | None:
 
 def _names(run: RunRecord) -> str | None:
     """Those of a run of several policies."""
-    return ", ".join(plain(str(policy.get("name", ""))) for policy in run.policies) if len(run.policies) > 1 else None
+    return policy_names(run) if len(run.policies) > 1 else None
 
 
 def used_model(run: RunRecord) -> bool:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
 from evolve.ensemble import Asking
@@ -16,6 +17,8 @@ from evolve.proposal import Charge, Completed, Usage
 from service.ports import Counters, LoggedEvent
 from service.projections.costs import Costs
 from service.projections.counting import count
+from service.runner.metrics import RunMetrics
+from service.runner.status import RunStatus
 from tests.contract.story import RUN, START
 from tests.fakes.unruly import bare, known
 from tests.fakes.world import World, answers, score, toy_problem
@@ -142,3 +145,20 @@ def test_charges_are_told_of_whom_they_were_paid_to() -> None:
     assert judge.money == str(Money(amount=Decimal("0.5") * reviews, currency="USD"))
     assert (judge.proposals, judge.answered, judge.answers) == (0, 0, 0)
     assert sum(cost.tokens_input for cost in costs.by_operator().values()) == 100 * answered + 7 * reviews
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_metrics_tell_charges_of_whom_they_were_paid_to() -> None:
+    before = counted("evolve_policy_tokens_total", model="judge", direction="input")
+    _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=20)))
+    metrics = RunMetrics()
+    status = RunStatus(run_id=RUN, state="running")
+    logged = [LoggedEvent(run_id=RUN, sequence=n, at=START, event=event) for n, event in enumerate(world.log, start=1)]
+    metrics.committed(logged, status)
+    metrics.rests(RUN)
+    reviews = sum(len(event.payload.get("charges", ())) for event in ends(world.log))
+    assert counted("evolve_policy_tokens_total", model="judge", direction="input") - before == 7 * reviews > 0
+    assert counted("evolve_policy_cost_total", model="judge", currency="USD") >= 0.5 * reviews

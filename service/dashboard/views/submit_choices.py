@@ -31,6 +31,11 @@ class Choices:
         """What the policies are called."""
         return [policy_name(policy) for policy in self.policies]
 
+    @property
+    def authors(self) -> list[str]:
+        """Those that write programs, and so may be a run's only one."""
+        return [policy_name(policy) for policy in self.policies if not policy.get("role")]
+
     def first(self, problem: str = "") -> Form:
         """The form before anything was typed, with a problem by its id or name."""
         named = [one for one in self.problems if problem in {one.id, one.name, f"{one.name}@{one.version}"}]

@@ -115,7 +115,7 @@ def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run], health: Se
     asking = [run for run in runs if any(str(one.get("name", "")) == name for one in run.policies)]
     return Asked(
         name=name,
-        kind=str(policy.get("kind", "")),
+        kind=", ".join(str(policy[key]) for key in ("kind", "role") if policy.get(key)),
         model=str(policy.get("model", "")),
         where=str(policy.get("base_url") or ""),
         runs=len(asking),

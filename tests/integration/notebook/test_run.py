@@ -19,6 +19,7 @@ from evolve.program import Program
 from evolve.result import Result
 from service.errors import InvalidProblemError, NotFoundError, UsageError
 from service.policy.syntax.policy import SyntaxPolicy
+from tests.fakes.openai_server import openai_server
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 DOCS = EXAMPLES.parent / "docs"
@@ -477,3 +478,56 @@ def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str
 def test_asking_for_anything_else_of_the_package_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'rum'"):
         evolve.rum  # type: ignore[attr-defined] # noqa: B018 - the look-up is what is tested
+
+
+def test_a_function_may_be_the_critic() -> None:
+    asked: list[str] = []
+    shown: list[str] = []
+
+    def judge(prompt: str) -> str:
+        asked.append(prompt)
+        return f"<think>hm</think>Opinion {len(asked)}."
+
+    def write(prompt: str) -> str:
+        shown.append(prompt)
+        return counting(prompt)
+
+    result = evolve.run(SEED, evaluate=closeness, policy=write, critic=judge, evaluations=6, seed=1)
+    answered = [event for event in result.events if event.kind is Kind.PROPOSAL_ANSWERED]
+    assert len(asked) == len(shown) >= len(answered) >= 5
+    assert all(f"```\nOpinion {place}.\n```" in prompt for place, prompt in enumerate(shown, start=1))
+    assert all("# Your review" in prompt and "Opinion" not in prompt for prompt in asked)
+    assert {charge["policy"] for event in answered for charge in event.payload["charges"]} == {"judge"}
+    again = evolve.run(SEED, evaluate=closeness, policy=write, critic=lambda _: "Another.", evaluations=6, seed=1)
+    assert again.run_id != result.run_id
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"critic": lambda _: "x"}, "nobody reads what the critic function writes"),
+        ({"critic": "judge", "policy": counting}, "critic is a str: give a function that takes a prompt"),
+    ],
+)
+def test_a_critic_of_no_use_is_refused(words: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        evolve.run(SEED, evaluate=closeness, evaluations=5, **words)
+
+
+def test_a_critic_of_a_policy_file_reviews_for_a_function(tmp_path: Path) -> None:
+    with openai_server(lambda _: ["Larger steps."]) as server:
+        file = tmp_path / "critic.toml"
+        file.write_text(f'[[policies]]\nname = "judge"\nrole = "critic"\nbase_url = "{server.url}"\n')
+        shown: list[str] = []
+
+        def write(prompt: str) -> str:
+            shown.append(prompt)
+            return counting(prompt)
+
+        evolve.run(SEED, evaluate=closeness, policy=[str(file), write], evaluations=4, seed=1)
+        assert shown
+        assert all("```\nLarger steps.\n```" in prompt for prompt in shown)
+        with pytest.raises(UsageError, match="both have the role critic: a run takes one"):
+            evolve.run(SEED, evaluate=closeness, policy=[str(file), write], critic=counting, evaluations=4)
+        with pytest.raises(UsageError, match="nobody writes: name an author too"):
+            evolve.run(SEED, evaluate=closeness, policy=str(file), evaluations=4)

@@ -82,6 +82,45 @@ def test_policies_that_do_not_go_together_are_refused(house: House, policies: li
         house.submit(problem="p", policy=policies)
 
 
+CRITIC = {**ELSEWHERE, "name": "judge", "role": "critic", "model": "large"}
+
+
+def test_a_run_may_have_a_critic_and_a_fork_has_it_too(house: House) -> None:
+    house.problem()
+    run = house.submit(problem="p", policy=["own", CRITIC])
+    assert [(policy["name"], policy.get("role")) for policy in run.policies] == [("own", None), ("judge", "critic")]
+    assert not {"answers", "format", "weight"} & run.policies[1].keys()
+    forked = house.submit(fork_of=house.evolved(run, Program.of({"seed.py": SEED})))
+    assert list(forked.policies) == list(run.policies)
+
+
+@pytest.mark.parametrize(
+    ("policies", "told"),
+    [
+        (CRITIC, "judge is critic of the run, and nobody writes: name an author too"),
+        (["syntax", CRITIC], "nobody reads what the critic judge writes"),
+        (["own", CRITIC, {**CRITIC, "name": "second"}], "judge and second both have the role critic"),
+        (["own", {**CRITIC, "answers": 2}], "answers has no meaning for a critic"),
+        (["own", {"kind": "syntax", "role": "critic"}], "writes programs alone"),
+    ],
+)
+def test_critics_that_make_no_run_are_refused(house: House, policies: Any, told: str) -> None:
+    house.problem()
+    with pytest.raises(UsageError, match=told):
+        house.submit(problem="p", policy=policies)
+    assert house.storage.reader.runs() == []
+
+
+async def test_a_critic_at_the_server_of_an_author_stays_a_critic(build: Build) -> None:
+    house = build(
+        operator=OPERATOR + OPERATOR.replace('"own"', '"judge"').replace("model =", 'role = "critic"\nmodel =')
+    )
+    house.problem()
+    run = house.submit(problem="p", policy=["own", "judge"])
+    forked = house.submit(fork_of=house.evolved(run, Program.of({"seed.py": SEED})))
+    assert [(policy["name"], policy.get("role")) for policy in forked.policies] == [("own", None), ("judge", "critic")]
+
+
 def test_prices_in_two_currencies_are_refused_before_anything_is_stored(house: House) -> None:
     house.problem()
     priced = [
