@@ -25,6 +25,10 @@ _PROMPTS = (
     "is not honoured: prompts are made of built-in templates, or those in prompt.template_dir of the run configuration"
 )
 _DUPLICATES = "is not honoured: programs count as equal when their normalised syntax is"
+_EMBEDDING = (
+    'is not honoured: novelty.kind = "embedding" compares by embeddings, with a policy of the role embedder, and'
+    " novelty.least is a distance, 1 minus the similarity"
+)
 _LIMITS = "is not honoured: an evaluation is bounded by its time, its memory and its processes"
 _TRACE = "is not needed: `evolve export` writes every candidate with its lineage"
 _FEEDBACK = "is not honoured: programs are scored by the evaluator alone"
@@ -70,8 +74,8 @@ NOT_HONOURED = {
     "database.exploitation_ratio": _SELECTION,
     "database.diversity_metric": "is not honoured: the dimension diversity is the distance to a reference set",
     "database.diversity_reference_size": "is not honoured: the reference set is frozen at the start of the run",
-    "database.embedding_model": _DUPLICATES,
-    "database.similarity_threshold": _DUPLICATES,
+    "database.embedding_model": _EMBEDDING,
+    "database.similarity_threshold": _EMBEDDING,
     "database.novelty_llm": _DUPLICATES,
     "database.cleanup_old_artifacts": _ARTIFACTS,
     "database.artifact_retention_days": _ARTIFACTS,
