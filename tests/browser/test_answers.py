@@ -42,7 +42,7 @@ def test_answers_stand_with_votes_and_best_candidates(page: Page, service: Servi
     expect(rows.first.locator("td").first).to_have_text(str(told["items"][0]["votes"]))
     rows.first.get_by_role("link").click()
     expect(page).to_have_url(re.compile(f"/programs/{told['items'][0]['best_program_id']}$"))
-    expect(page.locator("#program-head")).to_contain_text("Answer:")
+    expect(page.locator("#program-head")).to_contain_text("It answers:")
 
 
 def test_the_rule_is_in_the_address_and_needs_no_script(
