@@ -1,11 +1,11 @@
 """Payloads of the events that a search writes, and the way back: ids and small numbers only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evolve.identity import candidate_id
 from evolve.money import Money
-from evolve.proposal import Candidate, Completed, Individual, Proposal, Usage
+from evolve.proposal import Candidate, Charge, Completed, Individual, Proposal, Usage
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -129,15 +129,15 @@ def describe_failure(number: int, reason: str, cut: Completed | None = None) -> 
 
 
 def _spent(completed: Completed) -> dict[str, Any]:
-    charges = describe_charges(completed)
+    charges = describe_charges(completed.charges)
     return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
 
 
-def describe_charges(completed: Completed) -> list[dict[str, Any]]:
+def describe_charges(charges: Iterable[Charge]) -> list[dict[str, Any]]:
     """What was paid beside a completion, as events and rows tell it."""
     return [
         {"policy": one.policy, "purpose": one.purpose, **_bill(one.usage, one.cost), "seconds": one.seconds}
-        for one in completed.charges
+        for one in charges
     ]
 
 

@@ -79,8 +79,12 @@ def _sums(tenant: str, since: datetime, until: datetime) -> list[AnySelect]:
     answered = (
         select(
             *(
-                func.coalesce(func.sum(column), 0).label(column.key)
-                for column in (ProposalRow.tokens_input, ProposalRow.tokens_cached, ProposalRow.tokens_output)
+                func.coalesce(func.sum(own + charged), 0).label(own.key)
+                for own, charged in (
+                    (ProposalRow.tokens_input, ProposalRow.charged_input),
+                    (ProposalRow.tokens_cached, ProposalRow.charged_cached),
+                    (ProposalRow.tokens_output, ProposalRow.charged_output),
+                )
             )
         )
         .join(RunRow, RunRow.id == ProposalRow.run_id)

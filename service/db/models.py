@@ -140,7 +140,7 @@ class ProposalRow(Base):
 
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
     probability: with which the operator was drawn; why: what else decided, by the selection; charges: what was paid
-    beside the completion, as the event tells it.
+    beside the completion, as the event tells it; charged_input and so on: the sums of its tokens.
     """
 
     __tablename__ = "proposals"
@@ -170,6 +170,9 @@ class ProposalRow(Base):
     finish_reasons: Mapped[Sequence[Any]]
     dropped: Mapped[Sequence[Any]]
     charges: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
+    charged_input: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    charged_cached: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    charged_output: Mapped[int] = mapped_column(BigInteger, server_default="0")
     completions: Mapped[Sequence[Any]]
 
 

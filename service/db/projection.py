@@ -1,12 +1,12 @@
 """The rows that a batch of events projects, gathered so that each table is written once."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from evolve.events import Kind
 from evolve.identity import digest
 from evolve.payloads import describe_charges
-from evolve.proposal import Candidate, Completed, Individual, Prompt, Proposal
+from evolve.proposal import Candidate, Charge, Completed, Individual, Prompt, Proposal, Usage
 from service.ports import LoggedEvent
 
 Row = dict[str, Any]
@@ -136,7 +136,7 @@ def _unanswered() -> Row:
         "prompt": [],
         "finish_reasons": [],
         "dropped": [],
-        "charges": [],
+        **_charged(()),
         "completions": [],
     }
 
@@ -158,8 +158,18 @@ def _written(projection: Projection, completed: Completed) -> Row:
         "prompt": _prompt(projection, completed.prompt),
         "finish_reasons": list(completed.finish_reasons),
         "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
-        "charges": describe_charges(completed),
+        **_charged(completed.charges),
         "completions": list(completed.completions),
+    }
+
+
+def _charged(charges: Sequence[Charge]) -> Row:
+    total = sum((charge.usage for charge in charges), Usage())
+    return {
+        "charges": describe_charges(charges),
+        "charged_input": total.input,
+        "charged_cached": total.cached,
+        "charged_output": total.output,
     }
 
 

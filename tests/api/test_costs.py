@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from evolve.events import Kind
+from evolve.money import Money
+from evolve.proposal import Charge, Usage
 from tests.api.told import Told, open_told, small_run
 from tests.contract.story import RUN, Story
 
@@ -72,6 +74,31 @@ async def test_they_keep_up_with_what_is_lost(told: Told, client: httpx.AsyncCli
     after = await costs(client)
     changed = {name: after[name] - before[name] for name in after if after[name] != before[name]}
     assert changed == {"proposals": 2, "failed": 1, "duplicates": 1}
+
+
+async def test_charges_stand_with_whom_they_were_paid_to(told: Told, client: httpx.AsyncClient, story: Story) -> None:
+    charge = Charge(
+        policy="judge",
+        purpose="review",
+        usage=Usage(input=7, cached=2, output=3),
+        cost=Money.read("0.5 USD"),
+        seconds=2.0,
+    )
+    told.append([story.propose(4, story.id(0)), story.answer(4, charges=[charge])])
+    metrics = (await client.get(METRICS)).raise_for_status().json()
+    by_policy = {one["name"]: one for one in metrics["policy_costs"]}
+    (by_operator,) = metrics["operator_costs"]
+    assert (by_policy["judge"]["tokens_input"], by_policy["judge"]["cost"]) == (7, "0.5 USD")
+    assert (by_policy["judge"]["proposals"], by_policy["judge"]["seconds_p50"]) == (0, None)
+    assert (by_policy["syntax"]["tokens_input"], by_policy["syntax"]["cost"]) == (400, "0.06 USD")
+    assert (by_operator["tokens_input"], by_operator["cost"]) == (407, "0.56 USD")
+    proposal = (await client.get(f"/v1/runs/{RUN}/proposals/4")).raise_for_status().json()
+    tokens = {"input": 7, "cached": 2, "output": 3}
+    told_of = {"policy": "judge", "purpose": "review", "tokens": tokens, "cost": "0.5 USD", "seconds": 2.0}
+    assert proposal["charges"] == [told_of]
+    assert proposal["tokens_input"] == 100
+    usage = (await client.get(f"/v1/runs/{RUN}")).raise_for_status().json()["usage"]
+    assert (usage["tokens_input"], usage["cost"]) == (407, "0.56 USD")
 
 
 async def test_cached_tokens_are_told_over_the_evaluations(client: httpx.AsyncClient, story: Story) -> None:

@@ -8,8 +8,9 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.money import Money
+from evolve.payloads import describe_charges
 from evolve.program import Program
-from evolve.proposal import Candidate, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
+from evolve.proposal import Candidate, Charge, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
 from service.ports import Bundle, LoggedEvent, NewRun
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -175,6 +176,7 @@ class Story:
         text: str = "ok",
         usage: Usage = Usage(input=100, cached=60, output=40),  # noqa: B008 -- a frozen value
         cost: str | None = "0.015 USD",
+        charges: Sequence[Charge] = (),
     ) -> LoggedEvent:
         completed = Completed(
             completions=(text,),
@@ -184,6 +186,7 @@ class Story:
             usage=usage,
             cost=None if cost is None else Money.read(cost),
             seconds=1.5,
+            charges=tuple(charges),
         )
         return self.tell(
             Kind.PROPOSAL_ANSWERED,
@@ -194,6 +197,7 @@ class Story:
             tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},
             cost=cost,
             seconds=1.5,
+            **({"charges": describe_charges(charges)} if charges else {}),
         )
 
     def insert(

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from evolve.evaluation import Outcome
 from evolve.events import Kind
-from evolve.proposal import Usage
+from evolve.proposal import Charge, Usage
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
@@ -125,6 +125,15 @@ class TestUsage:
         many = Usage(input=2**62, cached=0, output=1)
         log.append(RUN, fence, [story.propose(1, story.id(0)), story.answer(1, usage=many)])
         assert accounts.usage("default", START, START + DAY).tokens_input == 2**62
+
+    def test_charges_are_tokens_that_were_used(self, accounts: Accounts, log: RunLog) -> None:
+        log.create(new_run())
+        story, fence = Story(), log.take(RUN, "runner-1", 60)
+        log.append(RUN, fence, story.seed())
+        charge = Charge(policy="judge", purpose="review", usage=Usage(input=7, cached=2, output=3))
+        log.append(RUN, fence, [story.propose(1, story.id(0)), story.answer(1, charges=[charge, charge])])
+        usage = accounts.usage("default", START, START + DAY)
+        assert (usage.tokens_input, usage.tokens_cached, usage.tokens_output) == (100 + 14, 60 + 4, 40 + 6)
 
     def test_an_ended_run_is_active_no_more(self, accounts: Accounts, busy: Story, log: RunLog) -> None:
         log.create(new_run(OTHER))

@@ -8,6 +8,7 @@ import pytest
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.program import Program
+from evolve.proposal import Charge, Usage
 from service.errors import NotFoundError, UsageError
 from service.ports import Bundle, Counters, ParentEdge, RunLog, RunReader
 from tests.contract.story import RUN, START, Story, new_run
@@ -355,6 +356,25 @@ class TestProposals:
         assert found.dropped == [{"chain": 0, "reason": "the last answer was cut off"}]
         assert (found.tokens_input, found.tokens_cached, found.tokens_output, found.seconds) == (100, 60, 40, 1.5)
         assert (found.created_at, found.answered_at) == (asked.at, answered.at)
+
+    @pytest.mark.parametrize("together", [True, False])
+    def test_a_proposal_tells_what_was_paid_beside(
+        self, log: RunLog, reader: RunReader, story: Story, together: bool
+    ) -> None:
+        fence = begin(log, story)
+        charge = Charge(policy="judge", purpose="review", usage=Usage(input=7, cached=2, output=3), seconds=0.5)
+        told = [story.propose(1, story.id(0)), story.answer(1, charges=[charge])]
+        for batch in [told] if together else [told[:1], told[1:]]:
+            log.append(RUN, fence, batch)
+        found = reader.proposal(RUN, 1)
+        tokens = {"input": 7, "cached": 2, "output": 3}
+        assert found.charges == [
+            {"policy": "judge", "purpose": "review", "tokens": tokens, "cost": None, "seconds": 0.5}
+        ]
+        assert found.tokens_input == 100
+        counters = reader.run(RUN).counters
+        assert (counters.tokens_input, counters.tokens_cached, counters.tokens_output) == (107, 62, 43)
+        assert counters.cost is None
 
     @pytest.mark.parametrize("together", [True, False])
     def test_a_failed_proposal_says_why(self, log: RunLog, reader: RunReader, story: Story, together: bool) -> None:

@@ -162,3 +162,10 @@ def test_metrics_tell_charges_of_whom_they_were_paid_to() -> None:
     reviews = sum(len(event.payload.get("charges", ())) for event in ends(world.log))
     assert counted("evolve_policy_tokens_total", model="judge", direction="input") - before == 7 * reviews > 0
     assert counted("evolve_policy_cost_total", model="judge", currency="USD") >= 0.5 * reviews
+
+
+def test_what_a_policy_costs_is_all_that_its_proposals_cost() -> None:
+    search, _, _ = run(RunConfig(budget=BudgetConfig(evaluations=40)))
+    earning = search.state.trials.earnings.of("toy")
+    assert earning.tokens.mean == pytest.approx(110 + 2 * 10)
+    assert earning.money.mean == pytest.approx(1 + 2 * 0.5)
