@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from evolve.admission import Admission
+from evolve.budget import extended
 from evolve.closing import ENDED, NOTHING_CUT
 from evolve.configuration import RunConfig
 from evolve.ensemble import Asking
@@ -214,6 +215,8 @@ class Ordering:
                 number = waiting.number
                 self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
         elif event.kind is Kind.BUDGET_EXTENDED:
+            # The configuration that is stored may have the other value already.
+            self.state.budget = extended(self.state.budget, event.payload["key"], event.payload["from"])
             while self._search.ended() is None and self._skip():
                 pass
 

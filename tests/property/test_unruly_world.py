@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evolve.closing import ENDED
@@ -254,6 +254,29 @@ def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Sea
     order=st.integers(0, 1000),
     sittings=st.lists(st.tuples(st.integers(0, 60), st.none() | changes()), max_size=5),
     cancelled=st.booleans(),
+)
+@example(
+    problem=Problem(
+        name="unruly",
+        seeds=tuple(program(float(x)) for x in (0, 0, 2)),
+        evaluator=EvaluatorSpec(entry="x"),
+        objectives=(ALONE,),
+        measures=MEASURES[2],
+    ),
+    config=RunConfig(
+        strategy="sequential",
+        budget=BudgetConfig(evaluations=None, answers=13, tokens=148, patience=3),
+        novelty=NoveltyConfig(kind="tokens", least=0.3),
+        prompt=PromptConfig(failures=0),
+        seed=7,
+        deterministic=DeterministicConfig(window=2),
+        answers=3,
+        samples=1,
+    ),
+    temper=193,
+    order=488,
+    sittings=[(47, ("patience", 139))],  # at its end already, where the budget that is stored with it is not
+    cancelled=False,
 )
 @settings(max_examples=200, deadline=None)
 def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_events(
