@@ -45,6 +45,8 @@ OPTIONS = {
     "--generation-config": "vllm",
 }
 SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
+# What has it embed texts with a model that was made to write them.
+EMBEDDING = ["--runner", "pooling", "--convert", "embed"]
 # What lets adapters be loaded while it runs.
 ADAPTERS = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 
@@ -77,12 +79,19 @@ class VllmServer:
 
 @contextmanager
 def vllm_server(
-    python: Path, home: Path, key: str, port: int = 0, *, adapters: bool = False, model: Path | None = None
+    python: Path,
+    home: Path,
+    key: str,
+    port: int = 0,
+    *,
+    adapters: bool = False,
+    embeds: bool = False,
+    model: Path | None = None,
 ) -> Iterator[VllmServer]:
     """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`.
 
-    With port 0 any free one is taken; with `adapters` it takes them while it runs; without a model it serves the tiny
-    one.
+    With port 0 any free one is taken; with `adapters` it takes them while it runs; with `embeds` it embeds and writes
+    nothing; without a model it serves the tiny one.
     """
     # The link itself names the environment: what it points at is the interpreter that the environment was made from.
     model = model or python.parent.parent / "tiny-model"
@@ -93,6 +102,7 @@ def vllm_server(
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", key, *words, *SWITCHES]
     command += ["--enable-lora"] if adapters else []
+    command += EMBEDDING if embeds else []
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "OMP_", "PYTHON"))}
     log = home / "vllm.log"
     with log.open("wb") as output:
