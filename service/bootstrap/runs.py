@@ -35,6 +35,7 @@ class Opened:
     """A run that is ready to be driven.
 
     Attributes:
+        critic: its name, where the run has one; empty: it has none.
         isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
         wanted: what people elsewhere want of it now; None: it is gone.
@@ -42,6 +43,7 @@ class Opened:
     """
 
     job: RunJob
+    critic: str
     isolation: str
     warnings: tuple[str, ...]
     resumed: bool
@@ -88,6 +90,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         warnings = (*plan.warnings, *scorer.warnings)
         yield Opened(
             job=job,
+            critic=asked.critic.name if asked.critic else "",
             isolation=scorer.isolation,
             warnings=warnings,
             resumed=plan.record is not None,

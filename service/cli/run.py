@@ -149,6 +149,7 @@ def _opening(opened: Opened) -> str:
     islands = figures.plural(config.islands, "island")
     names = [member.policy.name for member in job.policies]
     asked = f"policy {names[0]}" if len(names) == 1 else f"policies {', '.join(names)}"
+    asked += f", critic {opened.critic}" if opened.critic else ""
     return (
         f"{verb} {job.problem.name}: {islands}, {asked}, seed {config.seed},"
         f" isolation {opened.isolation}; run {figures.short(job.run_id)}; Ctrl-C stops it cleanly"
