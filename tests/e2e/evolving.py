@@ -39,7 +39,7 @@ EVALUATOR = """
 def score(outputs, program):
     if outputs[0]["error"]:
         return {"error": outputs[0]["error"]}
-    return {"value": outputs[0]["value"]}
+    return {"value": outputs[0]["value"], "answer": outputs[0]["value"]}
 """
 
 

@@ -87,6 +87,7 @@ READING = [
     ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
     ["compare", "--over", "time", "--by", "strategy", "--at", "0.5,1"], ["show", "--metrics"],
     ["programs", "--text", "return"], ["programs", "--text", "return", "--all"],
+    ["vote"], ["vote", "--rule", "best_of_majority", "--least-share", "0.01"],
 ]  # fmt: skip
 
 
@@ -107,6 +108,14 @@ def test_tables_of_a_service_are_those_of_its_database(service: Service, remote:
     best = remote.json("best", ended)["candidate_id"]
     for words in (["show", best, "--source"], ["show", best[:12], "--prompt", "--json"]):
         assert remote.call(*words) == service.evolve.call(*words, "--db", service.evolve.url)
+
+
+def test_the_answers_of_a_run_are_counted_with_a_service(service: Service, remote: Remote, ended: str) -> None:
+    found = remote.json("vote", ended)
+    rows = [json.loads(line) for line in remote.call("export", ended).splitlines()]
+    answers = {row["candidate_id"]: row["answer"] for row in rows}
+    assert found["answers"] == len(set(answers.values()) - {None}) > 1
+    assert answers[found["winner"]["best_program_id"]] == found["winner"]["answer"]
 
 
 def test_a_problem_is_checked_by_a_service(service: Service, remote: Remote, tmp_path: Path) -> None:
