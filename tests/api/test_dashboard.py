@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from evolve.events import Kind
+from evolve.money import Money
+from evolve.proposal import Charge, Usage
 from service.dashboard.app import add_dashboard
 from service.dashboard.run_page import TABS
 from service.ports import Scope
@@ -109,6 +111,22 @@ async def test_the_page_of_a_proposal_tells_what_decided(told: Told) -> None:
         page = await client.get(f"/runs/{RUN}/proposals/1")
     assert "island 0, drawn with 70 %" in page.text
     assert all(word in page.text for word in ("Why this parent", "rank", "small, large"))
+
+
+async def test_pages_tell_what_a_review_cost_and_whose_it_was(told: Told) -> None:
+    story = small_run(told)
+    charge = Charge(
+        policy="<b>judge", purpose="review", usage=Usage(input=7, output=3), cost=Money.read("0.5 USD"), seconds=2.0
+    )
+    told.append([story.propose(4, story.id(0)), story.answer(4, charges=[charge])])
+    async with visitor(told) as client:
+        proposal = await client.get(f"/runs/{RUN}/proposals/4")
+        costs = await client.get(f"/runs/{RUN}/policy/figures")
+    assert "Review" in proposal.text
+    assert "7 in, 3 out" in proposal.text
+    assert "&lt;b&gt;judge, 0.5 USD" in proposal.text
+    assert "&lt;b&gt;judge" in costs.text
+    assert "<b>judge" not in proposal.text + costs.text
 
 
 async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: Told) -> None:
