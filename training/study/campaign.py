@@ -10,6 +10,7 @@ from training.study.plan import (
     BASE,
     CHOSEN_ON,
     HARD,
+    ISLANDS,
     KINDS,
     MEASURED_ON,
     PLAIN,
@@ -26,12 +27,24 @@ from training.study.searching import SearchTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """Settings of searches with what they reached on validation mazes, the mean over policies."""
+class Reached:
+    """What searches on validation mazes came to, in the mean: share solved, and best mean of the objectives."""
 
-    settings: SearchSettings
     solved: float
     best: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Settings of searches with what they reached, the mean over policies."""
+
+    settings: SearchSettings
+    reached: Reached
+
+
+def best_temperature(found: Mapping[float, Reached]) -> float:
+    """The temperature at which searches solve most; among equals that of the best mean."""
+    return max(found, key=lambda temperature: (found[temperature].solved, found[temperature].best))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +151,7 @@ class Campaign:
         return [
             SearchTask(
                 contender=self.of(method)[0],
-                strategy="islands",
+                strategy=ISLANDS,
                 settings=settings,
                 split=CHOSEN_ON,
                 mazes=self.scope.tuned,
@@ -163,13 +176,52 @@ class Campaign:
     def settings(self) -> SearchSettings:
         """The settings that solve most validation mazes; among equals the best mean, then the first."""
         tried = self.tried()
-        return max(tried, key=lambda one: (one.solved, one.best)).settings if tried else TRIED[0]
+        return max(tried, key=lambda one: (one.reached.solved, one.reached.best)).settings if tried else TRIED[0]
+
+    def heating(self, method: str, temperature: float) -> list[SearchTask]:
+        """A method's searches on validation mazes at a temperature, with the settings that were chosen."""
+        return [
+            SearchTask(
+                contender=contender,
+                strategy=ISLANDS,
+                settings=self.settings(),
+                split=CHOSEN_ON,
+                mazes=self.scope.tuned,
+                evaluations=self.scope.tuned_evaluations,
+                temperature=temperature,
+            )
+            for contender in self.of(method)
+        ]
+
+    def heating_tasks(self) -> list[SearchTask]:
+        """All that temperatures of searches are chosen by."""
+        return [
+            task
+            for method in self.searched
+            for temperature in self.scope.search_temperatures
+            for task in self.heating(method, temperature)
+        ]
+
+    def by_search_temperature(self) -> dict[str, dict[float, Reached]]:
+        """For each method that searched in full, what it reached on validation mazes at each temperature."""
+        found: dict[str, dict[float, Reached]] = {}
+        for method in self.searched:
+            tasks = {t: self.heating(method, t) for t in self.scope.search_temperatures}
+            if all(self.store.has(task.key) for some in tasks.values() for task in some):
+                found[method] = {t: self._reached(some) for t, some in tasks.items()}
+        return found
+
+    def own_in_search(self) -> dict[str, float]:
+        """Each method's own temperature in searches."""
+        return {method: best_temperature(found) for method, found in self.by_search_temperature().items()}
 
     def _tried(self, settings: SearchSettings, tasks: Sequence[SearchTask]) -> Tried:
+        return Tried(settings=settings, reached=self._reached(tasks))
+
+    def _reached(self, tasks: Sequence[SearchTask]) -> Reached:
         most = self.scope.tuned_evaluations
         found = [reached(task.read(self.store), [most], 0.0) for task in tasks]
-        return Tried(
-            settings=settings,
+        return Reached(
             solved=float(np.mean([one[f"solved@{most}"] for one in found])),
             best=float(np.mean([one[f"best@{most}"] for one in found])),
         )
@@ -192,17 +244,27 @@ class Campaign:
         ]
 
     def search_temperatures(self) -> list[Mapping[str, float]]:
-        """Temperature 1 for all, then each method's own on hard mazes."""
-        own = self.own(HARD) if self.scope.own_temperatures else {}
-        return [dict.fromkeys(self.searched, PLAIN), {method: own[method] for method in self.searched if method in own}]
+        """Temperature 1 for all, then each method's own in searches."""
+        return [dict.fromkeys(self.searched, PLAIN), self.own_in_search() if self.scope.own_temperatures else {}]
 
     def search_tasks(self) -> list[SearchTask]:
         """All searches, those at temperature 1 first."""
         settings = self.settings()
         return [
             task
-            for temperatures in self.search_temperatures()
+            for number in range(len(self.search_temperatures()))
             for strategy in self.scope.strategies
-            for method, temperature in temperatures.items()
+            for method, temperature in self.searched_by(strategy, number).items()
             for task in self.searching(method, strategy, temperature, settings)
         ]
+
+    def searched_by(self, strategy: str, number: int) -> dict[str, float]:
+        """The temperature of each method that searches run with by a strategy.
+
+        Args:
+            number: which of `search_temperatures`.
+        """
+        found = dict(self.search_temperatures()[number])
+        if strategy == ISLANDS and number == 0:
+            found |= {method: PLAIN for method in self.methods if method in self.scope.beside}
+        return {method: found[method] for method in in_order(list(found))}

@@ -54,13 +54,13 @@ class Conduct:
     def _measuring(self, stages: Sequence[str]) -> Iterator[tuple[str, Sequence[Task]]]:
         """Tasks in steps, each step planned when those before it are done."""
         campaign = self.campaign
-        own = SEARCH in stages and campaign.scope.own_temperatures
-        if SAMPLING in stages or own:
-            yield "choosing temperatures", campaign.validation_tasks()
         if SAMPLING in stages:
+            yield "choosing temperatures", campaign.validation_tasks()
             yield "sampling", campaign.sampling_tasks()
         if SEARCH in stages:
             yield "choosing settings", campaign.tuning_tasks()
+            if campaign.scope.own_temperatures:
+                yield "choosing temperatures of searches", campaign.heating_tasks()
             yield "searching", campaign.search_tasks()
 
     def _do(self, title: str, tasks: Sequence[Task]) -> None:

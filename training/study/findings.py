@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from evolve.intervals import Estimate
 from evolve.scalarization import Floats
 from training.study.bootstrap import difference, mean, ratio
-from training.study.campaign import Campaign, Tried
+from training.study.campaign import Campaign, Reached, Tried
 from training.study.contenders import Contender
 from training.study.gather import LABELS, Compared, Gathering, Plain
 from training.study.plan import KINDS, Scope, SearchSettings
@@ -21,6 +21,7 @@ class Findings:
         sampled: by kind of maze and label (`AT_ONE`, `OWN`), each method's figures.
         searched: by strategy and label, each method's searches on hard mazes.
         temperatures: by kind and method, what each temperature reached on validation mazes.
+        heated: by method, what searches reached on validation mazes at each temperature.
         command: that measures all of it again.
     """
 
@@ -30,6 +31,7 @@ class Findings:
     searched: Mapping[tuple[str, str], Compared]
     temperatures: Mapping[str, Mapping[str, Mapping[float, float]]]
     tried: Sequence[Tried]
+    heated: Mapping[str, Mapping[float, Reached]]
     settings: SearchSettings
     plain: Plain
     command: str
@@ -57,6 +59,7 @@ def findings_of(campaign: Campaign, command: str) -> Findings:
         },
         temperatures={kind: campaign.by_temperature(kind) for kind in KINDS},
         tried=campaign.tried(),
+        heated=campaign.by_search_temperature(),
         settings=campaign.settings(),
         plain=gathering.plain(),
         command=command,

@@ -190,7 +190,7 @@ class Gathering:
         return {method: tasks for method, tasks in found.items() if tasks}
 
     def _searches(self, strategy: str, label: str) -> dict[str, list[SearchTask]]:
-        temperatures = self.campaign.search_temperatures()[0 if label == AT_ONE else 1]
+        temperatures = self.campaign.searched_by(strategy, LABELS.index(label))
         settings = self.campaign.settings()
         found = {
             method: [

@@ -13,10 +13,13 @@ NAMES: Mapping[str, str] = MappingProxyType(
     {BASE: "warm start", GRPO: "GRPO", MAX_AT_K: "Max@k", CHAIN: "best of chain", VPO: "VPO"}
 )
 SEARCHED = (BASE, GRPO, VPO)
+BESIDE = (MAX_AT_K, CHAIN)
+OTHERS = (GRPO, MAX_AT_K, CHAIN)  # whom VPO is compared with, method by method
 KINDS = ("small", "hard")
 HARD = "hard"
 PLAIN = 1.0
-STRATEGIES = ("islands", "best_of_n", "sequential")
+ISLANDS = "islands"
+STRATEGIES = (ISLANDS, "best_of_n", "sequential")
 MEASURED_ON, CHOSEN_ON, SEARCHED_ON = "test", "validation", "questions"
 # Answers of one proposal, whatever the length of its chains.
 PROPOSED = 8
@@ -36,8 +39,12 @@ class Scope:
         temperatures: to choose from; 1 is among them.
         budgets: evaluations at which searches are looked at; the last is how long they run.
         questions: hard mazes that are searched on.
-        tuned, tuned_evaluations: validation mazes and evaluations with which the settings of searches are chosen.
+        tuned, tuned_evaluations: validation mazes and evaluations with which settings and temperatures of searches are
+            chosen.
+        search_temperatures: to choose those of searches from; 1 is among them.
         search_seeds: searches on each maze with each policy.
+        searched: methods that searches run with, by every strategy.
+        beside: methods that `islands` alone runs with, at temperature 1 and with the settings chosen for the others.
         own_temperatures: whether searches run at each method's own temperature too.
     """
 
@@ -50,9 +57,11 @@ class Scope:
     questions: int = 100
     tuned: int = 30
     tuned_evaluations: int = 256
+    search_temperatures: Sequence[float] = (0.7, 1.0, 1.3)
     search_seeds: int = 1
     strategies: Sequence[str] = STRATEGIES
     searched: Sequence[str] = SEARCHED
+    beside: Sequence[str] = BESIDE
     own_temperatures: bool = True
 
     @property
@@ -83,6 +92,7 @@ QUICK = Scope(
     questions=2,
     tuned=2,
     tuned_evaluations=16,
+    search_temperatures=(1.0, 1.3),
 )
 
 

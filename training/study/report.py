@@ -4,7 +4,19 @@ from training.study import published
 from training.study.findings import Findings
 from training.study.gather import AT_ONE
 from training.study.markdown import paragraphs, table
-from training.study.plan import BASE, CHAIN, GRPO, KINDS, MEASURED_ON, NAMES, SEARCHED_ON, VPO, in_order, name_of
+from training.study.plan import (
+    BASE,
+    CHAIN,
+    GRPO,
+    KINDS,
+    MAX_AT_K,
+    MEASURED_ON,
+    NAMES,
+    SEARCHED_ON,
+    VPO,
+    in_order,
+    name_of,
+)
 from training.study.sampling_section import caveat_of_temperature, caveat_of_the_baseline, sampling_section
 from training.study.search_section import (
     caveat_of_the_parent,
@@ -81,14 +93,17 @@ def _models(found: Findings) -> str:
 
 def _caveats(found: Findings) -> str:
     return paragraphs(
-        "## Three caveats, answered by data",
+        "## Caveats, answered by data",
         "- **Temperature.** A policy that sampling made sharp can be made wide again by a higher temperature."
         f" {NAMES[VPO]} −"
         f" {NAMES[GRPO]}:",
         caveat_of_temperature(found),
         f"- **A strong baseline.** {NAMES[CHAIN].capitalize()} trains chains too, for their best answer under one fixed"
         " weighting:",
-        caveat_of_the_baseline(found),
+        caveat_of_the_baseline(found, CHAIN),
+        f"- **A stronger one.** {NAMES[MAX_AT_K]} trains single answers, for what each adds to the best of several"
+        " under one fixed weighting:",
+        caveat_of_the_baseline(found, MAX_AT_K),
         "- **Does a parent help?** `islands` against `best_of_n` with the same policy and budget, and at equal tokens:",
         caveat_of_the_parent(found),
     )

@@ -6,7 +6,7 @@ from training.study.bootstrap import mean
 from training.study.findings import Findings, estimate, lead
 from training.study.gather import AT_ONE, LABELS, Compared
 from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
-from training.study.plan import BASE, CHAIN, CHOSEN_ON, GRPO, HARD, KINDS, PLAIN, VPO, name_of
+from training.study.plan import BASE, CHOSEN_ON, GRPO, HARD, KINDS, OTHERS, PLAIN, VPO, name_of
 
 FIGURES = {
     "best": "best@k: expected mean of the objectives of the best of k answers",
@@ -67,7 +67,7 @@ def _condition(found: Findings, kind: str, label: str) -> str:
         f"#### {kind.capitalize()} mazes, {label}",
         " ".join(
             stands(lead(compared, VPO, other, f"{figure}@{most}"), name_of(VPO), name_of(other), words)
-            for other in (GRPO, CHAIN)
+            for other in OTHERS
             for figure, words in (("best", f"best@{most}"), ("ew", f"E_w[max]@{most}"))
         ),
         *(paragraphs(f"{words}.", _by_k(found, compared, figure)) for figure, words in FIGURES.items()),
@@ -107,12 +107,12 @@ def _leads(found: Findings, compared: Compared) -> str:
             f"VPO − {name_of(other)}, {figure}@k",
             *(signed(lead(compared, VPO, other, f"{figure}@{k}")) for k in found.scope.ks),
         ]
-        for other in (GRPO, CHAIN)
+        for other in OTHERS
         for figure in FIGURES
     ]
     spread = [
         [f"VPO − {name_of(other)}", *(signed(lead(compared, VPO, other, figure)) for figure in SPREAD)]
-        for other in (GRPO, CHAIN)
+        for other in OTHERS
     ]
     return paragraphs(table(head, rows), table(["difference", "hypervolume", "diversity"], spread))
 
@@ -186,14 +186,14 @@ def caveat_of_temperature(found: Findings) -> str:
     return "\n".join(f"  - {one}" for one in said) or "  - Not measured."
 
 
-def caveat_of_the_baseline(found: Findings) -> str:
-    """VPO against the best-of-chain reward."""
+def caveat_of_the_baseline(found: Findings, baseline: str) -> str:
+    """VPO against a method that rewards the best of several answers too."""
     said = []
     for kind in KINDS:
         for label in LABELS:
             for figure, words in _judged(found).items():
-                ahead = lead(found.sampled[kind, label], VPO, CHAIN, figure)
-                said.append(stands(ahead, name_of(VPO), name_of(CHAIN), f"{words} ({kind} mazes, {label})"))
+                ahead = lead(found.sampled[kind, label], VPO, baseline, figure)
+                said.append(stands(ahead, name_of(VPO), name_of(baseline), f"{words} ({kind} mazes, {label})"))
     return "\n".join(f"  - {one}" for one in said)
 
 

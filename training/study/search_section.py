@@ -5,15 +5,17 @@ from itertools import permutations
 import numpy as np
 
 from training.study.bootstrap import mean
+from training.study.campaign import best_temperature
 from training.study.findings import Findings, estimate, gain, lead
 from training.study.gather import AT_ONE, LABELS
 from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
 from training.study.plan import (
-    CHAIN,
     CHOSEN_ON,
     GRPO,
     HARD,
+    ISLANDS,
     MOST_ANSWERS_FOR_EACH,
+    OTHERS,
     PROPOSED,
     SEARCHED_ON,
     VPO,
@@ -21,7 +23,7 @@ from training.study.plan import (
 )
 from training.study.results import common
 
-ISLANDS, PLAIN_SAMPLES = "islands", "best_of_n"
+PLAIN_SAMPLES = "best_of_n"
 
 
 def search_section(found: Findings) -> str:
@@ -35,10 +37,20 @@ def search_section(found: Findings) -> str:
         f" `{PLAIN_SAMPLES}` is plain sampling and `{ISLANDS}` shows a parent chosen from its archives. A duplicate is"
         " never evaluated and costs no evaluation; a search also ends when it has used"
         f" {MOST_ANSWERS_FOR_EACH} answers for each evaluation. The budgets are prefixes of one run."
-        f" Search seeds: {scope.search_seeds} for each training seed.",
+        f" Search seeds: {scope.search_seeds} for each training seed.{_beside(found)}",
         _settings(found),
         "![Share of hard mazes solved by budget](images/study-search.svg)",
         *(_condition(found, label) for label in LABELS),
+    )
+
+
+def _beside(found: Findings) -> str:
+    names = [name_of(method) for method in found.scope.beside if method in found.searched[ISLANDS, AT_ONE]]
+    return (
+        f" {' and '.join(names)} search with `{ISLANDS}` alone, at temperature 1 and with the settings chosen for the"
+        " others."
+        if names
+        else ""
     )
 
 
@@ -46,8 +58,8 @@ def _settings(found: Findings) -> str:
     rows = [
         [
             f"**{one.settings.title}**" if one.settings == found.settings else one.settings.title,
-            f"{one.solved:.3f}",
-            f"{one.best:.3f}",
+            f"{one.reached.solved:.3f}",
+            f"{one.reached.best:.3f}",
         ]
         for one in found.tried
     ]
@@ -59,6 +71,25 @@ def _settings(found: Findings) -> str:
         " the mean"
         " over policies, among equals those with the best mean. In bold what was taken.",
         table(["settings of `islands`", "solved", "best"], rows),
+        _temperatures(found),
+    )
+
+
+def _temperatures(found: Findings) -> str:
+    if not found.heated:
+        return ""
+    at = found.scope.search_temperatures
+    rows = []
+    for method, heated in found.heated.items():
+        own = best_temperature(heated)
+        cells = [f"{heated[t].solved:.3f}, {heated[t].best:.3f}" for t in at]
+        rows.append(
+            [name_of(method), *(f"**{text}**" if t == own else text for t, text in zip(at, cells, strict=True))]
+        )
+    return paragraphs(
+        "Each method's own temperature in searches: with these settings, on the same mazes, by all models of the"
+        " method; in bold the one that solves most, among equals that of the best mean. Share solved, and best mean:",
+        table(["", *(f"T = {t:g}" for t in at)], rows),
     )
 
 
@@ -94,7 +125,7 @@ def _sentences(found: Findings, label: str) -> str:
             name_of(other),
             f"the share solved by `{ISLANDS}` within {last} evaluations",
         )
-        for other in (GRPO, CHAIN)
+        for other in OTHERS
     ]
     return " ".join([*said, parent_pays(found, label)])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from training.study.campaign import Reached
 from training.study.contenders import Contender
 from training.study.findings import Findings
 from training.study.gather import AT_ONE, LABELS, Compared, Plain
@@ -56,6 +57,7 @@ def findings(
         },
         temperatures={kind: {method: {1.0: 0.5, 1.3: 0.6} for method in METHODS} for kind in KINDS},
         tried=[],
+        heated={VPO: {1.0: Reached(solved=0.2, best=0.7), 1.3: Reached(solved=0.2, best=0.8)}},
         settings=TRIED[0],
         plain=Plain(
             missing={kind: dict.fromkeys(METHODS, 0.01) for kind in KINDS},
@@ -159,3 +161,8 @@ def test_a_missing_seed_pairs_only_those_in_common() -> None:
     names = [*FIGURES, "volume", "diversity"]
     sampled = {**found.sampled, key: {**found.sampled[key], GRPO: measured(0.5, names, seeds=(7,))}}
     assert "VPO and GRPO were not both measured" in report(replace(found, sampled=sampled))
+
+
+def test_a_temperature_of_searches_is_shown_with_the_one_that_was_taken() -> None:
+    text = report(findings())
+    assert "| VPO | 0.200, 0.700 | **0.200, 0.800** |" in text

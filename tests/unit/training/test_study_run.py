@@ -15,7 +15,7 @@ from service.cli.study import problem_of
 from service.errors import UsageError
 from tests.fakes.tiny_llama import write_model
 from tests.unit.training.drunkard import write_drunkard, write_models
-from training.study.campaign import Campaign
+from training.study.campaign import Campaign, Reached
 from training.study.conduct import REPORT, SAMPLING, SEARCH, Conduct
 from training.study.contenders import Contender, find_contenders
 from training.study.findings import findings_of
@@ -139,7 +139,28 @@ def test_settings_are_those_that_solve_most(measured: Campaign) -> None:
     tried = measured.tried()
     assert len(tried) == len(TRIED)
     taken = next(one for one in tried if one.settings == measured.settings())
-    assert (taken.solved, taken.best) == max((one.solved, one.best) for one in tried)
+    assert worth(taken.reached) == max(worth(one.reached) for one in tried)
+
+
+def worth(reached: Reached) -> tuple[float, float]:
+    return reached.solved, reached.best
+
+
+def test_own_temperatures_of_searches_are_those_that_solve_most(measured: Campaign) -> None:
+    heated = measured.by_search_temperature()
+    assert set(heated) == {"base", "grpo", "vpo"}
+    for method, temperature in measured.own_in_search().items():
+        assert set(heated[method]) == {1.0, 1.3}
+        assert worth(heated[method][temperature]) == max(worth(one) for one in heated[method].values())
+
+
+def test_the_methods_beside_search_by_islands_at_temperature_1_alone(measured: Campaign) -> None:
+    assert list(measured.searched_by("islands", 0)) == ["base", "grpo", "multi_rlvr_best", "vpo"]
+    assert list(measured.searched_by("best_of_n", 0)) == ["base", "grpo", "vpo"]
+    assert list(measured.searched_by("islands", 1)) == ["base", "grpo", "vpo"]
+    found = Gathering(campaign=measured)
+    assert {strategy for strategy, some in found.searched(AT_ONE).items() if "multi_rlvr_best" in some} == {"islands"}
+    assert all("multi_rlvr_best" not in some for some in found.searched(OWN).values())
 
 
 def test_all_of_it_makes_one_report(measured: Campaign) -> None:
