@@ -112,8 +112,8 @@ class OpenAIEmbedder:
                 f"the policy server {self.settings.base_url} embeds a word as a vector that is zero or not finite: name"
                 f" another model than {model}"
             )
-        self._measure(found.length)
         self._unpaid += found.usage or Usage(input=estimate_tokens(_WORD))
+        self._measure(found.length)
         await self._pressure.look()
         self._model = model
 
