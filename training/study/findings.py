@@ -8,8 +8,8 @@ from evolve.scalarization import Floats
 from training.study.bootstrap import difference, mean, ratio
 from training.study.campaign import Campaign, Reached, Tried
 from training.study.contenders import Contender
-from training.study.gather import LABELS, Compared, Gathering, Plain
-from training.study.plan import KINDS, Scope, SearchSettings
+from training.study.gather import AT_ONE, LABELS, OWN, Compared, Gathering, Plain
+from training.study.plan import KINDS, PLAIN, Scope, SearchSettings
 from training.study.results import Measured, common
 
 
@@ -40,6 +40,12 @@ class Findings:
     def most(self) -> int:
         """The largest set that is looked at."""
         return self.scope.ks[-1]
+
+    @property
+    def search_labels(self) -> tuple[str, ...]:
+        """The conditions of searches that differ: without own temperatures where all of these are 1."""
+        own = [one.temperature for strategy in self.scope.strategies for one in self.searched[strategy, OWN].values()]
+        return (AT_ONE,) if own and set(own) == {PLAIN} else LABELS
 
     @property
     def last(self) -> int:

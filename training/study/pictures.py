@@ -45,8 +45,11 @@ def draw(found: Findings, folder: Path) -> None:
             f"{kind} mazes, {found.scope.mazes[kind]} of them",
             folder / f"study-{kind}.svg",
         )
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
-    for panel, label in zip(axes.flat, LABELS, strict=True):
+    labels = found.search_labels
+    figure, axes = pyplot.subplots(
+        1, len(labels), figsize=(5 * len(labels), 4), layout="constrained", sharey=True, squeeze=False
+    )
+    for panel, label in zip(axes.flat, labels, strict=True):
         _searches(panel, found, label)
         panel.set_title(f"share solved, {label}", fontsize=9)
     title = f"searches on {found.scope.questions} hard mazes: islands -, best_of_n --, sequential ··"

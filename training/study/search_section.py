@@ -7,7 +7,7 @@ import numpy as np
 from training.study.bootstrap import mean
 from training.study.campaign import best_temperature
 from training.study.findings import Findings, estimate, gain, lead
-from training.study.gather import AT_ONE, LABELS
+from training.study.gather import AT_ONE, OWN
 from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
 from training.study.plan import (
     CHOSEN_ON,
@@ -40,7 +40,10 @@ def search_section(found: Findings) -> str:
         f" Search seeds: {scope.search_seeds} for each training seed.{_beside(found)}",
         _settings(found),
         "![Share of hard mazes solved by budget](images/study-search.svg)",
-        *(_condition(found, label) for label in LABELS),
+        *(_condition(found, label) for label in found.search_labels),
+        ""
+        if OWN in found.search_labels
+        else "### Searches at its own temperature\n\nIt is 1 for every method: as above.",
     )
 
 
@@ -236,7 +239,7 @@ def never_solved(found: Findings, label: str) -> str:
 
 def caveat_of_the_parent(found: Findings) -> str:
     """Whether a parent helps, at both temperatures."""
-    return "\n".join(f"  - {parent_pays(found, label)}" for label in LABELS)
+    return "\n".join(f"  - {parent_pays(found, label)}" for label in found.search_labels)
 
 
 def ended_early(found: Findings) -> str:

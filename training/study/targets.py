@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from training.study.bootstrap import mean
 from training.study.findings import Findings, estimate, gain, lead
-from training.study.gather import AT_ONE, LABELS, OWN
+from training.study.gather import AT_ONE, OWN
 from training.study.plan import CHAIN, GRPO, HARD, KINDS, VPO, name_of
 
 SEEDS = 3
@@ -92,7 +92,7 @@ def _wide(found: Findings, kind: str) -> Iterator[Target]:
 
 
 def _pays(found: Findings) -> Iterator[Target]:
-    for label in LABELS:
+    for label in found.search_labels:
         for budget in found.scope.budgets:
             islands, plain = (
                 found.searched.get((strategy, label), {}).get(VPO) for strategy in ("islands", "best_of_n")

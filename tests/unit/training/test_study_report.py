@@ -29,16 +29,19 @@ def measured(value: float, names: list[str], seeds: tuple[int, ...] = SEEDS) -> 
     return Measured(seeds=seeds, tables=dict.fromkeys(names, value + noise), tokens=10.0, temperature=1.0)
 
 
-def solving(share: float) -> Measured:
+def solving(share: float, temperature: float = 1.0) -> Measured:
     """Searches that solve the first mazes, that share of them."""
     solved = np.tile((np.arange(MAZES) < round(share * MAZES)).astype(float), (len(SEEDS), 1))
     names = [f"{figure}@{b}" for figure in ("best", "solved", "answers-solved", "tokens-solved") for b in QUICK.budgets]
     tables = dict.fromkeys(names, solved) | {"ended": np.zeros_like(solved)}
-    return Measured(seeds=SEEDS, tables=tables, tokens=10.0, temperature=1.0)
+    return Measured(seeds=SEEDS, tables=tables, tokens=10.0, temperature=temperature)
 
 
 def findings(
-    sampled: Mapping[str, float] = EQUAL, islands: Mapping[str, float] = EQUAL, plain: Mapping[str, float] = EQUAL
+    sampled: Mapping[str, float] = EQUAL,
+    islands: Mapping[str, float] = EQUAL,
+    plain: Mapping[str, float] = EQUAL,
+    own: float = 1.3,
 ) -> Findings:
     strategies = {"islands": islands, "best_of_n": plain, "sequential": plain}
     compared = {method: measured(value, [*FIGURES, "volume", "diversity"]) for method, value in sampled.items()}
@@ -51,9 +54,9 @@ def findings(
         ],
         sampled={(kind, label): compared for kind in KINDS for label in LABELS},
         searched={
-            (strategy, label): {method: solving(share) for method, share in strategies[strategy].items()}
+            (strategy, label): {method: solving(share, at) for method, share in strategies[strategy].items()}
             for strategy in STRATEGIES
-            for label in LABELS
+            for label, at in zip(LABELS, (1.0, own), strict=True)
         },
         temperatures={kind: {method: {1.0: 0.5, 1.3: 0.6} for method in METHODS} for kind in KINDS},
         tried=[],
@@ -166,3 +169,10 @@ def test_a_missing_seed_pairs_only_those_in_common() -> None:
 def test_a_temperature_of_searches_is_shown_with_the_one_that_was_taken() -> None:
     text = report(findings())
     assert "| VPO | 0.200, 0.700 | **0.200, 0.800** |" in text
+
+
+def test_searches_at_own_temperatures_are_told_once_where_all_of_these_are_1() -> None:
+    apart, alike = findings(), findings(own=1.0)
+    assert len(report(alike)) < len(report(apart))
+    assert "### Searches at its own temperature\n\nIt is 1 for every method: as above." in report(alike)
+    assert len(targets(alike)) == len(targets(apart)) - len(QUICK.budgets)
