@@ -68,12 +68,12 @@ def usd(amount: float) -> Money:
 
 def driver(embedder: ToyEmbedder | None, config: RunConfig = CONFIG, **given: Any) -> Driver:
     problem = toy_problem(seeds=(0.0, 1.0))
-    fields = {
+    fields: dict[str, Any] = {
         "policies": [Member(policy=Paced(), currency="USD")],
         "evaluator": ToyEvaluator(problem),
         "monotonic": time.monotonic,
     }
-    return Driver("run_toy", problem, config, **{**fields, **given}, embedder=embedder)  # type: ignore[arg-type]
+    return Driver("run_toy", problem, config, **{**fields, **given}, embedder=embedder)
 
 
 async def ended(running: Driver) -> Result:
