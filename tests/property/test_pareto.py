@@ -79,6 +79,8 @@ def test_large_sets_have_the_front_that_comparing_all_with_all_leaves(width: int
     beats = np.asarray(covers & ~covers.T)
     assert (front(points) == ~beats.any(axis=0)).all()
     assert (dominated(points[700:], points[:700]) == beats[:700, 700:].any(axis=0)).all()
+    layers = ranks(points)
+    assert (layers == np.where(beats, layers[:, None], -1).max(axis=0) + 1).all()
 
 
 @given(matrices())
