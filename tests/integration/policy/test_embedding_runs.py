@@ -21,7 +21,7 @@ from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import Plan, new_run
 from service.config import PoliciesSettings
-from service.db.engine import Database, open_database
+from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
@@ -34,7 +34,6 @@ from service.runner.orders import Orders
 from service.runner.status import RunStatus
 from tests.contract import story
 from tests.contract.story import RUN
-from tests.databases import sqlite_file
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
 from tests.fakes.vectors import direction
 from tests.fakes.world import toy_problem
@@ -60,20 +59,6 @@ def seen(text: str) -> list[float]:
 def server() -> Iterator[OpenAIServer]:
     with openai_server(write, embed=seen) as running:
         yield running
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(sqlite_file(tmp_path / "runs.db"))
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def log(database: Database) -> SqlRunLog:
-    log = SqlRunLog(database, SystemClock())
-    log.create(story.new_run())
-    return log
 
 
 def author(server: OpenAIServer, **more: object) -> PolicySettings:

@@ -69,20 +69,6 @@ def critic() -> Iterator[OpenAIServer]:
         yield running
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(sqlite_file(tmp_path / "runs.db"))
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def log(database: Database) -> SqlRunLog:
-    log = SqlRunLog(database, SystemClock())
-    log.create(new_run())
-    return log
-
-
 def writing(server: OpenAIServer, **more: object) -> PolicySettings:
     named = {"name": "author", "base_url": server.url, "answers": 2, "samples": 1, "concurrency": 2, **more}
     return read_policy({"price": FREE, **named}, "the test")
