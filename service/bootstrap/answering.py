@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evolve.configuration import PromptConfig
 from evolve.ensemble import Member
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evolve.ports import Policy
     from service.policy.asking import PromptBuilder
     from service.policy.bundled.policy import BundledPolicy
+    from service.policy.connection import Connection
     from service.policy.embeddings import OpenAIEmbedder
     from service.policy.openai import OpenAIPolicy
     from service.policy.settings import PolicySettings
@@ -121,13 +122,10 @@ class _Opening:
         return Critic(await self._server(asked, build_review_prompt), settings.currency)
 
     async def embedder(self, settings: "PolicySettings") -> "OpenAIEmbedder":
-        import numpy as np
-
         from service.policy.embeddings import OpenAIEmbedder
 
         way = await self._way(self._limited(settings))
-        language, rng = self.plan.problem.language, np.random.default_rng()
-        server = OpenAIEmbedder(way.policy, language=language, key=way.key, rng=rng, transport=way.transport)
+        server = OpenAIEmbedder(_connect(way), language=self.plan.problem.language)
         await self._meet(server, settings)
         return server
 
@@ -233,12 +231,17 @@ def serve(
 
 
 def _through(way: Way, build: "PromptBuilder") -> "OpenAIPolicy":
-    import numpy as np
-
     from service.policy.openai import OpenAIPolicy
 
-    rng = np.random.default_rng()
-    return OpenAIPolicy(way.policy, build_prompt=build, key=way.key, rng=rng, transport=way.transport)
+    return OpenAIPolicy(_connect(way), build_prompt=build)
+
+
+def _connect(way: Way) -> "Connection[Any]":
+    import numpy as np
+
+    from service.policy.connection import Connection
+
+    return Connection(way.policy, key=way.key, rng=np.random.default_rng(), transport=way.transport)
 
 
 class Form(Protocol):

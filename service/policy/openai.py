@@ -1,32 +1,21 @@
 """The policy behind an OpenAI-compatible server, vLLM first: a prompt out, a stream of chains back."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import httpx
-import numpy as np
-from pydantic import SecretStr
-
 from evolve.chain import parse_format
-from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
+from evolve.errors import PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
-from service.net.retry import Backoff
 from service.policy.asking import PromptBuilder, fitted, sendable
-from service.policy.breaker import Breaker
-from service.policy.calls import Calls
 from service.policy.chains import CUT, Chains
+from service.policy.connection import Connection
 from service.policy.offered import choose
-from service.policy.pressure import LOOK_SECONDS, Pressure
-from service.policy.server import Server
-from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
 
-LEAST_WAIT_SECONDS = 1.0
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
 _SEEDS = 2**31
@@ -45,48 +34,16 @@ class OpenAIPolicy:
     """Answers proposals through a server; see `evolve.ports.Policy`.
 
     Args:
-        settings: of kind `openai`.
+        connection: to the server, with the settings.
         build_prompt: makes the prompt of a proposal.
-        key: the key of the server, if it wants one.
-        rng: spreads the waits between attempts; answers do not depend on it.
-        backoff: how often and how soon a request is repeated. The seed stays the same.
-        breaker: leaves a failing server alone; one of its own when None.
-        monotonic: seconds that never go back.
-        sleep: waits for seconds.
-        look_seconds: between two looks at what waits at the server.
-        transport: another way to the server than a network connection.
     """
 
-    def __init__(
-        self,
-        settings: PolicySettings,
-        *,
-        build_prompt: PromptBuilder,
-        key: SecretStr | None = None,
-        rng: np.random.Generator,
-        backoff: Backoff | None = None,
-        breaker: Breaker | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        look_seconds: float = LOOK_SECONDS,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        self.settings = settings
+    def __init__(self, connection: Connection[Served], *, build_prompt: PromptBuilder) -> None:
+        self.settings = connection.settings
+        self.connection = connection
         self._build_prompt = build_prompt
-        self._format = parse_format(settings.format)
-        self._rng = rng
-        self._backoff = backoff or Backoff()
-        self._breaker = breaker or Breaker(monotonic)
-        self._monotonic = monotonic
-        self._sleep = sleep
-        self._server = Server(settings, key, monotonic=monotonic, transport=transport)
-        self._pressure = Pressure(
-            self._server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic
-        )
-        self._calls = Calls(str(settings.base_url), self._breaker, self._pressure, monotonic)
+        self._format = parse_format(self.settings.format)
         self._tokens = TokenCounter(None)
-        self._found: Served | None = None
-        self._finding = asyncio.Lock()
 
     @property
     def name(self) -> str:
@@ -106,17 +63,15 @@ class OpenAIPolicy:
     @property
     def concurrency(self) -> int:
         """Proposals it answers at once with profit: fewer than the settings say while requests wait at the server."""
-        return self._pressure.calls
+        return self.connection.pressure.calls
 
     def health(self) -> dict[str, Any]:
         """How its server fares: what the breaker holds of it, and what was seen of its queue."""
-        breaker = {"breaker": str(self._breaker.state), "retry_seconds": max(0.0, self._breaker.wait_seconds)}
-        return breaker | self._pressure.health()
+        return self.connection.health()
 
     async def close(self) -> None:
         """Close every connection to the server."""
-        await self._pressure.close()
-        await self._server.close()
+        await self.connection.close()
 
     async def check(self) -> Served:
         """Ask the server who it is, before anything is asked of it.
@@ -126,17 +81,18 @@ class OpenAIPolicy:
             PolicyDenied: it is no such server, refuses the key, or does not offer the model; the text names those that
                 it offers.
         """
-        offered = await self._server.models()
+        server = self.connection.server
+        offered = await server.models()
         model = choose(self.settings, offered)
         if offered is None:
-            await self._server.knock(model)
+            await server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
-        tokenizer = await self._server.count_tokens(model, "a b c") is not None
-        await self._pressure.look()
-        self._tokens = TokenCounter((lambda text: self._server.count_tokens(model, text)) if tokenizer else None)
+        tokenizer = await server.count_tokens(model, "a b c") is not None
+        await self.connection.pressure.look()
+        self._tokens = TokenCounter((lambda text: server.count_tokens(model, text)) if tokenizer else None)
         context = named.get(model) or self.settings.context_tokens
-        self._found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
-        return self._found
+        self.connection.found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
+        return self.connection.found
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Answer a proposal: answers as they complete, at last one `Completed`.
@@ -144,8 +100,8 @@ class OpenAIPolicy:
         Raises:
             PolicyError: no answer came; its class says whether asking again may help.
         """
-        started = self._monotonic()
-        served = await self._served()
+        started = self.connection.monotonic()
+        served = await self.connection.known(self.check)
         asked = fitted(proposal, self.settings.temperature)
         prompt, reply_tokens = await self._prompt(asked, served.context_tokens)
         body = self._body(asked, prompt, served.model, reply_tokens)
@@ -153,7 +109,7 @@ class OpenAIPolicy:
         while True:
             attempt += 1
             chains = self._chains(asked, prompt)
-            self._calls.admit()
+            self.connection.calls.admit()
             try:
                 async with aclosing(self._attempt(body, chains)) as answers:
                     async for answer in answers:
@@ -162,25 +118,16 @@ class OpenAIPolicy:
             except PolicyError as error:
                 if chains.handed:
                     break
-                await self._wait(error, attempt)
+                await self.connection.wait(error, attempt)
             except asyncio.CancelledError:
                 if any(chains.completions):
-                    yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)
+                    yield self._completed(
+                        chains, prompt, seconds=self.connection.monotonic() - started, attempts=attempt
+                    )
                 raise
         for answer in chains.close(CUT):
             yield answer
-        yield self._completed(chains, prompt, seconds=self._monotonic() - started, attempts=attempt)
-
-    async def _served(self) -> Served:
-        async with self._finding:
-            if self._found is not None:
-                return self._found
-            self._calls.admit()
-            try:
-                with self._calls.heard():
-                    return await self.check()
-            except PolicyUnavailable as error:
-                raise self._later(error) from error
+        yield self._completed(chains, prompt, seconds=self.connection.monotonic() - started, attempts=attempt)
 
     async def _prompt(self, proposal: Proposal, context_tokens: int) -> tuple[Prompt, int]:
         """The prompt, and the tokens left for the reply: fewer than the settings say where the parent needs the room.
@@ -226,33 +173,15 @@ class OpenAIPolicy:
 
     async def _attempt(self, body: dict[str, Any], chains: Chains) -> AsyncGenerator[Answer, None]:
         tokens = body["n"] * body["max_tokens"]
-        with self._calls.call(body["model"]):
+        with self.connection.calls.call(body["model"]):
             done = False
-            async with aclosing(self._server.stream(body, tokens)) as chunks:
+            async with aclosing(self.connection.server.stream(body, tokens)) as chunks:
                 async for chunk in chunks:
                     for answer in chains.feed(chunk):
                         yield answer
                     done = chunk.done
             if not (done or chains.finished):
                 raise PolicyUnavailable(f"the policy server {self.settings.base_url} broke off its stream", 0.0)
-
-    async def _wait(self, error: PolicyError, attempt: int) -> None:
-        """Wait until the next attempt, or hand the error on with the time after which asking again is worth it."""
-        if isinstance(error, PolicyDenied):
-            self._found = None  # the server may be another one by now: look again before the next proposal
-        if not isinstance(error, PolicyUnavailable):
-            raise error
-        asked = error.retry_after_seconds
-        seconds = self._backoff.wait(attempt, asked, self._rng)
-        if seconds is None or self._breaker.wait_seconds:
-            self._found = None  # a server that was away for so long may come back as another
-            raise self._later(error) from error
-        await self._sleep(seconds)
-
-    def _later(self, error: PolicyUnavailable) -> PolicyUnavailable:
-        """The same failure, with the time after which asking again is worth it."""
-        seconds = max(error.retry_after_seconds, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)
-        return PolicyUnavailable(str(error), seconds)
 
     def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
         usage = chains.usage or _estimated(chains, prompt)

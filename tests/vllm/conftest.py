@@ -7,7 +7,8 @@ import pytest
 from pydantic import SecretStr
 
 from service.policy.asking import PromptBuilder
-from service.policy.openai import OpenAIPolicy
+from service.policy.connection import Connection
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
 from tests.integration.policy.conftest import build_prompt
@@ -33,14 +34,9 @@ async def make(vllm: VllmServer) -> AsyncIterator[Make]:
     made: list[OpenAIPolicy] = []
 
     def policy(prompt: PromptBuilder = build_prompt, key: str = KEY, **settings: object) -> OpenAIPolicy:
-        made.append(
-            OpenAIPolicy(
-                PolicySettings.model_validate({"base_url": vllm.url, **settings}),
-                build_prompt=prompt,
-                key=SecretStr(key),
-                rng=np.random.default_rng(1),
-            )
-        )
+        given = PolicySettings.model_validate({"base_url": vllm.url, **settings})
+        connection: Connection[Served] = Connection(given, key=SecretStr(key), rng=np.random.default_rng(1))
+        made.append(OpenAIPolicy(connection, build_prompt=prompt))
         return made[-1]
 
     yield policy

@@ -51,7 +51,7 @@ async def test_what_waits_at_the_server_is_read_and_calls_begin_low(make: Make) 
     policy = make()
     await policy.check()
     assert policy.concurrency == FIRST_CALLS < policy.settings.concurrency
-    assert await policy._server.load() == Load(running=0.0, waiting=0.0)
+    assert await policy.connection.server.load() == Load(running=0.0, waiting=0.0)
 
 
 async def test_answers_come_while_the_chain_is_written(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ async def test_an_unknown_model_is_denied_with_those_offered(make: Make) -> None
 
 async def test_a_model_that_went_away_is_denied(make: Make) -> None:
     policy = make()
-    policy._found = Served(model="gone", context_tokens=CONTEXT_TOKENS, tokenizer=True)
+    policy.connection.found = Served(model="gone", context_tokens=CONTEXT_TOKENS, tokenizer=True)
     with pytest.raises(PolicyDenied, match="gone"):
         await replies(policy, proposal())
 

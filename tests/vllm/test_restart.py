@@ -22,7 +22,8 @@ from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
-from service.policy.openai import OpenAIPolicy
+from service.policy.connection import Connection
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.settings import PolicySettings
 from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
@@ -72,12 +73,9 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
     log.create(new_run())
     with ExitStack() as servers:
         first = await asyncio.to_thread(servers.enter_context, vllm_server(python, tmp_path, KEY))
-        policy = Killing(
-            PolicySettings(base_url=first.url, concurrency=4),
-            build_prompt=build_prompt,
-            key=SecretStr(KEY),
-            rng=np.random.default_rng(1),
-        )
+        settings = PolicySettings(base_url=first.url, concurrency=4)
+        connection: Connection[Served] = Connection(settings, key=SecretStr(KEY), rng=np.random.default_rng(1))
+        policy = Killing(connection, build_prompt=build_prompt)
         policy.server, policy.killed = first, asyncio.Event()
         problem = toy_problem()
         work = RunJob(

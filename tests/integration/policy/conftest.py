@@ -10,7 +10,8 @@ from evolve.program import Program
 from evolve.proposal import Individual, Message, Prompt, Proposal
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
-from service.policy.openai import OpenAIPolicy
+from service.policy.connection import Connection
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
@@ -76,18 +77,16 @@ async def make(server: OpenAIServer, clock: Time) -> AsyncIterator[Make]:
     made: list[OpenAIPolicy] = []
 
     def policy(key: str | None = None, failures: int = 100, **settings: object) -> OpenAIPolicy:
-        made.append(
-            OpenAIPolicy(
-                PolicySettings.model_validate({"base_url": server.url, **settings}),
-                build_prompt=build_prompt,
-                key=SecretStr(key) if key else None,
-                rng=np.random.default_rng(1),
-                backoff=Backoff(attempts=3),
-                breaker=Breaker(clock.monotonic, failures=failures),
-                monotonic=clock.monotonic,
-                sleep=clock.sleep,
-            )
+        connection: Connection[Served] = Connection(
+            PolicySettings.model_validate({"base_url": server.url, **settings}),
+            key=SecretStr(key) if key else None,
+            rng=np.random.default_rng(1),
+            backoff=Backoff(attempts=3),
+            breaker=Breaker(clock.monotonic, failures=failures),
+            monotonic=clock.monotonic,
+            sleep=clock.sleep,
         )
+        made.append(OpenAIPolicy(connection, build_prompt=build_prompt))
         return made[-1]
 
     yield policy

@@ -21,6 +21,7 @@ from evolve.special import neutralise
 from evolve.vectors import distance
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
+from service.policy.connection import Connection
 from service.policy.embeddings import TEXTS_AT_ONCE, OpenAIEmbedder
 from service.policy.settings import PolicySettings
 from service.policy.vectors import LONGEST_VECTOR
@@ -58,18 +59,16 @@ async def make(server: OpenAIServer, clock: Time) -> AsyncIterator[Make]:
     made: list[OpenAIEmbedder] = []
 
     def embedder(key: str | None = None, failures: int = 100, **settings: object) -> OpenAIEmbedder:
-        made.append(
-            OpenAIEmbedder(
-                PolicySettings.model_validate({"name": "eye", "role": "embedder", "base_url": server.url, **settings}),
-                language="python",
-                key=SecretStr(key) if key else None,
-                rng=np.random.default_rng(1),
-                backoff=Backoff(attempts=3),
-                breaker=Breaker(clock.monotonic, failures=failures),
-                monotonic=clock.monotonic,
-                sleep=clock.sleep,
-            )
+        connection: Connection[str] = Connection(
+            PolicySettings.model_validate({"name": "eye", "role": "embedder", "base_url": server.url, **settings}),
+            key=SecretStr(key) if key else None,
+            rng=np.random.default_rng(1),
+            backoff=Backoff(attempts=3),
+            breaker=Breaker(clock.monotonic, failures=failures),
+            monotonic=clock.monotonic,
+            sleep=clock.sleep,
         )
+        made.append(OpenAIEmbedder(connection, language="python"))
         return made[-1]
 
     yield embedder

@@ -12,7 +12,8 @@ from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.money import Money
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply, Usage
 from evolve.special import BREAK, neutralise
-from service.policy.openai import OpenAIPolicy
+from service.policy.connection import Connection
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, estimate_tokens
 from tests.fakes import openai_server as fake
@@ -338,7 +339,7 @@ async def test_a_server_that_was_away_is_looked_at_again_with_growing_waits(
     clock.seconds += 10.0
     server.models = ["fake"]
     await replies(policy)
-    assert (await policy._served()).context_tokens == 4096
+    assert (await policy.connection.known(policy.check)).context_tokens == 4096
 
 
 async def test_refusals_do_not_open_the_breaker(server: OpenAIServer, make: Make) -> None:
@@ -436,12 +437,10 @@ def at_hand(models: tuple[int, str, str], chats: tuple[int, str, str]) -> OpenAI
         status, kind, text = {"/v1/models": models, "/v1/chat/completions": chats}.get(request.url.path, (404, "", ""))
         return httpx.Response(status, headers={"content-type": kind}, text=text)
 
-    return OpenAIPolicy(
-        PolicySettings(base_url="http://h/v1", model="mine"),
-        build_prompt=build_prompt,
-        rng=np.random.default_rng(1),
-        transport=httpx.MockTransport(answer),
-    )
+    settings = PolicySettings(base_url="http://h/v1", model="mine")
+    transport = httpx.MockTransport(answer)
+    connection: Connection[Served] = Connection(settings, rng=np.random.default_rng(1), transport=transport)
+    return OpenAIPolicy(connection, build_prompt=build_prompt)
 
 
 async def test_prompt_and_answer_fit_the_context_together(server: OpenAIServer, make: Make) -> None:

@@ -18,8 +18,9 @@ from service.bootstrap.plan import RunOrder, plan_new
 from service.config import PoliciesSettings
 from service.net.transport import PinnedTransport
 from service.policy import calls
+from service.policy.connection import Connection
 from service.policy.limit import FIRST_CALLS, Load
-from service.policy.openai import OpenAIPolicy
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.pressure import QUIET_SECONDS
 from service.policy.settings import PolicySettings
 from tests.e2e.evolving import make_problem
@@ -58,15 +59,13 @@ async def keen(server: OpenAIServer) -> AsyncIterator[Closing]:
     made: list[OpenAIPolicy] = []
 
     def policy(transport: httpx.AsyncBaseTransport | None = None, **settings: object) -> OpenAIPolicy:
-        made.append(
-            OpenAIPolicy(
-                PolicySettings.model_validate({"base_url": server.url, "concurrency": CALLS, **settings}),
-                build_prompt=build_prompt,
-                rng=np.random.default_rng(1),
-                look_seconds=0.01,
-                transport=transport,
-            )
+        connection: Connection[Served] = Connection(
+            PolicySettings.model_validate({"base_url": server.url, "concurrency": CALLS, **settings}),
+            rng=np.random.default_rng(1),
+            look_seconds=0.01,
+            transport=transport,
         )
+        made.append(OpenAIPolicy(connection, build_prompt=build_prompt))
         return made[-1]
 
     yield policy
@@ -122,7 +121,7 @@ async def test_a_server_that_does_not_tell_is_asked_again_only_after_a_while(
 
 async def test_a_server_that_fails_to_tell_is_no_reason_to_ask_less(server: OpenAIServer, make: Make) -> None:
     policy = make(concurrency=CALLS, base_url="http://127.0.0.1:9/v1")
-    await policy._pressure.look()
+    await policy.connection.pressure.look()
     assert policy.concurrency == CALLS
 
 
@@ -149,14 +148,14 @@ async def test_calls_become_fewer_while_requests_wait_and_more_again(server: Ope
 async def test_the_queues_of_all_engines_count(server: OpenAIServer, keen: Closing) -> None:
     quiet, busy = told(running=64, waiting=5), told(running=0, waiting=5).replace('engine="0"', 'engine="1"')
     server.metrics = quiet + busy
-    assert (await keen()._server.load()) == Load(running=64.0, waiting=10.0)
+    assert (await keen().connection.server.load()) == Load(running=64.0, waiting=10.0)
 
 
 async def test_nobody_looks_while_no_call_is_under_way(server: OpenAIServer, keen: Closing) -> None:
     server.metrics = told(running=1, waiting=0)
     policy = keen()
     await answered(policy)
-    looking = policy._pressure._looking
+    looking = policy.connection.pressure._looking
     assert looking is not None
     await asyncio.wait_for(looking, PATIENCE_SECONDS)
     seen = looks(server)
@@ -191,7 +190,7 @@ async def test_a_redirect_of_the_metrics_is_not_followed(keen: Closing) -> None:
         return httpx.Response(302, headers={"location": "http://169.254.169.254/latest"})
 
     policy = keen(httpx.MockTransport(reply), base_url="http://policy.test/v1")
-    await policy._pressure.look()
+    await policy.connection.pressure.look()
     assert asked == ["http://policy.test/metrics"]
     assert policy.concurrency == CALLS
 
@@ -261,6 +260,6 @@ async def test_a_server_that_is_away_is_told_to_be(server: OpenAIServer, keen: C
         raise httpx.ConnectError("nobody is there", request=request)
 
     policy = keen(httpx.MockTransport(away))
-    await policy._pressure.look()
+    await policy.connection.pressure.look()
     seen = policy.health()
     assert (seen["reachable"], seen["running"], seen["waiting"]) == (False, None, None)

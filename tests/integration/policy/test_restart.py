@@ -6,7 +6,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
-from service.policy.openai import OpenAIPolicy
+from service.policy.connection import Connection
+from service.policy.openai import OpenAIPolicy, Served
 from service.policy.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.drive import RunJob, drive
@@ -46,7 +47,7 @@ def respond(body: Mapping[str, Any]) -> list[str]:
     return [chain(*(f"x = {body['seed'] % 99991}.{number}" for number in range(ANSWERS)))]
 
 
-def serve(port: int, ready: Connection, loading: int, held: int) -> None:
+def serve(port: int, ready: Pipe, loading: int, held: int) -> None:
     """A server in a process of its own: it is loading for so many requests, and stands still in so many of its chains.
 
     A chain that stands still has shown its first answer and a part of the second.
@@ -123,13 +124,13 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
 ) -> None:
     log = SqlRunLog(database, SystemClock())
     log.create(new_run())
-    policy = OpenAIPolicy(
+    connection: Connection[Served] = Connection(
         PolicySettings(base_url=f"http://127.0.0.1:{server.port}/v1", answers=ANSWERS, samples=1, concurrency=CALLS),
-        build_prompt=build_prompt,
         rng=np.random.default_rng(1),
         backoff=Backoff(attempts=2, first_seconds=0.02),
         breaker=Breaker(SystemClock().monotonic, failures=4, first_seconds=0.2, most_seconds=0.4),
     )
+    policy = OpenAIPolicy(connection, build_prompt=build_prompt)
     notes = Notes()
     seen: Counter[Kind] = Counter()
 
