@@ -3,6 +3,8 @@
 import ast
 import hashlib
 import re
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from evolve.edit import is_python, parse_python
@@ -18,8 +20,8 @@ _FREE_FORM = {
     "verilog", "zig",
 }  # fmt: skip
 _CONTEXT = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
-_FORMS: dict[type[ast.AST], tuple[str, tuple[str, ...]]] = {}
 _DOCUMENTED = {ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
+_Form = tuple[str, Callable[[Any], Iterable[Any]]]
 
 
 def fingerprint(program: Program, language: str) -> str:
@@ -64,17 +66,14 @@ def syntax_words(text: str) -> list[str] | None:
     except SyntaxError:
         return None
     out: list[str] = ["python"]
-    write, push = out.append, stack.extend
+    write, push, pop = out.append, stack.extend, stack.pop
     while stack:
-        node = stack.pop()
+        node = pop()
         kind = type(node)
-        if isinstance(node, ast.AST):
-            name, fields = _form(kind)
-            write(name)
-            if kind in _DOCUMENTED:
-                push(_undocumented(node, fields))
-            else:
-                push([getattr(node, field) for field in fields])
+        form = _FORMS[kind]
+        if form is not None:
+            write(form[0])
+            push(form[1](node))
         elif kind is list:
             write(f"[{len(node)}")
             push(node)
@@ -84,17 +83,31 @@ def syntax_words(text: str) -> list[str] | None:
     return out
 
 
-def _undocumented(node: Any, fields: tuple[str, ...]) -> list[Any]:
+class _Forms(dict[type, _Form | None]):
+    """For each kind of node its name and what reads its fields; None for what is no node."""
+
+    def __missing__(self, kind: type) -> _Form | None:
+        self[kind] = form = _form(kind) if issubclass(kind, ast.AST) else None
+        return form
+
+
+def _form(kind: type[ast.AST]) -> _Form:
+    fields = [field for field in kind._fields if field not in _CONTEXT]
+    if kind in _DOCUMENTED:
+        return kind.__name__, lambda node: [_body(node) if name == "body" else getattr(node, name) for name in fields]
+    if len(fields) > 1:
+        return kind.__name__, attrgetter(*fields)
+    return kind.__name__, lambda node: [getattr(node, name) for name in fields]
+
+
+def _body(node: Any) -> list[ast.stmt]:
+    """The statements of a module, class or function without its docstring."""
     body: list[ast.stmt] = node.body
     first = body[0] if body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        body = body[1:]
-    return [body if field == "body" else getattr(node, field) for field in fields]
+    documented = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    return body[1:] if documented else body
 
 
-def _form(kind: type[ast.AST]) -> tuple[str, tuple[str, ...]]:
-    form = _FORMS.get(kind)
-    if form is None:
-        fields = tuple(field for field in kind._fields if field not in _CONTEXT)
-        form = _FORMS[kind] = (kind.__name__, fields)
-    return form
+_FORMS = _Forms()

@@ -21,7 +21,8 @@ _BODY = (
 _BRACKETS = (
     r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|PREFIX|MIDDLE|SUFFIX|THINK)\]"
 )
-_TOKEN = rf"(<)({{breaks}})({_BODY})|(\[)({{breaks}})({_BRACKETS})"
+# Each begins with its bracket, outside of any group: so the search jumps from bracket to bracket.
+_TOKEN = rf"<({{breaks}})({_BODY})|\[({{breaks}})({_BRACKETS})"
 _ANY = re.compile(_TOKEN.replace("{breaks}", f"{BREAK}*"))
 _BROKEN = re.compile(_TOKEN.replace("{breaks}", f"{BREAK}+"))
 _WHOLE = re.compile(_TOKEN.replace("{breaks}", ""))
@@ -53,4 +54,4 @@ def _without_break(match: re.Match[str]) -> str:
 
 
 def _parts(match: re.Match[str]) -> tuple[str, ...]:
-    return tuple(group for group in match.groups() if group is not None)
+    return match[0][0], *(group for group in match.groups() if group is not None)
