@@ -121,8 +121,13 @@ def new_job(log: SqlRunLog, problem: Problem, config: RunConfig, policy: Policy,
     )
 
 
+def collect_rarely() -> None:
+    """Look for garbage as rarely as the command does."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
+
+
 def play(job: RunJob, watch: Watch) -> RunStatus:
-    gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does
+    collect_rarely()
     return asyncio.run(drive(job, observer=watch, orders=Orders()))
 
 

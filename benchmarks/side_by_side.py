@@ -22,7 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Watch, arguments, new_job, open_log, program_text, report
+from benchmarks.harness import Watch, arguments, collect_rarely, new_job, open_log, program_text, report
 from benchmarks.memory import PeakMemory
 from benchmarks.openevolve import VERSION, Ran, install_openevolve, run_openevolve, write_config
 from benchmarks.policy_server import policy_server
@@ -227,6 +227,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["growing", "waiting"])
     parser.add_argument("--environment", type=Path, default=Path(".venv-openevolve"))
     options = parser.parse_args()
+    collect_rarely()
     python = install_openevolve(options.environment.absolute())
     figures: dict[str, Any] = {"openevolve": VERSION}
     with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as name:
