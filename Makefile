@@ -1,6 +1,8 @@
 # Needed: git, make, and Python 3.11 or newer with venv. `make` alone lists what can be made.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
+# What a command compiles serves the next one; a fresh clone would compile everything in every process.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run serve install install-base test pytest lint types imports format test-browser test-vllm test-training faults lock clean
 
 PYTHON ?=

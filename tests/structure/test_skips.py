@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 MODULE_SKIP = "import pytest\npytest.skip('no such thing here', allow_module_level=True)\n"
 TEST_SKIP = "import pytest\n@pytest.mark.skip(reason='no such thing here')\ndef test_it(): assert True\n"
 BROWSER_TEST = "import pytest\n@pytest.mark.browser\ndef test_it(): assert True\n"
+PLAIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # plugins take longer to start than these tests
 EXPECTED_FAILURE = "import pytest\n@pytest.mark.xfail(reason='known')\ndef test_it(): assert False\n"
 
 
@@ -17,7 +18,7 @@ def outcome(source: str, folder: Path, forbid: str, **environment: str) -> subpr
     command = [sys.executable, "-m", "pytest", "-q", "-rsE", "-p", "no:cacheprovider", "-p", "tests.conftest"]
     return subprocess.run(
         [*command, "-c", os.devnull, "--rootdir", str(folder), str(folder)],
-        cwd=ROOT, env={**os.environ, "EVOLVE_FORBID_SKIPS": forbid, **environment},
+        cwd=ROOT, env={**os.environ, **PLAIN, "EVOLVE_FORBID_SKIPS": forbid, **environment},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
