@@ -37,6 +37,7 @@ class VariantConfig:
     archive: ArchiveConfig | None = None
     selection: Mapping[str, float] | None = None
     alpha: float | None = None
+    selection_options: SelectionOptions | None = None
     operators: Mapping[str, float] | None = None
     inspirations: InspirationsConfig | None = None
 

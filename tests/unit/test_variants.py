@@ -1,7 +1,14 @@
 """Islands that differ keep, select and show what their tables say."""
 
 from evolve.archives import CellArchive, DominatedNoveltyArchive, TopArchive
-from evolve.configuration import ArchiveConfig, BudgetConfig, DeterministicConfig, RunConfig, VariantConfig
+from evolve.configuration import (
+    ArchiveConfig,
+    BudgetConfig,
+    DeterministicConfig,
+    RunConfig,
+    SelectionOptions,
+    VariantConfig,
+)
 from evolve.events import Event, Kind
 from evolve.state import State
 from tests.fakes.world import World, new_search, resume, toy_problem
@@ -38,6 +45,23 @@ def test_each_island_follows_its_own_table() -> None:
     asked = [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
     ways = {(payload["island"], payload["selection"], payload["operator"]) for payload in asked}
     assert ways == {(0, "power_law", "mutate"), (1, "tournament", "mutate"), (2, "power_law", "simplify")}
+
+
+def test_an_island_selects_with_options_of_its_own() -> None:
+    toy = toy_problem()
+    config = RunConfig(
+        islands=2,
+        selection={"puct": 1.0},
+        variants=(VariantConfig(islands=(1,), selection_options=SelectionOptions(exploration=0.0)),),
+        budget=BudgetConfig(evaluations=60),
+    )
+    world = World(toy)
+    search = new_search(toy, config)
+    world.play(search, search.start())
+    asked = [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+    added = {island: [one["why"]["exploration"] for one in asked if one["island"] == island] for island in (0, 1)}
+    assert min(added[0]) > 0
+    assert set(added[1]) == {0.0}
 
 
 def test_a_replay_of_islands_that_differ_repeats_them() -> None:

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from evolve.configuration import ArchiveConfig, InspirationsConfig
+from evolve.configuration import ArchiveConfig, InspirationsConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from service.problems.configuration import config_as_json, config_from_json, parse_set, read_config
 
@@ -24,6 +24,7 @@ inspirations.top = 0
 [[search.variants]]
 islands = [1]
 alpha = 2
+selection_options.exploration = 3.0
 operators = { crossover = 0.5, mutate = 0.5 }
 """
 
@@ -33,6 +34,8 @@ def test_tables_say_what_some_islands_have_of_their_own() -> None:
     plain, second, third = (config.on_island(number) for number in (0, 1, 2))
     assert plain is config
     assert (second.alpha, second.operators) == (2.0, {"crossover": 0.5, "mutate": 0.5})
+    assert second.selection_options == SelectionOptions(exploration=3.0)
+    assert third.selection_options == SelectionOptions()
     assert second.archive == ArchiveConfig(kind="grid", front=3)
     assert third.archive == ArchiveConfig(kind="dominated_novelty", front=3, size=100)
     assert third.inspirations == InspirationsConfig(top=0, diverse=5)
