@@ -50,7 +50,7 @@ def main() -> None:
     scored = [candidate for candidate in candidates if candidate["fitness"] is not None]
     ends = (scored[0], max(scored, key=lambda candidate: candidate["fitness"]))
     panels = [
-        (f"{title}: {_told(arguments.name, candidate)}", PANELS[arguments.name](returned(arguments.name, candidate)))
+        (f"{title}: {_told(candidate)}", PANELS[arguments.name](returned(arguments.name, candidate)))
         for title, candidate in zip(("the seed", "the best found"), ends, strict=True)
     ]
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
@@ -65,9 +65,8 @@ def known_fitness(name: str) -> float | None:
     return problem.objectives[0].sign * problem.known_best
 
 
-def _told(name: str, candidate: Mapping[str, Any]) -> str:
-    shown = [key for key in candidate["scores"] if name != "bin_packing" or not key.startswith("unseen")]
-    return ", ".join(f"{key.replace('_', ' ')} {candidate['scores'][key]:.6g}" for key in shown[:2])
+def _told(candidate: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {value:.6g}" for key, value in [*candidate["scores"].items()][:2])
 
 
 def returned(name: str, candidate: Mapping[str, Any]) -> tuple[list[Any], list[str]]:

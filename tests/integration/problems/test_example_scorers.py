@@ -38,6 +38,13 @@ def scored(name: str, *values: object, program: Mapping[str, str] | None = None)
     return result
 
 
+def held_out(name: str, *values: object, program: Mapping[str, str] | None = None) -> dict[str, Any]:
+    outputs = [{"value": value, "seconds": 0.0, "error": None} for value in values]
+    result = evaluator(name)["holdout"](outputs, program or {})
+    assert isinstance(result, dict)
+    return result
+
+
 def formula(text: str) -> dict[str, Any]:
     return scored("symbolic_regression", program={"formula.txt": text})
 
@@ -142,9 +149,13 @@ def test_height_is_that_of_the_formula(point: list[float]) -> None:
     assert scored("function_minimisation", point)["height"] == pytest.approx(expected, abs=1e-12)
 
 
+LAW = "y = log((x + 1) * (x * x + 1))"
+
+
 def test_law_behind_the_points_scores_the_known_best() -> None:
-    result = formula("y = log((x + 1) * (x * x + 1))")
-    assert (result["accuracy"], result["size"], result["unseen_accuracy"]) == (12.0, 10, 12.0)
+    result = formula(LAW)
+    assert (result["accuracy"], result["size"]) == (12.0, 10)
+    assert held_out("symbolic_regression", program={"formula.txt": LAW}) == {"accuracy": 12.0, "size": 10}
     assert of_the_library("symbolic_regression", result) == pytest.approx(known_best("symbolic_regression"), abs=1e-12)
 
 
@@ -295,6 +306,7 @@ def test_failure_of_the_program_is_the_reason_that_the_scorer_gives(name: str) -
         "y = sin(x=x)", "sin = x\ny = sin(x)", "y = x if x else x", "y = (z := x)", "y: float = x", "y = u = x",
         "y = x + y", "y = exp(exp(exp(exp(x + 9))))", "y = " + " + ".join(["x"] * 31), "y = " + "(" * 3000 + "x",
         "y = " + "-" * 900 + "x", "y = x  #" + "." * 4000, "y = 9" + "9" * 3000, "y = x.real", "y = x\0",
+        "y = x" + ".real" * 790, "y = x" + "()" * 1900, "y = x" + "[0]" * 1300,
     ],
 )  # fmt: skip
 def test_hostile_formula_is_refused_with_a_sentence(text: str) -> None:
@@ -303,8 +315,27 @@ def test_hostile_formula_is_refused_with_a_sentence(text: str) -> None:
     assert len(result["error"]) > 20
 
 
+@pytest.mark.parametrize("name", ["bin_packing", "symbolic_regression"])
+def test_what_is_held_out_is_scored_apart_and_never_beside_what_policies_are_shown(name: str) -> None:
+    values, program = ([BEST_FIT], {}) if name == "bin_packing" else ([], {"formula.txt": "y = x"})
+    problem = load_problem(EXAMPLES / name).problem
+    shown, apart = scored(name, *values, program=program), held_out(name, *values, program=program)
+    assert problem.evaluator.holdout
+    assert set(shown) == {*problem.objective_names, "cases", "feedback"}
+    assert set(apart) == set(problem.objective_names)
+    assert [shown[one] for one in apart] != list(apart.values())
+
+
+def test_best_fit_takes_the_bins_that_it_takes_on_instances_held_out() -> None:
+    module = evaluator("bin_packing")
+    bins, bounds = sum(packed(items, min) for items in module["FRESH"]), sum(module["FRESH_BOUNDS"])
+    assert held_out("bin_packing", BEST_FIT) == {"excess_percent": 100 * (bins - bounds) / bounds}
+    assert set(held_out("bin_packing", [])) == set(held_out("symbolic_regression", program={"f": "x"})) == {"error"}
+
+
 def test_formula_that_is_wrong_beyond_the_points_keeps_its_score() -> None:
-    assert formula("y = log(2.5 - x)")["unseen_accuracy"] == 0.0
+    assert "error" not in formula("y = log(2.5 - x)")
+    assert held_out("symbolic_regression", program={"formula.txt": "y = log(2.5 - x)"})["accuracy"] == 0.0
 
 
 @pytest.mark.parametrize(
