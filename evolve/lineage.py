@@ -172,16 +172,24 @@ class Lineage:
         return len(self._flights)
 
     def related(self, rows: Places) -> NDArray[np.bool_]:
-        """Which are in flight, or are an ancestor or a sibling of one that is."""
-        paths, families = set[int](), set[int]()
+        """Which are in flight, or are an ancestor or a descendant of one that is."""
+        starts, upwards = np.zeros(len(self._ids), dtype=np.bool_), np.zeros(len(self._ids), dtype=np.bool_)
+        first = len(self._ids)
         for flight in self._flights.values():
             row = flight.row
-            families.add(int(self._counts[row, _PARENT]))
-            while row >= 0 and row not in paths:
-                paths.add(row)
+            starts[row], first = True, min(first, row)
+            while row >= 0 and not upwards[row]:
+                upwards[row] = True
                 row = int(self._counts[row, _PARENT])
-        families.discard(-1)
-        return np.isin(rows, list(paths)) | np.isin(self._counts[rows, _PARENT], list(families))
+        found = np.asarray(upwards[rows])
+        # A parent's row is before those of its children: before the first start there is none to be found.
+        places = np.flatnonzero(~found)
+        above = self._counts[rows[places], _PARENT]
+        while (further := above >= first).any():
+            places, above = places[further], above[further]
+            found[places] = starts[above]
+            above = np.where(starts[above], -1, self._counts[above, _PARENT])
+        return found
 
     def _of_outcome(self, rows: Places, what: int) -> Counts:
         outcomes = self._counts[rows, _OUTCOME]

@@ -15,7 +15,7 @@ def select_puct(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     Q is the best fitness among a member and all that descends from it, not their mean: a search is after the best. R is
     the range of the fitness in the view, P falls linearly with the rank and sums to 1, T counts all proposals of the
     run, n those that started from the member or from what descends from it, failed ones included. What is in flight,
-    its ancestors and its siblings wait, unless nobody else is there.
+    its ancestors and its descendants wait, unless nobody else is there.
     """
     fitness, expansions = view.fitness, view.expansions
     spread = float(np.ptp(fitness)) or 1.0

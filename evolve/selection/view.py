@@ -104,7 +104,7 @@ class View:
 
     @property
     def related(self) -> NDArray[np.bool_]:
-        """Which members are in flight, or are an ancestor or a sibling of a candidate that is."""
+        """Which members are in flight, or are an ancestor or a descendant of a candidate that is."""
         return self._lineage.related(self._rows)
 
     @property

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from evolve.lineage import Lineage, Standing
@@ -74,6 +75,36 @@ def test_what_failed_has_no_outcome_and_may_be_built_upon() -> None:
 def test_a_proposal_from_what_was_never_evaluated_is_refused() -> None:
     with pytest.raises(KeyError):
         Lineage().propose(1, "nobody")
+
+
+def test_what_descends_from_what_is_in_flight_is_of_its_lineage_and_what_is_beside_it_is_not() -> None:
+    rng = np.random.default_rng(5)
+    lineage, parents = Lineage(), [-1, -1]
+    for seed in range(2):
+        lineage.evaluate(f"c{seed}", 0, 0.0, (0.0,))
+    for number in range(1, 120):
+        parents.append(int(rng.integers(len(parents))))
+        lineage.propose(number, f"c{parents[-1]}")
+        lineage.evaluate(f"c{number + 1}", number, 0.0, (0.0,))
+        lineage.settle(number)
+
+    def line(place: int) -> set[int]:
+        return set() if place < 0 else {place} | line(parents[place])
+
+    lineage.propose(999, f"c{len(parents) - 1}")  # the newest, whom a seed has nothing to do with but for its place
+    assert lineage.related(lineage.rows(["c0", "c1"])).tolist() == [seed in line(len(parents) - 1) for seed in (0, 1)]
+    lineage.settle(999)
+    flying: list[int] = []
+    members = rng.permutation(len(parents))[:60].tolist()
+    rows = lineage.rows([f"c{member}" for member in members])
+    assert not lineage.related(rows).any()
+    for number in range(1000, 1006):
+        flying.append(int(rng.integers(2, len(parents))))
+        lineage.propose(number, f"c{flying[-1]}")
+        expected = [any(member in line(start) or start in line(member) for start in flying) for member in members]
+        assert lineage.related(rows).tolist() == expected
+    assert any(expected)
+    assert not all(expected)
 
 
 def test_it_grows() -> None:

@@ -269,15 +269,15 @@ def test_puct_without_exploration_draws_among_those_whose_descendants_are_best()
     assert drawn == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3, 0], abs=0.03)
 
 
-def test_puct_lets_what_is_in_flight_its_ancestors_and_its_siblings_wait() -> None:
+def test_puct_lets_what_is_in_flight_and_its_lineage_wait() -> None:
     lineage = grown()
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=lineage)
     greedy = Knobs(exploration=0.0)
-    lineage.propose(5, "m1")  # with it wait m0 above and m2 beside it, not m3 below
-    assert {chosen.place for chosen in choose("puct", view, 50, 18, greedy)} == {3}
-    lineage.propose(6, "m3")
+    lineage.propose(5, "m1")  # with it wait m0 above and m3 below, not m2 beside it
     assert {chosen.place for chosen in choose("puct", view, 50, 18, greedy)} == {4}
-    lineage.propose(7, "m4")  # nobody is left: all may be chosen
+    lineage.propose(6, "m4")
+    assert {chosen.place for chosen in choose("puct", view, 50, 18, greedy)} == {2}
+    lineage.propose(7, "m2")  # nobody is left: all may be chosen
     assert {chosen.place for chosen in choose("puct", view, 200, 18, greedy)} == {0, 1, 3}
 
 
