@@ -194,9 +194,25 @@ class Ordering:
         self._phase = Phase.ANSWERS
 
     def _follow(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
+        for event in self._rewound(events):
             self._observe(event)
             yield event
+
+    def _rewound(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The same, with the budget as it was when the first of them extended it.
+
+        The configuration that is stored may have what later ones gave to any key already.
+        """
+        coming = iter(events)
+        for event in coming:
+            if event.kind is not Kind.BUDGET_EXTENDED:
+                yield event
+                continue
+            rest = [event, *coming]
+            for later in reversed(rest):
+                if later.kind is Kind.BUDGET_EXTENDED:
+                    self.state.budget = extended(self.state.budget, later.payload["key"], later.payload["from"])
+            yield from rest
 
     def _observe(self, event: Event) -> None:
         """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
@@ -215,8 +231,6 @@ class Ordering:
                 number = waiting.number
                 self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
         elif event.kind is Kind.BUDGET_EXTENDED:
-            # The configuration that is stored may have the other value already.
-            self.state.budget = extended(self.state.budget, event.payload["key"], event.payload["from"])
             while self._search.ended() is None and self._skip():
                 pass
 

@@ -278,6 +278,20 @@ def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Sea
     sittings=[(47, ("patience", 139))],  # at its end already, where the budget that is stored with it is not
     cancelled=False,
 )
+@example(
+    problem=Problem(name="unruly", seeds=(program(0.0),), evaluator=EvaluatorSpec(entry="x"), objectives=(ALONE,)),
+    config=RunConfig(
+        islands=1,
+        budget=BudgetConfig(evaluations=30, patience=3),
+        deterministic=DeterministicConfig(window=2),
+        answers=2,
+        samples=1,
+    ),
+    temper=2,
+    order=0,
+    sittings=[(300, ("evaluations", 12)), (0, ("patience", None))],  # at its end by the key that is extended second
+    cancelled=False,
+)
 @settings(max_examples=200, deadline=None)
 def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_events(
     problem: Problem,
