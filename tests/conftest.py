@@ -64,8 +64,19 @@ def postgres_server() -> Iterator[services.PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+def postgres_schema(postgres_server: services.PostgresServer) -> Iterator[str]:
+    """An empty database of this version, to copy."""
+    from service.db.engine import upgrade  # half a second that not every test needs
+
+    name = f"schema_{secrets.token_hex(8)}"
+    upgrade(postgres_server.create_database(name))
+    yield name
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
 def postgres_template() -> str:
-    """The database that each test's own is copied from; override it where a schema is wanted."""
+    """The database that each test's own is copied from; override it where a schema is wanted: `postgres_schema`."""
     return "template0"
 
 

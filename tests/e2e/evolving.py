@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.databases import sqlite_file
 from tests.patience import PATIENCE_SECONDS
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
@@ -53,10 +54,10 @@ def make_problem(folder: Path, *, evaluations: int = 40, wall_seconds: float = 5
 
 
 class Evolve:
-    """The command, with a database of its own in a home of its own."""
+    """The command, with an empty database of its own in a home of its own."""
 
     def __init__(self, home: Path) -> None:
-        self.url = f"sqlite:///{home / 'runs.db'}"
+        self.url = sqlite_file(home / "runs.db")
         kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
         self.environment = kept | {"HOME": str(home), "EVOLVE_DATABASE__URL": self.url, "EVOLVE_CANARY": "s3cret"}
 

@@ -22,7 +22,6 @@ from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import RunOrder, new_run, plan_new
 from service.bootstrap.storage import Storage, open_storage
 from service.config import load_settings
-from service.db.engine import upgrade
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
@@ -148,7 +147,6 @@ def installed(home: Path, database: str) -> Iterator[Installation]:
 @pytest.fixture
 def service(tmp_path: Path, postgres_url: str, redis_url: str) -> Iterator[Installation]:
     """PostgreSQL, Redis, and a worker of two slots."""
-    upgrade(postgres_url)
     with installed(tmp_path, postgres_url) as installation:
         installation.evolve.environment["EVOLVE_QUEUE__URL"] = redis_url
         worker = installation.evolve.start("worker", "--slots", "2")

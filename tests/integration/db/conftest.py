@@ -8,6 +8,7 @@ import pytest
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from tests.contract.story import RUN, FixedClock, Story, new_run
+from tests.databases import sqlite_file
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(path: Path) -> Iterator[Database]:
-    opened = open_database(str(path), lock_seconds=0.1)
+    opened = open_database(sqlite_file(path), lock_seconds=0.1)
     yield opened
     opened.close()
 

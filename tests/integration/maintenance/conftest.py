@@ -1,6 +1,5 @@
 """Databases of this version's schema, empty, on both sides."""
 
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,20 +8,15 @@ from sqlalchemy import func, insert, select
 
 from evolve.events import Kind
 from service.db.columns import Base
-from service.db.engine import Database, open_database, upgrade
+from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from tests.contract.story import FixedClock, Story, new_run
 from tests.databases import sqlite_file
-from tests.services import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: PostgresServer) -> Iterator[str]:
-    """A database with the schema, to copy."""
-    name = f"schema_{secrets.token_hex(8)}"
-    upgrade(postgres_server.create_database(name))
-    yield name
-    postgres_server.drop_database(name)
+def postgres_template(postgres_schema: str) -> str:
+    return postgres_schema
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
