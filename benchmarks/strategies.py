@@ -2,7 +2,8 @@
 
 `islands`, `best_of_n` and `sequential` search on shipped examples with the built-in syntax mutator, each with the same
 seeds, as `evolve run` does it; `evolve compare` says which is ahead, with its intervals over the seeds. The problems
-are those of `benchmarks.tasks`.
+are those of `benchmarks.tasks`. It takes half an hour or more: with `--keep` the databases stay, and a run that stands
+there is not made again.
 """
 
 import json
@@ -27,6 +28,15 @@ def run(example: str, strategy: str, seed: int, evaluations: int, database: str)
     return str(_lines(["run", str(EXAMPLES / example), *words])[-1]["run_id"])
 
 
+def made(path: Path, evaluations: int) -> dict[tuple[str, int], str]:
+    """Ids of the runs that stand in a database and were given so many evaluations, by strategy and seed."""
+    runs = _lines(["runs", "--limit", "1000000", "--db", f"sqlite:///{path}"]) if path.exists() else []
+    whole = [
+        one for one in runs if one["state"] == "succeeded" and one["config"]["budget"]["evaluations"] == evaluations
+    ]
+    return {(one["config"]["strategy"], one["config"]["seed"]): one["run_id"] for one in whole}
+
+
 def compared(runs: Sequence[str], budgets: Sequence[int], database: str) -> dict[str, Any]:
     """What `evolve compare` says of runs by their strategies: where each came to, and how far each was ahead."""
     at = ",".join(map(str, budgets))
@@ -47,13 +57,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budgets", type=int, nargs="+", default=[100, 300, 1000])
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--keep", type=Path, help="a folder for the databases; else they are temporary")
     options = parser.parse_args()
     figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as folder:
+    evaluations = max(options.budgets)
+    with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as scratch:
+        folder = (options.keep or Path(scratch)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
         for example in options.problems:
-            database = f"sqlite:///{Path(folder) / example}.db"
+            path = folder / f"{example}.db"
+            database, known = f"sqlite:///{path}", made(path, evaluations)
             runs = [
-                run(example, strategy, seed, max(options.budgets), database)
+                known.get((strategy, seed)) or run(example, strategy, seed, evaluations, database)
                 for seed in range(options.seeds)
                 for strategy in STRATEGIES
             ]
