@@ -63,17 +63,23 @@ async def selftest(level: Level | None = None) -> Report:
 
 
 async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
-    """Have a child of a keeper try every attack, and judge by what came of it."""
+    """Have a child of a keeper try every attack that the limits do not permit, and judge by what came of it."""
+    permitted = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
     with _victims() as victims:
-        targets = {**victims, "zygote": nursery.zygote, "processes": limits.processes, "memory_mb": limits.memory_mb}
+        targets = {
+            **victims,
+            "zygote": nursery.zygote,
+            "processes": limits.processes,
+            "memory_mb": limits.memory_mb,
+            "permitted": permitted,
+        }
         reply = await _tried(keeper, "attack", targets)
         crowd = await _tried(keeper, "crowd", targets)
     if reply["outcome"] != "ok":
         return Report(Level.NONE, keeper.layers, (Attack(_ITSELF, False, reply["reason"]),))
     found = {**reply["result"], CROWD: (crowd["outcome"] == "crash", crowd["reason"]), **(crowd.get("result") or {})}
     attacks = tuple(Attack(name, *tried) for name, tried in found.items())
-    allowed = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
-    level = level_of(keeper.layers, attacks, allowed)
+    level = level_of(keeper.layers, attacks, permitted)
     return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
 
 

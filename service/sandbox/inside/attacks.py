@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from .channel import Channel
 
@@ -17,8 +17,11 @@ _MB = 1 << 20
 
 
 def attempt(channel: Channel, targets: Mapping[str, Any]) -> None:
-    """Try every attack but the crowd; send what came of it, name -> (blocked, detail), and the daemon left behind."""
-    found = {name: _try(attack, targets) for name, attack in ATTACKS.items()}
+    """Try every attack but the crowd, and what is permitted; send what came of each, name -> (blocked, detail).
+
+    With it goes the daemon left behind. To take memory that no limit refuses would end us before we could tell.
+    """
+    found = {name: _try(attack, targets) for name, attack in ATTACKS.items() if name not in targets["permitted"]}
     channel.send({"result": {**found, "daemon": _leave_daemon()}})
 
 
@@ -120,17 +123,24 @@ def _leave_daemon() -> int:
     reading, writing = os.pipe()
     with contextlib.suppress(OSError):
         if (middle := os.fork()) == 0:
-            os.setsid()
-            if (pid := os.fork()) == 0:
-                time.sleep(600)
-                os._exit(0)
-            os.write(writing, str(pid).encode())
-            os._exit(0)
+            _start_daemon(writing)
         os.waitpid(middle, 0)
     os.close(writing)
     number = os.read(reading, 32)
     os.close(reading)
     return int(number or 0)
+
+
+def _start_daemon(writing: int) -> NoReturn:
+    """In a child: write down the number of a process of a session of our own, unless there may be none."""
+    try:
+        os.setsid()
+        if (pid := os.fork()) == 0:
+            time.sleep(600)
+        else:
+            os.write(writing, str(pid).encode())
+    finally:
+        os._exit(0)
 
 
 ATTACKS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
