@@ -1,5 +1,6 @@
-"""The command `evolve batch`: many runs of a service, from a file."""
+"""The command `evolve batch`: many runs of a service, from a file, or those of a batch that it has already."""
 
+import re
 import time
 import tomllib
 from collections.abc import Mapping
@@ -10,49 +11,72 @@ from service.bootstrap.site import Where, open_client, server_of
 from service.cli import figures
 from service.cli.listing import plain_table
 from service.cli.main import FAILED, INTERRUPTED, OK
+from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import NotFoundError, UsageError
-from service.ports import ENDED
+from service.ports import ENDED, PAUSED
 
 if TYPE_CHECKING:
     from service.client import Client
     from service.schemas.batches import Batch, BatchSummary
 
 LOOK_SECONDS = 2.0
+_ID = re.compile(r"bat_[A-Za-z0-9_-]{0,60}", re.ASCII)
 
 
-def run_batch(terminal: Terminal, where: Where, file: Path, *, detach: bool) -> int:
-    """Submit a batch and wait for its end; 1 when no run of it came to a good one."""
+def run_batch(terminal: Terminal, where: Where, named: str, *, detach: bool) -> int:
+    """Submit a batch, or find one, and wait for its end; 1 when no run of it came to a good one.
+
+    Args:
+        terminal: where to.
+        where: the service.
+        named: a file; where there is none of that name, a batch's id, its beginning, or `last`.
+        detach: not to wait: say the id of what was submitted, or how far the batch is that was found.
+    """
     settings = load_settings()
     server = server_of(settings, where)
     if not server:
         raise UsageError("a batch is run by a service: name it with --server, or start one here with evolve serve")
-    document = _read(file)
+    there = (named == LAST or _ID.fullmatch(named) is not None) and not Path(named).is_file()
+    document = {} if there else _read(Path(named))
     with open_client(settings, where, server) as client:
-        batch = _submit(client, document, file.parent)
-        if detach:
+        batch = _found(client, named) if there else _submit(client, document, Path(named).parent)
+        again = terminal.command(f"batch {figures.short(batch.id)}")
+        if detach and not there:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
+            terminal.note(f"next: {again}", style="dim")
             return OK
         try:
-            summary = _wait(terminal, client, batch)
+            summary = _summed(client, batch) if detach else _wait(terminal, client, batch)
         except KeyboardInterrupt:
-            terminal.note(f"no longer waiting; the batch goes on: {batch.id}")
+            terminal.note(f"no longer waiting; its runs go on, and this waits for them again: {again}")
             return INTERRUPTED
     if terminal.as_json:
         terminal.emit(summary.model_dump(mode="json"))
     else:
         _show(terminal, summary)
-    return OK if summary.batch.states.get("succeeded") else FAILED
+    return OK if detach else _outcome(terminal, summary, again)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}") from error
+        raise NotFoundError(f"there is no file {file}, and the id of a batch begins with bat_") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the batch {file} cannot be read: {error}") from error
+
+
+def _found(client: "Client", named: str) -> "Batch":
+    from service.client import calls
+
+    if named != LAST:
+        return client.send(calls.get_batch(named))
+    newest = client.send(calls.list_batches(limit=1)).items
+    if not newest:
+        raise NotFoundError("the service has no batch yet: evolve batch FILE submits one")
+    return newest[0]
 
 
 def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch":
@@ -84,6 +108,7 @@ def _uploaded(client: "Client", folder: Path) -> str:
 
 
 def _wait(terminal: Terminal, client: "Client", batch: "Batch") -> "BatchSummary":
+    """What a batch came to, when none of its runs goes on any more: they have ended, or are paused."""
     from service.client import calls
 
     terminal.note(f"batch {batch.id}; Ctrl-C stops waiting, and its runs go on", style="dim")
@@ -92,20 +117,49 @@ def _wait(terminal: Terminal, client: "Client", batch: "Batch") -> "BatchSummary
         if batch.states != told:
             told = batch.states
             terminal.note(", ".join(f"{count} {state}" for state, count in sorted(told.items()) if count))
-        if all(state in ENDED for state, count in batch.states.items() if count):
-            return client.send(calls.get_batch_summary(batch.id))
+        if _rests(client, batch):
+            return _summed(client, batch)
         time.sleep(LOOK_SECONDS)
         batch = client.send(calls.get_batch(batch.id))
 
 
+def _rests(client: "Client", batch: "Batch") -> bool:
+    """Whether none of its runs goes on: each has ended, or is paused and to stay so."""
+    from service.client import calls
+    from service.schemas.batches import MOST_RUNS
+
+    going = {state for state, count in batch.states.items() if count} - ENDED
+    if going != {PAUSED}:
+        return not going
+    paused = client.send(calls.list_runs(batch_id=batch.id, states=[PAUSED], limit=MOST_RUNS)).items
+    return bool(paused) and all(run.desired_state == PAUSED for run in paused)
+
+
+def _summed(client: "Client", batch: "Batch") -> "BatchSummary":
+    from service.client import calls
+
+    return client.send(calls.get_batch_summary(batch.id))
+
+
+def _outcome(terminal: Terminal, summary: "BatchSummary", again: str) -> int:
+    states = summary.batch.states
+    if paused := states.get(PAUSED):
+        resume = terminal.command("resume RUN")
+        terminal.note(f"{figures.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}")
+        return INTERRUPTED
+    return OK if states.get("succeeded") else FAILED
+
+
 def _show(terminal: Terminal, summary: "BatchSummary") -> None:
     paid = any(group.cost not in (None, "0") for group in summary.groups)
-    headings = ("group~", "runs>", "best>", "median>", "evaluated>", "tokens>", *(["cost>"] if paid else []))
-    table = plain_table(*headings)
+    going = any(group.ended < group.runs for group in summary.groups)
+    headings = ("group~", "runs>", *(["ended>"] if going else []), "best>", "median>", "evaluated>", "tokens>")
+    table = plain_table(*headings, *(["cost>"] if paid else []))
     for group in summary.groups:
         table.add_row(
             plain(group.group),
             figures.count(group.runs),
+            *([figures.count(group.ended)] if going else []),
             figures.exact(group.best),
             figures.exact(group.median),
             figures.count(group.evaluations),

@@ -1,6 +1,5 @@
 """The commands that watch and steer runs, of a database or of a service."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -175,16 +174,23 @@ def delete(
 @control_app.command(epilog="Example: evolve batch sweep.toml --server https://evolve.example", rich_help_panel=PANEL)
 def batch(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="Batch, TOML: runs or a sweep.")],
-    detach: Annotated[bool, typer.Option("--detach", help="Return at once, with the batch's id on stdout.")] = False,
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="BATCH", help="File, TOML: runs or a sweep; or a batch's id, its beginning, or: last (the newest)."
+        ),
+    ],
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return at once: with the new batch's id, or how far the batch is.")
+    ] = False,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Submit many runs to a service as one, and say what came of them."""
+    """Submit many runs to a service as one, or take up those of a batch, and say what came of them."""
     where = place_of(None, server, api_key_file)
     terminal = terminal_of(ctx, json, None, where)
     with terminal.doing("starting"):
         from service.cli.batch import run_batch
 
-    raise typer.Exit(run_batch(terminal, where, file, detach=detach))
+    raise typer.Exit(run_batch(terminal, where, named, detach=detach))

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-# A run's id begins with its millisecond; twelve characters of the others hold eight digits of a hash.
-SHORT = {"run": 17}
+# Ids of runs and batches begin with their millisecond; twelve characters of the others hold eight digits of a hash.
+SHORT = {"run": 17, "bat": 17}
 SHORT_OTHERS = 12
 
 

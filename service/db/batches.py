@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, func, insert, select
 
-from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.identifiers import resolve
 from service.db.models import RunRow
 from service.db.people import BatchRow
 from service.db.rebuild import chunks
-from service.errors import NotFoundError
 from service.ports import BatchRecord
 
 
@@ -32,17 +31,18 @@ class SqlBatchStore:
             connection.execute(insert(BatchRow), [row])
 
     def get(self, tenant: str, batch_id: str) -> BatchRecord:
-        """One batch.
+        """One batch, by its id or a beginning of it.
 
         Raises:
             NotFoundError: the tenant has none.
+            AmbiguousIdError: the beginning is that of several, or too short to tell.
         """
-        query = select(*BatchRow.__table__.c).where(BatchRow.tenant == tenant, is_id(BatchRow.id, batch_id))
+        ids = select(BatchRow.id).where(BatchRow.tenant == tenant)
         with self._database.read() as connection:
-            found = _records(connection, connection.execute(query).mappings().all())
-        if not found:
-            raise NotFoundError(f"there is no batch {batch_id[:60]!r}: list the batches")
-        return found[0]
+            whole = resolve(connection, ids, "batch", batch_id, "list the batches")
+            query = select(*BatchRow.__table__.c).where(BatchRow.tenant == tenant, BatchRow.id == whole)
+            (found,) = _records(connection, connection.execute(query).mappings().all())
+        return found
 
     def batches(self, tenant: str, before: str = "", limit: int = 50) -> list[BatchRecord]:
         """Batches of a tenant, newest first."""

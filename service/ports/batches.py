@@ -41,10 +41,11 @@ class BatchStore(Protocol):
         """Store a batch without runs."""
 
     def get(self, tenant: str, batch_id: str) -> BatchRecord:
-        """One batch.
+        """One batch, by its id or a beginning of it.
 
         Raises:
             NotFoundError: the tenant has none.
+            AmbiguousIdError: the beginning is that of several, or too short to tell.
         """
 
     def batches(self, tenant: str, before: str = "", limit: int = 50) -> list[BatchRecord]:

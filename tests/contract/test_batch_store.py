@@ -8,7 +8,7 @@ from evolve.events import Kind
 from service.db.batches import SqlBatchStore
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
-from service.errors import NotFoundError
+from service.errors import AmbiguousIdError, NotFoundError
 from service.ports import BatchRecord, BatchStore, KeyRecord, RunLog
 from tests.contract.story import START, Story, new_run
 
@@ -72,11 +72,25 @@ def test_batches_come_newest_first_a_page_at_a_time(batches: BatchStore) -> None
     assert batches.batches("nobody") == []
 
 
-@pytest.mark.parametrize(("tenant", "batch_id"), [("default", "bat_1"), ("lab", "bat_2"), ("lab", ""), ("lab", "\x00")])
+@pytest.mark.parametrize(
+    ("tenant", "batch_id"),
+    [("default", "bat_100"), ("default", "bat_10"), ("lab", "bat_200"), ("lab", ""), ("lab", "\x00"), ("lab", "%")],
+)
 def test_a_batch_of_another_tenant_is_not_there(batches: BatchStore, tenant: str, batch_id: str) -> None:
-    batches.add(batch())
+    batches.add(batch(100))
     with pytest.raises(NotFoundError):
         batches.get(tenant, batch_id)
+
+
+def test_a_beginning_names_the_one_batch_of_the_tenant_that_begins_so(batches: BatchStore) -> None:
+    for number in (100, 101, 200):
+        batches.add(batch(number))
+    batches.add(batch(201, tenant="default"))
+    assert batches.get("lab", "bat_20").id == "bat_200"
+    assert batches.get("lab", "bat_101").id == "bat_101"
+    for several in ("bat_10", "bat_", "b"):
+        with pytest.raises(AmbiguousIdError):
+            batches.get("lab", several)
 
 
 @pytest.mark.parametrize(

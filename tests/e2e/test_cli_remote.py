@@ -161,6 +161,7 @@ def test_a_batch_is_submitted_from_a_file_and_summed_up(service: Service, remote
     summary = remote.json("batch", str(file))
     assert summary["batch"]["states"] == {"succeeded": 2}
     assert summary["groups"][0]["runs"] == 2
+    assert remote.json("batch", summary["batch"]["id"][:17]) == summary
     file.write_text("name = 3\n")
     remote.call("batch", str(file), code=2)
 

@@ -1,0 +1,122 @@
+"""`evolve batch` before a real service: by a file, and by what names a batch that is there."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from service.cli.main import main
+from service.client import Client, calls
+from service.schemas.batches import Batch, BatchCreate, Sweep
+from tests.integration.client.served import Service
+
+Say = Callable[..., tuple[int, str, str]]
+LONG = 1_000_000
+
+
+@pytest.fixture
+def say(service: Service, capsys: pytest.CaptureFixture[str]) -> Iterator[Say]:
+    """Exit code, stdout and stderr of `evolve batch` with some words, in this process."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(["batch", *words, *service.words()])
+        return code, *capsys.readouterr()
+
+    yield call
+    root.handlers[:], root.level = before  # a command sends logs to its own stderr; the next test has another
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A person who presses Ctrl-C at the first pause; the pauses that were made."""
+    made: list[float] = []
+
+    def interrupted(seconds: float) -> None:
+        made.append(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("service.cli.batch.time.sleep", interrupted)
+    return made
+
+
+def submitted(service: Service, client: Client, evaluations: int) -> Batch:
+    problem = client.send(calls.create_problem(service.problem())).id
+    sweep = Sweep(problem=problem, seeds=[1, 2], config={"budget": {"evaluations": evaluations}})
+    return client.send(calls.create_batch(BatchCreate(name="two", sweep=sweep)))
+
+
+def test_a_batch_that_was_submitted_is_waited_for_and_summed_up(service: Service, client: Client, say: Say) -> None:
+    batch = submitted(service, client, 12)
+    code, out, err = say(batch.id[:17], "--json")
+    assert code == 0
+    assert err.splitlines()[-1] == "2 succeeded"
+    summary = json.loads(out)
+    assert summary == {"schema": 1} | client.send(calls.get_batch_summary(batch.id)).model_dump(mode="json")
+    assert (summary["batch"]["id"], summary["groups"][0]["ended"]) == (batch.id, 2)
+    for words in ([batch.id], [batch.id, "--detach"]):
+        code, out, err = say(*words)
+        assert (code, out.splitlines()[0]) == (0, "two: succeeded")
+        assert "ended" not in out
+    assert json.loads(say("last", "--json", "--detach")[1]) == summary
+
+
+def test_ctrl_c_ends_with_the_command_that_waits_again(
+    service: Service, client: Client, say: Say, looks: list[float], tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'name = "long"\n[sweep]\nproblem = "{service.folder}"\nseeds = [1, 2]\nconfig.budget.evaluations = {LONG}\n'
+    )
+    code, out, err = say(str(file))
+    batch = client.send(calls.list_batches(limit=1)).items[0]
+    assert (code, out, len(looks)) == (130, "", 1)
+    assert f"evolve batch {batch.id[:17]}" in err.splitlines()[-1]
+    code, out, _ = say(batch.id[:17], "--detach")
+    assert (code, len(looks)) == (0, 1)
+    assert "ended" in out
+    client.send(calls.cancel_batch(batch.id))
+
+
+def test_a_batch_whose_runs_are_paused_is_not_waited_for(service: Service, client: Client, say: Say) -> None:
+    batch = submitted(service, client, LONG)
+    client.send(calls.pause_batch(batch.id))
+    code, out, err = say(batch.id)
+    assert (code, out.splitlines()[0]) == (130, "two: paused")
+    assert "2 runs paused" in err
+    assert f"evolve batch {batch.id[:17]}" in err.splitlines()[-1]
+    client.send(calls.cancel_batch(batch.id))  # which nobody has done yet when it is waited for
+    code, out, _ = say(batch.id, "--json")
+    assert (code, json.loads(out)["batch"]["states"]) == (1, {"cancelled": 2})
+
+
+def test_a_file_of_that_name_is_what_is_submitted(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("last", "bat_0190cccc"):
+        (tmp_path / name).write_text("name = 3\n")
+        code, _, err = say(name)
+        assert (code, "name: " in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("bat_ffffffff", "there is no batch bat_ffffffff"),
+        ("bat_", "too short"),
+        ("bat_/../keys", "there is no file bat_/../keys"),
+        ("bat_" + "a" * 300, "cannot be read"),
+        ("sweep.tml", "there is no file sweep.tml"),
+        ("run_0190cccc", "the id of a batch begins with bat_"),
+    ],
+)
+def test_what_names_no_batch_is_one_sentence(say: Say, named: str, words: str) -> None:
+    code, out, err = say(named)
+    assert code in {2, 3}
+    assert out == ""
+    assert words in err
+    assert len(err.splitlines()) == 1
