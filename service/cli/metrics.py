@@ -31,9 +31,11 @@ def show_metrics(terminal: Terminal, site: Site, run_id: str, *, alone: bool) ->
     if terminal.as_json:
         terminal.emit(found.model_dump(mode="json"))
         return
-    terminal.show(facts(metric_rows(found)), "", draws_table(found))
+    terminal.show(
+        facts(metric_rows(found)), "", draws_table(found), f"An answer or a chain passes with {passes(found)}."
+    )
     for noun, yields in (("policy", found.policies), ("operator", found.operators)):
-        terminal.show("", yields_table(noun, yields))
+        terminal.show("", yields_table(noun, yields), "", prices_table(noun, yields))
     if found.collinearity and found.collinearity.advice:
         terminal.note(found.collinearity.advice)
 
@@ -43,10 +45,6 @@ def metric_rows(found: "RunStatistics") -> Rows:
     rewards, programs, moved, chain = found.rewards, found.programs, found.migrations, found.chain
     return [
         ("best", _best(found)),
-        (
-            "passes",
-            "better than the seed" if found.threshold is None else f"{figures.exact(found.threshold)} or better",
-        ),
         ("evaluated", f"{figures.count(found.evaluations)} ({figures.count(found.valid)} valid)"),
         ("wasted", f"{figures.plural(found.duplicates, 'duplicate')}, {figures.count(found.rejected)} rejected"),
         ("hypervolume", _volume(found)),
@@ -87,17 +85,39 @@ def draws_table(found: "RunStatistics") -> "Table":
     return table
 
 
+def passes(found: "RunStatistics") -> str:
+    """What pass@k counts."""
+    if found.threshold is None:
+        return "a fitness above the best seed's"
+    whose = "run" if found.threshold_from == "budget" else "objective"
+    return f"a fitness of {figures.exact(found.threshold)} or better, the target of the {whose}"
+
+
 def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
-    """What came of asking, and what an improvement cost."""
-    table = plain_table(f"{noun}~", "evaluated>", "valid>", "improved>", "tokens>", "per gain>", "cost>", "per gain>")
+    """What became of what was asked for; what is no answer, or none that can be used, beside it."""
+    table = plain_table(
+        f"{noun}~", "answers>", "unreadable>", "rejected>", "duplicates>", "evaluated>", "valid>", "improved>"
+    )
+    for one in yields:
+        counts = (one.answers, one.dropped, one.rejected, one.duplicates, one.evaluations)
+        table.add_row(
+            plain(one.name),
+            *(figures.count(count) for count in counts),
+            figures.share(one.valid / one.evaluations if one.evaluations else None),
+            figures.count(one.improvements),
+        )
+    return table
+
+
+def prices_table(noun: str, yields: "Sequence[Yield]") -> "Table":
+    """What asking cost, by what it improved."""
+    table = plain_table(f"{noun}~", "tokens>", "per gain>", "gains per million>", "cost>", "per gain>")
     for one in yields:
         table.add_row(
             plain(one.name),
-            figures.count(one.evaluations),
-            figures.share(one.valid / one.evaluations if one.evaluations else None),
-            figures.count(one.improvements),
             figures.count(one.tokens),
             figures.number(one.tokens_per_improvement, 4),
+            figures.number(one.improvements_per_million_tokens, 4),
             one.cost or "–",
             one.cost_per_improvement or "–",
         )

@@ -1,24 +1,32 @@
 """What is to be expected of answers and of chains: best@k, pass@k, and how different the answers of a chain are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evolve.statistics import best_at_k, classes_by_reward, distinct_k, pass_at_k, utility_k
 from service.ports import RunRecord
+from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats
-from service.schemas.statistics import AtBudget, ChainDiversity, Draws
+from service.schemas.statistics import AtBudget, ChainDiversity, Draws, ThresholdSource
 
 MOST_CHAINS = 2000
 DRAWN_WITH = 0
-_NO_END = 1 << 30
 
 
-def threshold_of(run: RunRecord) -> float | None:
-    """The fitness from which on an answer passes: the target of the run; None: it has none."""
+def threshold_of(run: RunRecord) -> tuple[float | None, ThresholdSource]:
+    """The fitness from which on an answer passes, and whose target that is; None: it must be better than the seed.
+
+    The target of one objective among several is no fitness, which is a mean over all of them.
+    """
     target = (run.config.get("budget") or {}).get("target")
-    return None if target is None else float(target)
+    if target is not None:
+        return float(target), "budget"
+    objectives = objectives_of(run)
+    if len(objectives) == 1 and objectives[0].target is not None:
+        return objectives[0].sign * objectives[0].target, "objective"
+    return None, "seed"
 
 
 def answered(columns: Columns) -> NDArray[np.bool_]:
@@ -33,26 +41,31 @@ def of_answers(columns: Columns, run: RunRecord) -> Draws:
 
 def of_chains(columns: Columns, run: RunRecord) -> Draws:
     """The same over chains, each worth its best answer; one without an evaluated answer is worth the seed."""
-    worth, chains = _worth(columns), chains_of(columns, run)
-    best = np.full(int(chains.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(best, chains, worth)
-    empty = max(0, _asked(columns, run) - len(best))
+    begun, chains = chains_of(columns)
+    best = np.full(len(begun), -np.inf)
+    np.maximum.at(best, chains, _worth(columns))
+    asked = columns.costs.chains.asked
+    held = np.bincount(begun[:, 0], minlength=len(asked))[: len(asked)]
+    empty = int(np.maximum(asked - held, 0).sum())
     return _draws(np.concatenate([best, np.full(empty, _floor(columns))]), columns, run)
 
 
-def chains_of(columns: Columns, run: RunRecord) -> NDArray[np.intp]:
-    """The chain of each evaluated answer, from 0: a position is that of the chain times m and the place in it."""
+def chains_of(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Chains with an evaluated answer, and which of these each of the evaluated answers is of.
+
+    A chain is a row: the number of its proposal, and its place there. A position is that place times m and the place
+    in the chain.
+    """
     own = answered(columns)
-    lengths = np.array([_setting(run, name, "answers", _NO_END) for name in columns.policies.names] or [_NO_END])
-    codes = np.array(columns.policies.codes, dtype=np.intp)[own]
-    numbers, positions = np.array(columns.numbers)[own], np.array(columns.positions)[own]
-    keys = np.stack([numbers, positions // lengths[codes]], axis=1) if own.any() else np.zeros((0, 2), dtype=np.int64)
-    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1]).reshape(-1)
+    numbers, positions = (np.array(one, dtype=np.int64)[own] for one in (columns.numbers, columns.positions))
+    keys = np.stack([numbers, positions // columns.costs.chains.lengths(numbers)], axis=1)
+    begun, chains = np.unique(keys, axis=0, return_inverse=True)
+    return begun, np.asarray(chains).reshape(-1)
 
 
-def chain_diversity(columns: Columns, run: RunRecord) -> ChainDiversity | None:
+def chain_diversity(columns: Columns) -> ChainDiversity | None:
     """How different the answers of a chain are, and what that is worth to a reader, in the mean over chains."""
-    own, chains = answered(columns), chains_of(columns, run)
+    own, (_, chains) = answered(columns), chains_of(columns)
     if not len(chains):
         return None
     fitness, rewards = columns.fitness[own], columns.rewards[own]
@@ -71,7 +84,7 @@ def chain_diversity(columns: Columns, run: RunRecord) -> ChainDiversity | None:
 
 
 def _draws(worth: Floats, columns: Columns, run: RunRecord) -> Draws:
-    count, threshold, floor = len(worth), threshold_of(run), _floor(columns)
+    count, (threshold, _), floor = len(worth), threshold_of(run), _floor(columns)
     limit = floor if threshold is None else threshold
     passed = int(((worth > limit) if threshold is None else (worth >= limit)).sum())
     budgets = _budgets(count)
@@ -126,16 +139,3 @@ def _drawn(count: int) -> Sequence[int]:
         return range(count)
     drawn = np.random.default_rng(DRAWN_WITH).choice(count, MOST_CHAINS, replace=False)
     return [int(place) for place in np.sort(drawn)]
-
-
-def _asked(columns: Columns, run: RunRecord) -> int:
-    """How many chains there were: of each answered proposal as many as its policy was asked for."""
-    costs = columns.costs.by_policy()
-    return sum(cost.answered * _setting(run, name, "samples", 1) for name, cost in costs.items())
-
-
-def _setting(run: RunRecord, policy: str, name: str, otherwise: int) -> int:
-    """What the run says of how it asks, else its policy."""
-    own: Mapping[str, object] = next((one for one in run.policies if one.get("name") == policy), {})
-    value = run.config.get(name) or own.get(name) or otherwise
-    return value if isinstance(value, int) else otherwise

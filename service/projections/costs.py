@@ -11,6 +11,7 @@ import numpy as np
 from evolve.events import Kind
 from evolve.payloads import bills
 from service.ports import LoggedEvent, RunReader
+from service.projections.chains import Chains
 from service.projections.money import added
 
 ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
@@ -66,19 +67,25 @@ COUNTED = tuple(name for name in Cost.__slots__ if name not in ("money", "second
 
 
 class Costs:
-    """What asking came to in one run, by operator and policy."""
+    """What asking came to in one run, by operator and policy.
+
+    Attributes:
+        chains: those that were asked for.
+    """
 
     def __init__(self) -> None:
+        self.chains = Chains()
         self._keys: list[tuple[str, str]] = []
         self._costs: list[Cost] = []
         self._of = array("i")  # by the number of the proposal
         self._repeated: list[str] = []
-        self._answered: list[int] = []
+        self._ended: dict[int, bool] = {}  # by number, of those with something written: whether they were answered
 
     @property
     def size(self) -> int:
         """Bytes that they take, about."""
-        return len(self._of) * self._of.itemsize + sum(len(cost.seconds) * 4 for cost in self._costs)
+        seconds = sum(len(cost.seconds) * 4 for cost in self._costs)
+        return len(self._of) * self._of.itemsize + seconds + self.chains.size
 
     def take(self, logged: LoggedEvent) -> None:
         """Count one event; those that tell nothing of costs count nothing."""
@@ -90,6 +97,7 @@ class Costs:
                 self._answer(told)
             case Kind.PROPOSAL_FAILED:
                 self._count(told["number"], "failed")
+                self._end(told["number"], answered=False, written=bool(bills(told)))
                 self._spend(told)
             case Kind.CANDIDATE_REJECTED:
                 self._count(told["number"], "rejected")
@@ -97,20 +105,21 @@ class Costs:
                 self._repeated.append(told["candidate_id"])
 
     def settle(self, reader: RunReader, run_id: str) -> None:
-        """Find out what events do not tell: whose the duplicates are, and why completions ended."""
+        """Find out what events do not tell: whose the duplicates are, how many completions came, and why they ended."""
         while self._repeated:
             now, self._repeated = self._repeated[:_NAMED_AT_ONCE], self._repeated[_NAMED_AT_ONCE:]
             for candidate in reader.named(now):
                 self._count(candidate.number, "duplicates")
-        answered, self._answered = sorted(self._answered), []
-        while answered:
-            page = reader.proposals(run_id, after=answered[0] - 1, limit=_NAMED_AT_ONCE)
-            wanted = set(answered)
+        ended, self._ended = self._ended, {}
+        left = sorted(ended)
+        while left:
+            page = reader.proposals(run_id, after=left[0] - 1, limit=_NAMED_AT_ONCE)
             for proposal in page:
                 cost = self._cost(proposal.number)
-                if cost is not None and proposal.number in wanted:
-                    cost.finish(proposal.finish_reasons)
-            answered = [number for number in answered if page and number > page[-1].number]
+                if cost is not None and proposal.number in ended:
+                    self.chains.settle(proposal.number, len(proposal.finish_reasons))
+                    cost.finish(proposal.finish_reasons if ended[proposal.number] else ())
+            left = [number for number in left if page and number > page[-1].number]
 
     def by_operator(self) -> Mapping[str, Cost]:
         """The sum of each operator, by name."""
@@ -131,6 +140,7 @@ class Costs:
         if number >= len(self._of):
             self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
         self._of[number] = self._place(told["operator"], told["policy"])
+        self.chains.begin(told)
         self._count(number, "proposals")
 
     def _place(self, operator: str, policy: str) -> int:
@@ -143,13 +153,18 @@ class Costs:
     def _answer(self, told: Mapping[str, Any]) -> None:
         number = told["number"]
         self._count(number, "answered")
-        self._answered.append(number)
+        self._end(number, answered=True, written=True)
         self._spend(told)
         for name in ("answers", "dropped"):
             self._count(number, name, told[name])
         cost = self._cost(number)
         if cost is not None and told.get("seconds") is not None:
             cost.seconds.append(told["seconds"])
+
+    def _end(self, number: int, *, answered: bool, written: bool) -> None:
+        self.chains.end(number, written=written)
+        if written:
+            self._ended[number] = answered
 
     def _spend(self, told: Mapping[str, Any]) -> None:
         """What a proposal took, each charge at whom it was paid to; one with nothing written tells nothing of it."""

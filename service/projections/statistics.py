@@ -26,6 +26,7 @@ from service.schemas.statistics import Collinearity, RewardDiversity, RunStatist
 
 MOST_REWARDS = 2000
 DRAWN_WITH = 0
+MILLION = 1_000_000
 
 
 def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunStatistics:
@@ -39,6 +40,7 @@ def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunS
     covered = cover(columns) if len(columns) else None
     rewards = columns.rewards
     rewards = rewards[np.isfinite(rewards).all(axis=1)]
+    threshold, source = threshold_of(run)
     return RunStatistics(
         run_id=run.id,
         evaluations=len(columns),
@@ -47,7 +49,8 @@ def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunS
         rejected=run.counters.rejected,
         best_fitness=float(fitness[valid].max()) if valid.any() else None,
         best_at=int(np.nanargmax(fitness)) + 1 if valid.any() else None,
-        threshold=threshold_of(run),
+        threshold=threshold,
+        threshold_from=source,
         answers=of_answers(columns, run),
         chains=of_chains(columns, run),
         front=front.size if front else None,
@@ -57,7 +60,7 @@ def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunS
         coverage=float(covered[0][-1] / columns.partition.size) if covered and columns.partition else None,
         qd_score=finite_or_none(covered[1][-1]) if covered else None,
         rewards=reward_diversity(rewards),
-        chain=chain_diversity(columns, run),
+        chain=chain_diversity(columns),
         programs=program_diversity(reader, columns),
         migrations=migration_gains(reader, columns),
         policies=_yields(successes(columns, 1), columns.costs.by_policy()),
@@ -102,11 +105,16 @@ def _yield(name: str, success: Success | None, cost: Cost) -> Yield:
     tokens, improvements = cost.tokens_input + cost.tokens_output, success.improvements if success else 0
     return Yield(
         name=name,
+        answers=cost.answers,
+        dropped=cost.dropped,
+        rejected=cost.rejected,
+        duplicates=cost.duplicates,
         evaluations=success.evaluations if success else 0,
         valid=success.valid if success else 0,
         improvements=improvements,
         tokens=tokens,
         cost=cost.money,
         tokens_per_improvement=tokens / improvements if improvements else None,
+        improvements_per_million_tokens=improvements * MILLION / tokens if tokens else None,
         cost_per_improvement=money_share(cost.money, improvements),
     )

@@ -1,9 +1,13 @@
 """Statistics of a run on the wire."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Reply, Spent
+
+ThresholdSource = Literal["budget", "objective", "seed"]
 
 
 class AtBudget(Reply):
@@ -11,7 +15,7 @@ class AtBudget(Reply):
 
     k: Count
     best: float | None = Field(description="Expected best of the seed and k of them (best@k); null: nothing was valid")
-    passed: float = Field(description="Probability that one of k passes (pass@k)")
+    passed: float = Field(description="Probability that one of k passes (pass@k); `threshold` says what does")
 
 
 class Draws(Reply):
@@ -64,12 +68,17 @@ class Yield(Foreign):
     """What came of asking one policy, or for one operator."""
 
     name: str
+    answers: Count = Field(description="Of proposals that were answered; duplicates and rejected ones among them")
+    dropped: Count = Field(description="Parts of completions in which no answer could be read")
+    rejected: Count = Field(description="Answers that made no program, or one too near to others")
+    duplicates: Count = Field(description="Answers that repeat a program of the run")
     evaluations: Count
     valid: Count
     improvements: Count = Field(description="How many became the best of the run")
     tokens: Count
     cost: Spent | None = Field(description="Null: some of it is not known")
     tokens_per_improvement: float | None
+    improvements_per_million_tokens: float | None = Field(description="Null: there were no tokens")
     cost_per_improvement: str | None
 
 
@@ -92,6 +101,9 @@ class RunStatistics(Reply):
     best_at: Count | None = Field(description="Evaluations until the best came")
     threshold: float | None = Field(
         description="An answer passes from this fitness on; null: better than the best seed"
+    )
+    threshold_from: ThresholdSource = Field(
+        description="Where that is from: `budget.target`, the target of the one objective, or the best seed"
     )
     answers: Draws
     chains: Draws

@@ -256,6 +256,10 @@ class TestStatistics:
         (policy,) = found["policies"]
         assert (policy["tokens"], policy["cost"], policy["improvements"]) == (420, "0.045 USD", 1)
         assert (policy["tokens_per_improvement"], policy["cost_per_improvement"]) == (420, "0.045 USD")
+        assert policy["improvements_per_million_tokens"] == pytest.approx(1e6 / 420)
+        # A story tells of four answers of each of the three proposals, and of one that was cut off.
+        assert (policy["answers"], policy["dropped"], policy["rejected"], policy["duplicates"]) == (12, 3, 0, 0)
+        assert (found["threshold"], found["threshold_from"]) == (None, "seed")
 
 
 class TestColumns:

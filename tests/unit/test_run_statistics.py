@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from evolve.configuration import BudgetConfig, RunConfig
 from evolve.events import Event, Kind
 from evolve.novelty import distance as token_distance
 from evolve.program import Program
@@ -17,6 +18,7 @@ from service.ports import Counters, LoggedEvent, RunReader, RunRecord, Scored
 from service.projections import answers, likeness, statistics
 from service.projections.columns import Columns, columns_of
 from service.projections.statistics import fold_statistics, reward_diversity
+from tests.fakes.world import World, new_search, toy_problem
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TWO = [{"name": "a", "low": 0.0, "high": 4.0}, {"name": "b", "low": 0.0, "high": 4.0}]
@@ -25,8 +27,16 @@ TWO = [{"name": "a", "low": 0.0, "high": 4.0}, {"name": "b", "low": 0.0, "high":
 class Reads:
     """A reader of one run: its evaluations, and events between them."""
 
-    def __init__(self, rows: Sequence[Scored], events: Sequence[LoggedEvent] = (), text: str = "x = {}\n") -> None:
+    def __init__(
+        self,
+        rows: Sequence[Scored],
+        events: Sequence[LoggedEvent] = (),
+        text: str = "x = {}\n",
+        completions: Mapping[int, int] | None = None,
+        repeats: Mapping[str, int] | None = None,
+    ) -> None:
         self.rows, self.logged, self.text = rows, events, text
+        self.completions, self.repeats = completions or {}, repeats or {}
 
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         return dict.fromkeys(run_ids, (10_000, "succeeded"))
@@ -42,8 +52,14 @@ class Reads:
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         return {one: Program.of({"main.py": self.text.format(one)}) for one in candidate_ids}
 
-    def proposals(self, *_: Any, **__: Any) -> list[Any]:
-        return []
+    def proposals(self, _: str, after: int, **__: Any) -> list[Any]:
+        """How many completions each proposal had, by its number."""
+        told = {number: ["stop"] * count for number, count in self.completions.items() if number > after}
+        return [SimpleNamespace(number=number, finish_reasons=told[number]) for number in sorted(told)]
+
+    def named(self, candidate_ids: Sequence[str]) -> list[Any]:
+        """The proposals of candidates that repeat another."""
+        return [SimpleNamespace(number=self.repeats[one]) for one in candidate_ids if one in self.repeats]
 
 
 def run_of(**changes: Any) -> RunRecord:
@@ -68,11 +84,23 @@ def row(
     )  # fmt: skip
 
 
+def logged(kind: Kind, sequence: int, **payload: Any) -> LoggedEvent:
+    return LoggedEvent(run_id="run_1", sequence=sequence, at=START, event=Event(kind=kind, payload=payload))
+
+
 def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:
-    payload = {"from": 0, "to": to, "candidate_ids": list(candidate_ids)}
-    return LoggedEvent(
-        run_id="run_1", sequence=sequence, at=START, event=Event(kind=Kind.ISLAND_MIGRATED, payload=payload)
-    )
+    return logged(Kind.ISLAND_MIGRATED, sequence, **{"from": 0, "to": to, "candidate_ids": list(candidate_ids)})
+
+
+def put(sequence: int, number: int, answers: int, samples: int, **more: Any) -> LoggedEvent:
+    payload = {"operator": "mutate", "policy": "m", "answers": answers, "samples": samples} | more
+    return logged(Kind.PROPOSAL_CREATED, sequence, number=number, **payload)
+
+
+def came(sequence: int, number: int, tokens: tuple[int, int] = (10, 5), **more: Any) -> LoggedEvent:
+    payload = {"answers": 1, "dropped": 0, "cost": "0", "seconds": 1.0} | more
+    bill = {"input": tokens[0], "cached": 0, "output": tokens[1]}
+    return logged(Kind.PROPOSAL_ANSWERED, sequence, number=number, tokens=bill, **payload)
 
 
 def told(rows: Sequence[Scored], run: RunRecord | None = None, **world: Any) -> tuple[RunReader, Columns, RunRecord]:
@@ -100,18 +128,118 @@ def test_a_target_is_what_passes() -> None:
     assert [one.passed for one in found.at] == [0.5, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("objectives", "budget", "threshold", "source"),
+    [
+        ([{"name": "a", "target": 3.5}], {}, 3.5, "objective"),
+        ([{"name": "a", "direction": "minimize", "target": 3.5}], {"target": None}, -3.5, "objective"),
+        ([{"name": "a", "direction": "minimize", "target": 0.0}], {}, 0.0, "objective"),
+        ([{"name": "a", "target": 3.5}], {"target": 2.0}, 2.0, "budget"),
+        ([{"name": "a", "target": 3.5}], {"target": 0.0}, 0.0, "budget"),
+        ([{"name": "a"}], {}, None, "seed"),
+        # A fitness over several objectives is none of theirs.
+        ([TWO[0] | {"target": 3.5}, TWO[1]], {}, None, "seed"),
+        ([], {}, None, "seed"),
+    ],
+)
+def test_what_passes_is_the_target_of_the_run_else_of_its_one_objective(
+    objectives: Any, budget: Any, threshold: float | None, source: str
+) -> None:
+    assert answers.threshold_of(run_of(objectives=objectives, config={"budget": budget})) == (threshold, source)
+
+
+def test_where_less_is_better_a_score_at_the_target_or_below_passes() -> None:
+    run = run_of(objectives=[{"name": "a", "direction": "minimize", "target": 3.0}])
+    scores = [3.5, 3.0, 2.0, 4.0]
+    reader, columns, _ = told(
+        [row(1, 0, 0, (-5.0,)), *(row(2 + i, 1 + i, 0, (-x,)) for i, x in enumerate(scores))], run
+    )
+    found = fold_statistics(reader, columns, run)
+    assert (found.threshold, found.threshold_from) == (-3.0, "objective")
+    # Two of four: 1 - C(2, k) / C(4, k).
+    assert [one.passed for one in found.answers.at] == pytest.approx([1 / 2, 5 / 6, 1.0])
+
+
 def test_a_chain_is_worth_its_best_answer() -> None:
     # Two answers a chain, two chains a proposal: positions 0 and 1 are one chain, 2 and 3 the other.
     rows = [row(1, 0, 0, (0.5, 0.5))]
     worth = {(1, 0): 2.0, (1, 1): 3.0, (1, 2): 1.5, (2, 1): 4.0, (2, 3): 0.5}
     rows += [row(2 + i, *place, (f, 0.0)) for i, (place, f) in enumerate(worth.items())]
-    policy = {"name": "m", "answers": 2, "samples": 2}
-    _, columns, _ = told(rows)
-    found = answers.of_chains(columns, run_of(policies=[policy]))
-    assert found.count == 4
-    assert found.at[0].best == pytest.approx((3.0 + 1.5 + 4.0 + 1.0) / 4)
+    events = [put(10, 1, 2, 2), put(11, 2, 2, 2), came(12, 1), came(13, 2)]
+    # The budget had one answer left: one chain of one answer, and nothing of it was evaluated.
+    events += [put(14, 3, 1, 1), came(15, 3)]
+    _, columns, run = told(rows, events=events)
+    found = answers.of_chains(columns, run)
+    assert found.count == 5
+    assert found.at[0].best == pytest.approx((3.0 + 1.5 + 4.0 + 1.0 + 1.0) / 5)
+    assert found.at[0].passed == pytest.approx(3 / 5)
     assert found.at[-1].best == 4.0
-    assert answers.of_chains(columns, run_of()).count == 2  # nobody said how long chains are: a proposal is one
+    _, columns, run = told(rows)
+    assert answers.of_chains(columns, run).count == 2  # nobody said how long chains are: a proposal is one
+
+
+@pytest.mark.parametrize("budget", [1, 8, 9, 10, 13, 16, 21])
+def test_chains_are_as_many_as_the_budget_let_be_asked_for(budget: int) -> None:
+    config = RunConfig(answers=2, samples=4, budget=BudgetConfig(evaluations=None, answers=budget))
+    world, search = World(toy_problem()), new_search(toy_problem(), config)
+    assert world.play(search, search.start()) == "answers"
+    log = [logged(event.kind, sequence, **event.payload) for sequence, event in enumerate(world.log, 1)]
+    _, columns, run = told([], events=log)
+    assert answers.of_chains(columns, run).count == math.ceil(budget / 2)
+
+
+def test_chains_that_a_policy_did_not_write_are_not_counted() -> None:
+    # The run says four, and without temperature a policy writes one.
+    _, columns, run = told(
+        [], events=[put(1, 1, 1, 4), came(2, 1), put(3, 2, 1, 4), came(4, 2)], completions={1: 1, 2: 1}
+    )
+    assert answers.of_chains(columns, run).count == 2
+
+
+def test_chains_of_a_proposal_that_was_cut_off_count_and_those_that_nobody_began_do_not() -> None:
+    rows = [row(1, 0), row(2, 1, 0, (3.0, 0.0))]
+    cut = {"number": 1, "reason": "the run ended", "tokens": {"input": 9, "cached": 0, "output": 3}, "cost": None}
+    events = [
+        put(3, 1, 2, 3),
+        put(4, 2, 2, 3),
+        put(5, 3, 2, 3),
+        logged(Kind.PROPOSAL_FAILED, 6, **cut),
+        logged(Kind.PROPOSAL_FAILED, 7, number=2, reason="refused"),
+    ]
+    _, columns, run = told(rows, events=events)
+    found = answers.of_chains(columns, run)
+    assert found.count == 3
+    assert found.at[0].passed == pytest.approx(1 / 3)
+
+
+def test_yields_tell_of_each_policy_what_became_of_its_answers_and_what_an_improvement_took() -> None:
+    rows = [
+        row(1, 0, 0, (1.0, 1.0)),
+        row(2, 1, 0, (2.0, 1.0)),
+        row(3, 1, 1, None),
+        row(4, 1, 2, (1.0, 0.5)),
+        row(5, 2, 0, (3.0, 1.0)),
+    ]
+    events = [
+        put(10, 1, 6, 1),
+        logged(Kind.CANDIDATE_REJECTED, 11, number=1),
+        logged(Kind.CANDIDATE_REJECTED, 12, number=1),
+        logged(Kind.CANDIDATE_DUPLICATE, 13, candidate_id="cnd_again", of="cnd_1"),
+        came(14, 1, (2000, 400), answers=6, dropped=3),
+        put(15, 2, 1, 1),
+        came(16, 2, (80, 20)),
+        put(17, 3, 1, 1, policy="idle"),
+        came(18, 3, (0, 0), answers=0, dropped=1),
+    ]
+    reader, columns, run = told(rows, events=events, repeats={"cnd_again": 1})
+    idle, m = fold_statistics(reader, columns, run).policies
+    assert (m.name, m.answers, m.dropped, m.rejected, m.duplicates, m.evaluations, m.valid) == ("m", 7, 3, 2, 1, 4, 3)
+    # Fitness 3 and then 4 were the best of the run, for 2,500 tokens.
+    assert (m.improvements, m.tokens, m.tokens_per_improvement) == (2, 2500, 1250)
+    assert m.improvements_per_million_tokens == pytest.approx(800)
+    assert (idle.answers, idle.dropped, idle.improvements_per_million_tokens, idle.tokens_per_improvement) == (
+        0, 1, None, None,
+    )  # fmt: skip
 
 
 def test_chains_tell_how_many_different_answers_they_hold_and_what_these_are_worth() -> None:
@@ -122,8 +250,8 @@ def test_chains_tell_how_many_different_answers_they_hold_and_what_these_are_wor
         row(4, 2, 0, None),
         row(5, 2, 1, (0.0, 1.0)),
     ]
-    _, columns, run = told(rows)
-    found = answers.chain_diversity(columns, run)
+    _, columns, _ = told(rows)
+    found = answers.chain_diversity(columns)
     assert found is not None
     assert (found.chains, found.looked_at, found.answers, found.distinct) == (2, 2, 2.5, 1.5)
     # Fitness runs from 1 to 3: utilities 0, 0 (again the same), 1; and 0 (failed), 0.
