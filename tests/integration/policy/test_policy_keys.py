@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -142,10 +141,11 @@ async def story(folder: Path, server: OpenAIServer, kind: str, lines: Lines) -> 
         config=RunConfig(),
         policies=tuple(policies),
     )
+    if "timeout_seconds" in lines:
+        (server.script_embeddings if kind == "embedder" else server.script)(fake.Reply(release=Late()))
     try:
-        with late(server, kind, 0.2 if "timeout_seconds" in lines else 0.0):
-            async with answering(plan, PoliciesSettings()) as opened:
-                told = await asked(opened, plan.config)
+        async with answering(plan, PoliciesSettings()) as opened:
+            told = await asked(opened, plan.config)
     except PolicyError as error:
         told = [str(error)]
     sent = [(each.path, each.headers["host"], each.headers.get("authorization"), each.body) for each in server.requests]
@@ -159,17 +159,11 @@ async def usually(usual: Stories, folder: Path, server: OpenAIServer, kind: str,
     return usual[name]
 
 
-@contextmanager
-def late(server: OpenAIServer, kind: str, seconds: float) -> Iterator[None]:
-    """The server lets the first who asks wait."""
-    if not seconds:
-        yield
-        return
-    timer = threading.Timer(seconds, (release := threading.Event()).set)
-    (server.script_embeddings if kind == "embedder" else server.script)(fake.Reply(release=release))
-    timer.start()
-    yield
-    timer.join()
+class Late(threading.Event):
+    """Is waited for, and comes after a while."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait(min(0.3, timeout or 0.3))
 
 
 async def asked(opened: Answering, config: RunConfig) -> list[object]:
