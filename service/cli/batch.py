@@ -85,12 +85,20 @@ def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch"
     from service.schemas.batches import BatchCreate
 
     known: dict[str, str] = {}
+
+    def there(problem: object) -> object:
+        """The id of a folder that is sent, once; anything else as it stands."""
+        if not isinstance(problem, str) or not (beside / problem).is_dir():
+            return problem
+        if problem not in known:
+            known[problem] = _uploaded(client, beside / problem)
+        return known[problem]
+
     for table in _tables(document):
-        problem = table.get("problem")
-        if isinstance(problem, str) and (beside / problem).is_dir():
-            if problem not in known:
-                known[problem] = _uploaded(client, beside / problem)
-            table["problem"] = known[problem]
+        if "problem" in table:
+            table["problem"] = there(table["problem"])
+        if isinstance(table.get("problems"), list):
+            table["problems"] = [there(problem) for problem in table["problems"]]
     return client.send(calls.create_batch(checked(BatchCreate, **document)))
 
 
@@ -153,10 +161,21 @@ def _outcome(terminal: Terminal, summary: "BatchSummary", again: str) -> int:
 def _show(terminal: Terminal, summary: "BatchSummary") -> None:
     paid = any(group.cost not in (None, "0") for group in summary.groups)
     going = any(group.ended < group.runs for group in summary.groups)
-    headings = ("group~", "runs>", *(["ended>"] if going else []), "best>", "median>", "evaluated>", "tokens>")
+    several = len({group.problem for group in summary.groups}) > 1
+    headings = (
+        *(["problem~"] if several else []),
+        "group~",
+        "runs>",
+        *(["ended>"] if going else []),
+        "best>",
+        "median>",
+        "evaluated>",
+        "tokens>",
+    )
     table = plain_table(*headings, *(["cost>"] if paid else []))
     for group in summary.groups:
         table.add_row(
+            *([plain(group.problem)] if several else []),
             plain(group.group),
             figures.count(group.runs),
             *([figures.count(group.ended)] if going else []),

@@ -21,14 +21,29 @@ from service.schemas.types import (
     integral,
 )
 
-MOST_RUNS = 200
+MOST_RUNS, MOST_PROBLEMS = 200, 20
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
 
 
 class Sweep(Request):
-    """Every combination of some seeds, policies and configurations of one problem."""
+    """Every combination of some seeds, policies and configurations of one problem, or of several."""
 
-    problem: ProblemName
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["problem"], "properties": {"problem": {"type": "string"}, "problems": {"maxItems": 0}}},
+                {"required": ["problems"], "properties": {"problem": {"type": "null"}, "problems": {"minItems": 1}}},
+            ]
+        }
+    )
+
+    problem: ProblemName | None = Field(default=None, description="Of all runs; either this or `problems`")
+    problems: list[ProblemName] = Field(
+        default=[],
+        max_length=MOST_PROBLEMS,
+        description="Each is searched by every combination; no version of one may come twice",
+        json_schema_extra={"uniqueItems": True},
+    )
     config: Plain = Field(default={}, description="What all runs have in common")
     seeds: list[Seed] = Field(min_length=1, max_length=MOST_RUNS)
     policies: list[Policies] = Field(default=[None], min_length=1, max_length=20, description="Of each run as `policy`")
@@ -77,8 +92,9 @@ class BatchPage(Page):
 
 
 class GroupSummary(Reply):
-    """What the runs of one group have come to: those that differ in nothing but their seeds."""
+    """What the runs of one group have come to: those of one problem that differ in nothing but their seeds."""
 
+    problem: str = Field(default="", description="Their problem, as `name@version`")
     group: str = Field(description="Labels that the runs have in common: strategy, policy, variant")
     runs: Count
     ended: Count

@@ -1,6 +1,7 @@
 """Batches over the API: all or none, sweeps, sums, and steering as one."""
 
 import statistics
+from itertools import product
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from evolve.events import Kind
 from service.ports import Quotas
+from tests.api.conftest import FILES
 from tests.api.told import Told
 from tests.contract.story import Story
 
@@ -94,6 +96,14 @@ async def test_a_sweep_is_every_combination(owner: httpx.AsyncClient, problem: s
         {"name": "b", "runs": []},
         {"name": "b", "runs": [{"problem": "p"}], "sweep": {"problem": "p", "seeds": [1]}},
         {"name": "b", "sweep": {"problem": "p", "seeds": []}},
+        {"name": "b", "sweep": {"seeds": [1]}},
+        {"name": "b", "sweep": {"problem": None, "problems": [], "seeds": [1]}},
+        {"name": "b", "sweep": {"problem": "p", "problems": ["p"], "seeds": [1]}},
+        {"name": "b", "sweep": {"problems": "p", "seeds": [1]}},
+        {"name": "b", "sweep": {"problems": ["p", ""], "seeds": [1]}},
+        {"name": "b", "sweep": {"problems": ["p", "p@1"], "seeds": [1, 2]}},
+        {"name": "b", "sweep": {"problems": [f"p{n}" for n in range(21)], "seeds": [1]}},
+        {"name": "b", "sweep": {"problems": ["p", "q"], "seeds": list(range(101))}},
         {"name": "b", "sweep": {"problem": "p", "seeds": [-1]}},
         {"name": "b", "sweep": {"problem": "p", "seeds": list(range(101)), "strategies": ["islands", "best_of_n"]}},
         {"name": "b", "runs": [{"problem": "p"}] * 201},
@@ -138,7 +148,7 @@ async def test_the_summary_is_what_statistics_says(told: Told, owner: httpx.Asyn
     values = list(bests["islands"].values())
     first, median, third = statistics.quantiles(values, n=4, method="inclusive")
     assert islands == {
-        "group": "strategy=islands", "runs": 4, "ended": 1, "best": max(values), "median": median,
+        "problem": "p@1", "group": "strategy=islands", "runs": 4, "ended": 1, "best": max(values), "median": median,
         "quartiles": [first, third], "evaluations": 8, "tokens": 4 * (100 + 40), "cost": "0.06 USD",
     }  # fmt: skip
     assert (sequential["runs"], sequential["ended"], sequential["best"]) == (4, 1, 5.0)
@@ -147,12 +157,51 @@ async def test_the_summary_is_what_statistics_says(told: Told, owner: httpx.Asyn
     assert summary["batch"]["state"] == "running"
 
 
+async def named(client: httpx.AsyncClient, **words: Any) -> str:
+    """Id of a further version of a problem, or of one of another name."""
+    changed = FILES | {"readme.md": "another"} | words.pop("files", {})
+    answer = await client.post("/v1/problems", json={"files": changed, **words})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def test_a_sweep_over_several_problems_is_summed_up_by_problem(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    other = {"problem.toml": FILES["problem.toml"].replace('"p"', '"other"')}
+    newer = await named(owner)
+    await named(owner, files=other)
+    problems = ["p@1", newer, "other"]
+    batch = await swept(owner, problem=None, problems=problems, seeds=[1, 2], strategies=["islands", "sequential"])
+    runs = await runs_of(owner, batch)
+    assert sorted((run["problem"], run["seed"], run["config"]["strategy"]) for run in runs) == sorted(
+        product(("p", "p", "other"), (1, 2), ("islands", "sequential"))
+    )
+    bests = {problem: 10.0 * number for number, problem in enumerate(("p@1", "p@2", "other@1"), 1)}
+    for run in runs:
+        play(told, run["id"], [1.0, bests[run["source"].removeprefix("api:")] + run["seed"]], end=True)
+    groups = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()["groups"]
+    assert [(one["problem"], one["group"], one["runs"], one["median"], one["best"]) for one in groups] == [
+        (problem, f"strategy={strategy}", 2, bests[problem] + 1.5, bests[problem] + 2)
+        for problem in ("other@1", "p@1", "p@2")
+        for strategy in ("islands", "sequential")
+    ]
+
+
+async def test_a_problem_of_a_sweep_that_is_not_there_is_named(owner: httpx.AsyncClient, problem: str) -> None:
+    sweep = {"problems": ["p", "absent \x1b"], "seeds": [1]}
+    answer = await owner.post("/v1/batches", json={"name": "b", "sweep": sweep})
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert "'absent \\x1b'" in answer.json()["detail"]
+    assert (await owner.get("/v1/runs")).json()["items"] == []
+
+
 async def test_a_summary_of_nothing_yet_has_no_numbers(owner: httpx.AsyncClient, problem: str) -> None:
     batch = await swept(owner)
     (group,) = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()["groups"]
     assert group == {
-        "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [], "evaluations": 0,
-        "tokens": 0, "cost": "0",
+        "problem": "p@1", "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [],
+        "evaluations": 0, "tokens": 0, "cost": "0",
     }  # fmt: skip
 
 

@@ -64,7 +64,12 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
         parts.submissions.store_all(runs)
         return _located(parts, caller, batch_id, 201)
 
-    return once.after(lambda: parts.submissions.prepare(caller.tenant, requests, caller.name), effect)
+    def prepare() -> Sequence[NewRun]:
+        runs = parts.submissions.prepare(caller.tenant, requests, caller.name)
+        _refuse_twice(body.sweep, runs)
+        return runs
+
+    return once.after(prepare, effect)
 
 
 @router.get("", response_model=BatchPage, operation_id="list_batches")
@@ -84,12 +89,15 @@ def get_batch(batch_id: BatchId, caller: Reading, parts: PartsDep) -> Batch:
 
 @router.get("/{batch_id}/summary", response_model=BatchSummary, operation_id="get_batch_summary")
 def get_batch_summary(batch_id: BatchId, caller: Reading, parts: PartsDep) -> BatchSummary:
-    """Sum up what the runs of a batch have come to, by what they differ in beside their seeds."""
+    """Sum up what the runs of a batch have come to, by problem and by what they differ in beside their seeds."""
     batch = _batch(parts, caller, batch_id)
-    groups: dict[str, list[RunRecord]] = defaultdict(list)
-    for run in _runs(parts, caller, batch.id):
-        groups[", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)].append(run)
-    return BatchSummary(batch=_shown(batch), groups=[_summed(group, runs) for group, runs in sorted(groups.items())])
+    runs = _runs(parts, caller, batch.id)
+    titles = {problem: _title(parts, caller, problem) for problem in {run.problem_id for run in runs}}
+    groups: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        group = ", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)
+        groups[titles[run.problem_id], group].append(run)
+    return BatchSummary(batch=_shown(batch), groups=[_summed(*key, alike) for key, alike in sorted(groups.items())])
 
 
 @router.post("/{batch_id}/pause", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="pause_batch")
@@ -122,22 +130,36 @@ def _requests(body: BatchCreate, batch_id: str) -> list[RunRequest]:
 
 
 def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
+    if bool(sweep.problems) == (sweep.problem is not None):
+        raise ApiFault(422, Code.INVALID_REQUEST, "a sweep has either problem or problems: give one of them")
+    problems = sweep.problems if sweep.problem is None else [sweep.problem]
     strategies: Sequence[str | None] = sweep.strategies or [None]
     variants: list[tuple[str, dict[str, Any]]] = list(sweep.variants.items()) or [("", {})]
-    count = len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
+    count = len(problems) * len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
     if count > MOST_RUNS:
         raise ApiFault(422, Code.INVALID_REQUEST, f"the sweep has {count} runs: {MOST_RUNS} are the most of one batch")
     requests = []
-    for number, policy in enumerate(sweep.policies):
+    for problem, (number, policy) in product(problems, enumerate(sweep.policies)):
         for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
             config = _over(_over(sweep.config, changes), {"seed": seed} | ({"strategy": strategy} if strategy else {}))
             named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
             labels = {"strategy": strategy or "", "policy": named, "variant": variant}
             labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
-            requests.append(
-                RunRequest(problem=sweep.problem, config=config, policy=policy, labels=labels, batch_id=batch_id)
-            )
+            requests.append(RunRequest(problem=problem, config=config, policy=policy, labels=labels, batch_id=batch_id))
     return requests
+
+
+def _refuse_twice(sweep: Sweep | None, runs: Sequence[NewRun]) -> None:
+    """Refuse a sweep of which two problems are one, by whatever names: its runs would count twice."""
+    if sweep is None or not sweep.problems:
+        return
+    seen: set[tuple[str, str]] = set()
+    for run in runs[:: len(runs) // len(sweep.problems)]:
+        if (run.problem_name, run.source) in seen:
+            raise ApiFault(
+                422, Code.INVALID_REQUEST, f"problems has {run.problem_name[:60]!r} twice in one version: name it once"
+            )
+        seen.add((run.problem_name, run.source))
 
 
 def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,10 +205,16 @@ def _shown(batch: BatchRecord) -> Batch:
     )
 
 
-def _summed(group: str, runs: list[RunRecord]) -> GroupSummary:
+def _title(parts: Parts, caller: Caller, problem_id: str) -> str:
+    problem = parts.problems.get(caller.tenant, problem_id)
+    return f"{problem.name}@{problem.version}"
+
+
+def _summed(problem: str, group: str, runs: list[RunRecord]) -> GroupSummary:
     found = [run.best_fitness for run in runs if run.best_fitness is not None]
     quartiles = [float(value) for value in np.quantile(found, [0.25, 0.5, 0.75])] if found else []
     return GroupSummary(
+        problem=problem,
         group=group,
         runs=len(runs),
         ended=sum(run.state in ENDED for run in runs),

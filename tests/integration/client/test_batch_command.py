@@ -11,6 +11,7 @@ import structlog
 from service.cli.main import main
 from service.client import Client, calls
 from service.schemas.batches import Batch, BatchCreate, Sweep
+from tests.e2e.evolving import make_problem
 from tests.integration.client.served import Service
 
 Say = Callable[..., tuple[int, str, str]]
@@ -81,6 +82,20 @@ def test_ctrl_c_ends_with_the_command_that_waits_again(
     assert (code, len(looks)) == (0, 1)
     assert "ended" in out
     client.send(calls.cancel_batch(batch.id))
+
+
+def test_a_sweep_over_several_folders_is_a_row_for_each_problem(service: Service, say: Say, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        make_problem(tmp_path / name, evaluations=8)
+    file = tmp_path / "sweep.toml"
+    file.write_text('name = "both"\n[sweep]\nproblems = ["one", "two"]\nseeds = [1]\n')
+    code, out, _ = say(str(file))
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()[-2:]] == [["one@1", "1"], ["two@1", "1"]]
+    file.write_text('name = "both"\n[sweep]\nproblems = ["one", "./one"]\nseeds = [1]\n')
+    code, out, err = say(str(file))
+    assert (code, out) == (2, "")
+    assert "'one' twice" in err
 
 
 def test_a_batch_whose_runs_are_paused_is_not_waited_for(service: Service, client: Client, say: Say) -> None:
