@@ -10,5 +10,5 @@ from service.dashboard.app import add_dashboard
 def create_app(parts: Parts) -> FastAPI:
     """The application over its parts."""
     app = create_api(parts)
-    add_dashboard(app)
+    add_dashboard(app, parts.settings.public_url)
     return app

@@ -73,6 +73,13 @@ def _entries(value: Any) -> Any:
         raise ValueError("must be a list, such as vllm:8000,gpu.example") from error
 
 
+def _front(text: str) -> str:
+    """An address that people can follow, or none."""
+    if text and not (text.startswith(("http://", "https://")) and urlsplit(text).hostname):
+        raise ValueError("must be an address such as https://evolve.example")
+    return text
+
+
 class SandboxSettings(BaseModel):
     """What candidates may run under."""
 
@@ -125,7 +132,9 @@ class ApiSettings(BaseModel):
     secret: SecretStr | None = Field(
         default=None, description="At least 32 characters that nobody else knows: keys hold as long as it does"
     )
-    public_url: str = Field(default="", description="Where people reach the service, for links: https://evolve.example")
+    public_url: Annotated[str, AfterValidator(_front)] = Field(
+        default="", description="Where people reach the service, for links: https://evolve.example"
+    )
     body_limit_mb: int = Field(default=96, ge=1, le=1024, description="Largest body of a request, in megabytes")
     threads: int = Field(default=8, ge=1, le=40, description="Requests at once that read or write the database")
     requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")

@@ -11,8 +11,14 @@ from service.dashboard.views import ROUTERS
 _MACHINES = ("/v1/", "/static/")
 
 
-def add_dashboard(app: FastAPI) -> None:
-    """Add every page to an application, and a page for addresses where there is nothing."""
+def add_dashboard(app: FastAPI, public_url: str = "") -> None:
+    """Add every page to an application, and a page for addresses where there is nothing.
+
+    Args:
+        app: the application.
+        public_url: where people reach it; empty: where they ask for its pages.
+    """
+    app.state.public_url = public_url
     app.include_router(assets.router)
     for router in ROUTERS:
         app.include_router(router)

@@ -124,6 +124,12 @@ def go_to(address: str) -> RedirectResponse:
     return RedirectResponse(address, status_code=303)
 
 
+def public_address(request: Request, place: str) -> str:
+    """The whole address of a page, to hand on to others: a proxy may stand between them and what answers here."""
+    base = request.app.state.public_url or str(request.base_url)
+    return f"{base.rstrip('/')}{place}"
+
+
 def sign_in_address(back: str) -> str:
     """Where somebody signs in who then goes back."""
     return f"/sign-in?next={quote(back, safe='')}"

@@ -22,7 +22,7 @@ from tests.contract.story import RUN
 @asynccontextmanager
 async def visitor(told: Told, *scopes: Scope) -> AsyncIterator[httpx.AsyncClient]:
     """Somebody who signed in with a key of these scopes; none: all of them."""
-    add_dashboard(told.app)
+    add_dashboard(told.app, told.parts.settings.public_url)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(told.app), base_url="http://localhost") as client:
         answer = await client.post("/sign-in", data={"key": told.key(*scopes), "next": "/runs"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/runs")
@@ -37,6 +37,19 @@ async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told
         assert "evolve_session" not in client.cookies
         answer = await client.get("/runs", headers=copied)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=%2Fruns")
+
+
+async def test_what_is_handed_on_leads_to_where_the_operator_says_that_people_come_in(tmp_path: Path) -> None:
+    for public_url, base in (("https://evolve.example/", "https://evolve.example"), ("", "http://localhost")):
+        (tmp_path / base[:5]).mkdir()
+        async with open_told(tmp_path / base[:5], public_url=public_url) as told:
+            small_run(told)
+            async with visitor(told) as client:
+                page = await client.get(f"/runs/{RUN}/share")
+                form = {"csrf": client.cookies["evolve_csrf"]}
+                made = await client.post(f"/runs/{RUN}/share/tokens", data=form)
+        assert f"data-secret>{base}/runs/{RUN}<" in page.text
+        assert re.search(rf">{re.escape(base)}/shared/evs_\w+<", made.text)
 
 
 BUTTONS = ("New run", "Saved views", "Compare", "Pause", "Cancel…", "Delete…")

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
-from service.dashboard.pages import PageRoute, go_to, is_guest
+from service.dashboard.pages import PageRoute, go_to, is_guest, public_address
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.views.shared import ADDRESS
 from service.errors import RefusedError, UsageError
@@ -45,7 +45,7 @@ async def create_share(request: Request, run_id: RunId, api: Api, form: FormDep)
         except UsageError as error:
             complaints[WHOLE] = str(error)
         else:
-            address = str(request.base_url).rstrip("/") + ADDRESS.format(made.token) if made.token else ""
+            address = public_address(request, ADDRESS.format(made.token)) if made.token else ""
             return await _page(request, api, run_id, Form(), complaints, 201, address=address, made=made)
     return await _page(request, api, run_id, form, complaints, 422)
 
@@ -92,7 +92,7 @@ async def _page(
         shares=shares,
         refusal=refusal,
         now=datetime.now(UTC),
-        permalink=f"{str(request.base_url).rstrip('/')}/runs/{run.id}",
+        permalink=public_address(request, f"/runs/{run.id}"),
         form=form,
         complaints=complaints,
         once=new_once(),
