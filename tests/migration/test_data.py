@@ -222,6 +222,7 @@ def test_a_run_that_was_at_work_is_taken_up(database: Database, rows: Rows) -> N
 
 def test_a_run_that_was_killed_goes_on_to_its_end(revision: str, rows: Rows, tmp_path: Path) -> None:
     evolve = Evolve(tmp_path)
+    evolve.url = evolve.environment["EVOLVE_DATABASE__URL"] = f"sqlite:///{tmp_path / 'old.db'}"
     database = connect(evolve.url)
     upgraded(database, revision)
     database.close()
