@@ -1,0 +1,208 @@
+"""No setting of an installation is dead: each, named in the environment, changes what the parts do that it is for."""
+
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from anyio import to_thread
+from fastapi import Request
+
+from service import keys
+from service.api.faults import ApiFault
+from service.api.parts import Parts
+from service.app import create_app
+from service.bootstrap.api import open_parts
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.machine import examine_sandbox
+from service.bootstrap.maintenance import retention
+from service.bootstrap.runners import open_runner
+from service.bootstrap.secret import open_seal
+from service.bootstrap.site import Where, server_key, server_of
+from service.bootstrap.storage import database_url, open_storage
+from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.workers import queue_url
+from service.config import Settings, known_keys, load_settings
+from service.dashboard.pages import public_address
+from service.db.problems import SqlProblemStore
+from service.errors import NotFoundError, ServiceError, UsageError
+from service.ports import KeyRecord, RunRequest, Scope, Upload
+from service.queue.memory import MemoryBroker
+from tests.contract.story import START
+from tests.databases import sqlite_file
+from tests.unit.problems.folders import NATIVE, SCORE, SEED
+
+Proof = Callable[[Settings], Awaitable[object]]
+SECRET = "of the tests of settings, and of nobody else"
+PRIVATE = {"name": "mine", "base_url": "http://10.0.0.9:8000/v1", "model": "m"}
+
+
+def submitting(lines: str = "", policy: Any = "syntax") -> Proof:
+    """What comes of submitting a run of a problem with further lines."""
+
+    async def submit(settings: Settings) -> object:
+        document = NATIVE.replace("[[objectives]]", f"{lines}\n[[objectives]]")
+        files = {"problem.toml": document.encode(), "seed.py": SEED.encode(), "evaluator.py": SCORE.encode()}
+        with open_storage(settings) as storage:
+            submissions = BundledSubmissions(settings, storage.database, SystemClock(), resolve=lambda *_: ["10.0.0.9"])
+            SqlProblemStore(storage.database).add(submissions.read_problem(Upload(name="", files=files)))
+            try:
+                return bool(submissions.prepare("default", [RunRequest(problem="p", policy=policy)]))
+            except (ServiceError, NotFoundError) as error:
+                return str(error)
+
+    return submit
+
+
+def limited(key: str, value: int) -> Proof:
+    return submitting(f"[limits]\n{key} = {value}")
+
+
+def of(read: Callable[[Settings], object]) -> Proof:
+    async def told(settings: Settings) -> object:
+        try:
+            return read(settings)
+        except UsageError as error:
+            return str(error)
+
+    return told
+
+
+@asynccontextmanager
+async def living(settings: Settings) -> AsyncIterator[tuple[Any, Parts, httpx.AsyncClient]]:
+    async with open_parts(settings) as parts:
+        app = create_app(parts)
+        minted = keys.mint(parts.seal)
+        record = KeyRecord(
+            id="key_1", tenant="default", name="test", shown=minted.shown, scopes=tuple(Scope), created_at=START,
+            created_by="test",
+        )  # fmt: skip
+        parts.keys.add(record, minted.hash)
+        headers = {"Authorization": f"Bearer {minted.text}"}
+        transport = httpx.ASGITransport(app)
+        async with app.router.lifespan_context(app), httpx.AsyncClient(
+            transport=transport, base_url="http://api", headers=headers
+        ) as client:  # fmt: skip
+            yield app, parts, client
+
+
+def served(ask: Callable[[Any, Parts, httpx.AsyncClient], Awaitable[object]]) -> Proof:
+    async def told(settings: Settings) -> object:
+        async with living(settings) as (app, parts, client):
+            return await ask(app, parts, client)
+
+    return told
+
+
+async def crowd(app: Any, actors: Any) -> int:
+    """How many streams there may be, each of the next actor."""
+    async with AsyncExitStack() as stack:
+        for number, actor in enumerate(actors):
+            try:
+                stack.enter_context(app.state.opened.one(actor))
+            except ApiFault:
+                return number
+    raise AssertionError("there is no end to them")
+
+
+async def _threads(*_: object) -> object:
+    return to_thread.current_default_thread_limiter().total_tokens
+
+
+async def _body(_: object, __: object, client: httpx.AsyncClient) -> object:
+    return (await client.post("/v1/runs", content=b" " * (2 << 20))).status_code
+
+
+async def _often(_: object, __: object, client: httpx.AsyncClient) -> object:
+    return [(await client.get("/v1/runs")).status_code for _ in range(3)]
+
+
+async def _audited(_: object, __: object, client: httpx.AsyncClient) -> object:
+    await client.post("/v1/api-keys", json={"name": "ci", "scopes": ["runs:read"]})
+    return [entry["action"] for entry in (await client.get("/v1/audit")).json()["items"]]
+
+
+async def _handed_on(app: Any, *_: object) -> object:
+    return public_address(Request({"type": "http", "headers": [(b"host", b"inside")], "app": app}), "/runs")
+
+
+async def _hooked(_: object, parts: Parts, __: object) -> object:
+    try:
+        return parts.check_webhook("http://127.0.0.1:9/")
+    except ServiceError as error:
+        return str(error)
+
+
+async def _driving(settings: Settings) -> object:
+    with open_storage(settings) as storage:
+        async with open_runner(settings, storage, broker=MemoryBroker(SystemClock())) as opened:
+            return opened.most
+
+
+async def _required(settings: Settings) -> object:
+    return (await examine_sandbox(settings.sandbox)).required
+
+
+# Of each setting another value than the default, as the environment holds it, and where it shows.
+KEYS: Mapping[str, tuple[str, Proof]] = {
+    "database.url": ("sqlite:///FOLDER/other.db", of(lambda settings: database_url(settings, None))),
+    "sandbox.require": ("medium", _required),
+    "sandbox.network": ("true", submitting("[limits]\nnetwork = true")),
+    "sandbox.gpu": ("true", submitting("[limits]\ngpu = true")),
+    "sandbox.interpreters": ("/usr/bin/python9", submitting('python = "/usr/bin/python9"')),
+    "sandbox.most_wall_seconds": ("9", limited("wall_seconds", 10)),
+    "sandbox.most_cpu_seconds": ("9", limited("cpu_seconds", 10)),
+    "sandbox.most_memory_mb": ("99", limited("memory_mb", 100)),
+    "sandbox.most_processes": ("9", limited("processes", 10)),
+    "sandbox.most_disk_mb": ("9", limited("disk_mb", 10)),
+    "sandbox.most_output_kb": ("9", limited("output_kb", 10)),
+    "sandbox.most_repeats": ("2", submitting("repeats = 3")),
+    "queue.url": ("redis://127.0.0.1:1/0", of(lambda settings: queue_url(settings, None))),
+    "api.secret": (f"another, {SECRET}", of(lambda settings: open_seal(settings).digest("key", "evo_x"))),
+    "api.public_url": ("https://evolve.example", served(_handed_on)),
+    "api.body_limit_mb": ("1", served(_body)),
+    "api.threads": ("3", served(_threads)),
+    "api.requests_per_minute": ("1", served(_often)),
+    "api.streams": ("3", served(lambda app, *_: crowd(app, itertools.repeat("key_1")))),
+    "api.all_streams": ("3", served(lambda app, *_: crowd(app, itertools.count()))),
+    "api.unaudited": ('["create_key"]', served(_audited)),
+    "policies.file": ("FOLDER/policies.toml", submitting(policy="own")),
+    "policies.allow": ("10.0.0.9:8000", submitting(policy=PRIVATE)),
+    "policies.private": ("true", submitting(policy=PRIVATE)),
+    "webhooks.private": ("true", served(_hooked)),
+    "retention.days": ("9", of(lambda settings: retention(settings, None, []))),
+    "retention.audit_days": ("9", of(lambda settings: retention(settings, 1, []))),
+    "runner.runs": ("3", _driving),
+    "server.url": ("https://evolve.example", of(lambda settings: server_of(settings, Where()))),
+    "server.key_file": ("FOLDER/key", of(lambda settings: server_key(settings, Where()))),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation with a database and a secret, and nothing else said."""
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("EVOLVE_DATABASE__URL", sqlite_file(tmp_path / "evolve.db"))
+    monkeypatch.setenv("EVOLVE_API__SECRET", SECRET)
+    key = tmp_path / "key"
+    key.write_text("evo_0000000000000000000000000000000000000000000")
+    key.chmod(0o600)
+    (tmp_path / "policies.toml").write_text('[[policies]]\nname = "own"\nbase_url = "http://10.0.0.5:8000/v1"\n')
+    return tmp_path
+
+
+def test_every_setting_is_tried() -> None:
+    assert set(known_keys()) == set(KEYS)
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_a_setting_changes_what_it_is_for(home: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    value, proof = KEYS[key]
+    usual = await proof(load_settings())
+    monkeypatch.setenv("EVOLVE_DATABASE__URL", sqlite_file(home / "another.db"))  # nothing of before is there
+    monkeypatch.setenv(f"EVOLVE_{key.replace('.', '__').upper()}", value.replace("FOLDER", str(home)))
+    assert await proof(load_settings()) != usual
