@@ -283,9 +283,13 @@ def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
 
 
 def _postgres(address: URL, lock_seconds: float) -> Database:
+    from service.db.cursor import PatientCursor
+
     place = address.host or address.query.get("host") or "the local server"
     port = f":{address.port}" if address.port else ""
-    arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve"}
+    arguments: dict[str, Any] = {
+        "connect_timeout": 10, "application_name": "evolve", "cursor_factory": PatientCursor
+    }  # fmt: skip
     if "options" not in address.query:
         limits = {"lock_timeout": lock_seconds, _IDLE_LIMIT: IDLE_SECONDS}
         arguments["options"] = " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in limits.items())

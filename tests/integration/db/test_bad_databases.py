@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -232,6 +233,30 @@ def test_a_writer_that_stands_still_in_a_transaction_holds_nobody_up(postgres_ur
     with still.read() as connection:
         assert len(connection.execute(row).all()) == 1
         assert connection.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "5s"
+    still.close()
+    other.close()
+
+
+def test_a_writer_that_stands_still_between_the_rows_of_a_statement_holds_nobody_up(postgres_url: str) -> None:
+    upgrade(postgres_url)
+    still, other = open_database(postgres_url), open_database(postgres_url)
+    SqlRunLog(other, FixedClock()).create(new_run())
+    sources: list[str] = []
+
+    def rows() -> Iterator[tuple[str]]:
+        yield from [("before",)] * 100
+        with other.write() as connection:
+            sources.append(connection.execute(text("SELECT source FROM runs FOR UPDATE")).scalar_one())
+        yield ("after",)
+
+    def stand_still() -> None:
+        with still.write() as connection:
+            assert connection.connection.driver_connection is not None
+            connection.connection.driver_connection.cursor().executemany("UPDATE runs SET source = %s", rows())
+
+    with pytest.raises(StorageAwayError):
+        stand_still()
+    assert sources == [new_run().source]
     still.close()
     other.close()
 
