@@ -98,6 +98,7 @@ def test_what_descends_from_what_is_in_flight_is_of_its_lineage_and_what_is_besi
     members = rng.permutation(len(parents))[:60].tolist()
     rows = lineage.rows([f"c{member}" for member in members])
     assert not lineage.related(rows).any()
+    expected: list[bool] = []
     for number in range(1000, 1006):
         flying.append(int(rng.integers(2, len(parents))))
         lineage.propose(number, f"c{flying[-1]}")
