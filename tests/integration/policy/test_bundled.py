@@ -152,6 +152,7 @@ async def test_a_cancelled_call_stops_its_work(tmp_path: Path, held: Callable[[i
     call = asyncio.create_task(ask())
     await handed.wait()
     call.cancel()
+    await asyncio.sleep(0)  # it hears of that before the work goes on
     work.go.set()
     with pytest.raises(asyncio.CancelledError):
         await call
