@@ -17,11 +17,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.db import schema
 from service.db.faults import UnstorableError, translated
+from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0
-# A process that stands still within a transaction holds its locks; others must get past it before its leases lapse.
-IDLE_SECONDS = 5.0
 # More in all than the 40 threads that answer requests: none waits for another's connection.
 _POOL = {"pool_size": 10, "max_overflow": 40}
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
@@ -283,13 +282,9 @@ def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
 
 
 def _postgres(address: URL, lock_seconds: float) -> Database:
-    from service.db.cursor import PatientCursor
-
     place = address.host or address.query.get("host") or "the local server"
     port = f":{address.port}" if address.port else ""
-    arguments: dict[str, Any] = {
-        "connect_timeout": 10, "application_name": "evolve", "cursor_factory": PatientCursor
-    }  # fmt: skip
+    arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve"}
     if "options" not in address.query:
         limits = {"lock_timeout": lock_seconds, _IDLE_LIMIT: IDLE_SECONDS}
         arguments["options"] = " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in limits.items())

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sqlalchemy import create_engine, make_url, text
 from service.db.engine import Database, check, connect, open_database, take_time, upgrade
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
+from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.services import PostgresServer
@@ -237,16 +239,16 @@ def test_a_writer_that_stands_still_in_a_transaction_holds_nobody_up(postgres_ur
     other.close()
 
 
-def test_a_writer_that_stands_still_between_the_rows_of_a_statement_holds_nobody_up(postgres_url: str) -> None:
+def test_a_runner_that_stands_still_between_the_rows_of_a_statement_is_passed_over(postgres_url: str) -> None:
     upgrade(postgres_url)
     still, other = open_database(postgres_url), open_database(postgres_url)
-    SqlRunLog(other, FixedClock()).create(new_run())
-    sources: list[str] = []
+    log, fences = SqlRunLog(other, FixedClock()), list[int]()
+    log.create(new_run())
 
     def rows() -> Iterator[tuple[str]]:
         yield from [("before",)] * 100
-        with other.write() as connection:
-            sources.append(connection.execute(text("SELECT source FROM runs FOR UPDATE")).scalar_one())
+        time.sleep(IDLE_SECONDS + 0.5)
+        fences.append(log.take(RUN, "runner-2", 60))
         yield ("after",)
 
     def stand_still() -> None:
@@ -256,7 +258,8 @@ def test_a_writer_that_stands_still_between_the_rows_of_a_statement_holds_nobody
 
     with pytest.raises(StorageAwayError):
         stand_still()
-    assert sources == [new_run().source]
+    assert fences == [1]
+    assert SqlRunReader(other).run(RUN).source == new_run().source
     still.close()
     other.close()
 
