@@ -11,7 +11,7 @@ from evolve.proposal import Individual, Message, Prompt, Proposal
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
 from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from service.policy.openai import OpenAIPolicy
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
@@ -68,6 +68,19 @@ def clock() -> Time:
     return Time()
 
 
+def connected(clock: Time, key: str | None, failures: int, **settings: object) -> Connection[Any]:
+    """The way to a server by a clock of the test's own."""
+    return Connection(
+        PolicySettings.model_validate(settings),
+        key=SecretStr(key) if key else None,
+        rng=np.random.default_rng(1),
+        backoff=Backoff(attempts=3),
+        breaker=Breaker(clock.monotonic, failures=failures),
+        monotonic=clock.monotonic,
+        sleep=clock.sleep,
+    )
+
+
 Make = Callable[..., OpenAIPolicy]
 
 
@@ -77,15 +90,7 @@ async def make(server: OpenAIServer, clock: Time) -> AsyncIterator[Make]:
     made: list[OpenAIPolicy] = []
 
     def policy(key: str | None = None, failures: int = 100, **settings: object) -> OpenAIPolicy:
-        connection: Connection[Served] = Connection(
-            PolicySettings.model_validate({"base_url": server.url, **settings}),
-            key=SecretStr(key) if key else None,
-            rng=np.random.default_rng(1),
-            backoff=Backoff(attempts=3),
-            breaker=Breaker(clock.monotonic, failures=failures),
-            monotonic=clock.monotonic,
-            sleep=clock.sleep,
-        )
+        connection = connected(clock, key, failures, **{"base_url": server.url, **settings})
         made.append(OpenAIPolicy(connection, build_prompt=build_prompt))
         return made[-1]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.money import Money
@@ -19,14 +18,10 @@ from evolve.prompt.text import shown
 from evolve.proposal import Usage
 from evolve.special import neutralise
 from evolve.vectors import distance
-from service.net.retry import Backoff
-from service.policy.breaker import Breaker
-from service.policy.connection import Connection
 from service.policy.embeddings import TEXTS_AT_ONCE, OpenAIEmbedder
-from service.policy.settings import PolicySettings
 from service.policy.vectors import LONGEST_VECTOR
 from tests.fakes.openai_server import OpenAIServer, Reply, openai_server
-from tests.integration.policy.conftest import KEY, Time, respond
+from tests.integration.policy.conftest import KEY, Time, connected, respond
 from tests.patience import PATIENCE_SECONDS
 
 Make = Callable[..., OpenAIEmbedder]
@@ -59,15 +54,8 @@ async def make(server: OpenAIServer, clock: Time) -> AsyncIterator[Make]:
     made: list[OpenAIEmbedder] = []
 
     def embedder(key: str | None = None, failures: int = 100, **settings: object) -> OpenAIEmbedder:
-        connection: Connection[str] = Connection(
-            PolicySettings.model_validate({"name": "eye", "role": "embedder", "base_url": server.url, **settings}),
-            key=SecretStr(key) if key else None,
-            rng=np.random.default_rng(1),
-            backoff=Backoff(attempts=3),
-            breaker=Breaker(clock.monotonic, failures=failures),
-            monotonic=clock.monotonic,
-            sleep=clock.sleep,
-        )
+        usual = {"name": "eye", "role": "embedder", "base_url": server.url}
+        connection = connected(clock, key, failures, **{**usual, **settings})
         made.append(OpenAIEmbedder(connection, language="python"))
         return made[-1]
 
