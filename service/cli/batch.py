@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.site import Where, open_client, server_of
+from service.bootstrap.site import Where
 from service.cli import figures
+from service.cli.batches import find_batch, open_batches, states_words
 from service.cli.listing import plain_table
 from service.cli.main import FAILED, INTERRUPTED, OK
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
-from service.config import load_settings
 from service.errors import NotFoundError, UsageError
 from service.ports import ENDED, PAUSED
 
@@ -34,14 +34,9 @@ def run_batch(terminal: Terminal, where: Where, named: str, *, detach: bool) -> 
         named: a file; where there is none of that name, a batch's id, its beginning, or `last`.
         detach: not to wait: say the id of what was submitted, or how far the batch is that was found.
     """
-    settings = load_settings()
-    server = server_of(settings, where)
-    if not server:
-        raise UsageError("a batch is run by a service: name it with --server, or start one here with evolve serve")
     there = (named == LAST or _ID.fullmatch(named) is not None) and not Path(named).is_file()
-    document = {} if there else _read(Path(named))
-    with open_client(settings, where, server) as client:
-        batch = _found(client, named) if there else _submit(client, document, Path(named).parent)
+    with open_batches(where) as client:
+        batch = find_batch(client, named) if there else _submit(client, _read(Path(named)), Path(named).parent)
         again = terminal.command(f"batch {figures.short(batch.id)}")
         if detach and not there:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
@@ -66,17 +61,6 @@ def _read(file: Path) -> dict[str, Any]:
         raise NotFoundError(f"there is no file {file}, and the id of a batch begins with bat_") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the batch {file} cannot be read: {error}") from error
-
-
-def _found(client: "Client", named: str) -> "Batch":
-    from service.client import calls
-
-    if named != LAST:
-        return client.send(calls.get_batch(named))
-    newest = client.send(calls.list_batches(limit=1)).items
-    if not newest:
-        raise NotFoundError("the service has no batch yet: evolve batch FILE submits one")
-    return newest[0]
 
 
 def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch":
@@ -124,7 +108,7 @@ def _wait(terminal: Terminal, client: "Client", batch: "Batch") -> "BatchSummary
     while True:
         if batch.states != told:
             told = batch.states
-            terminal.note(", ".join(f"{count} {state}" for state, count in sorted(told.items()) if count))
+            terminal.note(states_words(batch))
         if _rests(client, batch):
             return _summed(client, batch)
         time.sleep(LOOK_SECONDS)
@@ -152,7 +136,7 @@ def _summed(client: "Client", batch: "Batch") -> "BatchSummary":
 def _outcome(terminal: Terminal, summary: "BatchSummary", again: str) -> int:
     states = summary.batch.states
     if paused := states.get(PAUSED):
-        resume = terminal.command("resume RUN")
+        resume = terminal.command(f"resume {figures.short(summary.batch.id)}")
         terminal.note(f"{figures.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}")
         return INTERRUPTED
     return OK if states.get("succeeded") else FAILED

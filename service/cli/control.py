@@ -21,9 +21,14 @@ def want(terminal: Terminal, helm: Helm, run_id: str, desired_state: str) -> Non
     if terminal.as_json:
         terminal.emit(run_json(run))
         return
-    done = run.state == desired_state and desired_state in _DONE
-    terminal.show(f"{run.id} {(_DONE if done else _COMING)[desired_state]}")
+    terminal.show(standing(run.id, run.state, desired_state))
     _say_who_drives(terminal, helm, run)
+
+
+def standing(id_: str, state: str, desired_state: str) -> str:
+    """How something stands of which a state is wanted."""
+    done = state == desired_state and desired_state in _DONE
+    return f"{id_} {(_DONE if done else _COMING)[desired_state]}"
 
 
 def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any]) -> None:

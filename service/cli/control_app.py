@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, KeyFile, Money, RunId, Server, place_of, site_of, terminal_of
+from service.cli.words import HELP, Db, Json, KeyFile, Limit, Money, RunId, Server, place_of, site_of, terminal_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from service.bootstrap.site import Where
 
 PANEL = "Runs"
+BATCH = "bat_"
 control_app = typer.Typer(context_settings=HELP)
 
 Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+Steered = Annotated[
+    str, typer.Argument(metavar="ID", help="Id of a run or a batch, its beginning, or: last (the newest run).")
+]
 Evaluations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")]
 
@@ -27,11 +31,17 @@ def _helm_of(where: "Where") -> "AbstractContextManager[Helm]":
     return open_helm(load_settings(), where)
 
 
-def _want(ctx: typer.Context, run_id: str, state: str, where: "Where", *, json: bool) -> None:
+def _want(ctx: typer.Context, named: str, state: str, where: "Where", *, json: bool) -> None:
+    terminal = terminal_of(ctx, json, where.db, where)
+    if named.startswith(BATCH):
+        from service.cli.batches import want_batch
+
+        want_batch(terminal, where, named, state)
+        return
     from service.cli.control import want
 
     with _helm_of(where) as helm:
-        want(terminal_of(ctx, json, where.db, where), helm, run_id, state)
+        want(terminal, helm, named, state)
 
 
 @control_app.command(epilog="Example: evolve watch last", rich_help_panel=PANEL)
@@ -59,40 +69,40 @@ def watch(
 @control_app.command(epilog="Example: evolve pause last", rich_help_panel=PANEL)
 def pause(
     ctx: typer.Context,
-    run_id: Named,
+    id_: Steered,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Have a run stop until it is resumed."""
-    _want(ctx, run_id, "paused", place_of(db, server, api_key_file), json=json)
+    """Have a run, or all runs of a batch, stop until they are resumed."""
+    _want(ctx, id_, "paused", place_of(db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve resume last", rich_help_panel=PANEL)
 def resume(
     ctx: typer.Context,
-    run_id: Named,
+    id_: Steered,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Have a paused run go on, wherever runs are driven."""
-    _want(ctx, run_id, "running", place_of(db, server, api_key_file), json=json)
+    """Have a paused run, or those of a batch, go on, wherever runs are driven."""
+    _want(ctx, id_, "running", place_of(db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve cancel run_01a2b3c4", rich_help_panel=PANEL)
 def cancel(
     ctx: typer.Context,
-    run_id: Named,
+    id_: Steered,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """End a run for good; what it found is kept."""
-    _want(ctx, run_id, "cancelled", place_of(db, server, api_key_file), json=json)
+    """End a run, or all runs of a batch, for good; what they found is kept."""
+    _want(ctx, id_, "cancelled", place_of(db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve extend last --evaluations 1000", rich_help_panel=PANEL)
@@ -169,6 +179,21 @@ def delete(
     where = place_of(db, server, api_key_file)
     with _helm_of(where) as helm:
         delete(terminal_of(ctx, json, db, where), helm, run_id)
+
+
+@control_app.command(epilog="Example: evolve batches --limit 5", rich_help_panel=PANEL)
+def batches(
+    ctx: typer.Context,
+    limit: Limit = 20,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """List the batches of a service, newest first."""
+    from service.cli.batches import list_batches
+
+    where = place_of(None, server, api_key_file)
+    list_batches(terminal_of(ctx, json, None, where), where, limit)
 
 
 @control_app.command(epilog="Example: evolve batch sweep.toml --server https://evolve.example", rich_help_panel=PANEL)

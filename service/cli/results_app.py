@@ -6,9 +6,20 @@ from typing import Annotated, Literal
 import typer
 
 from evolve.voting import LEAST_SHARE
-from service.cli.words import HELP, Db, Json, KeyFile, RunId, Server, place_of, site_of, terminal_of
+from service.cli.words import (
+    HELP,
+    MOST_ROWS,
+    Db,
+    Json,
+    KeyFile,
+    Limit,
+    RunId,
+    Server,
+    place_of,
+    site_of,
+    terminal_of,
+)
 
-MOST_ROWS = 1_000_000
 Axis = Literal["evaluations", "tokens", "money", "time"]
 Rule = Literal["majority", "weighted", "best_of_majority"]
 results_app = typer.Typer(context_settings=HELP)
@@ -24,7 +35,7 @@ Output = Annotated[
 @results_app.command(epilog="Example: evolve runs --limit 5", rich_help_panel="Results")
 def runs(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
+    limit: Limit = 20,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -91,7 +102,7 @@ def best(
 def programs(
     ctx: typer.Context,
     run_id: RunId = "last",
-    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")] = 20,
+    limit: Limit = 20,
     all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
     text: Annotated[str, typer.Option(metavar="TEXT", help="Only those with this text in a source file.")] = "",
     db: Db = None,

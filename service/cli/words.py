@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from service.bootstrap.site import Site, Where
     from service.cli.terminal import Terminal
 
+MOST_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
@@ -26,6 +27,7 @@ KeyFile = Annotated[Path | None, typer.Option("--api-key-file", metavar="FILE", 
 Queue = Annotated[
     str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
 ]
+Limit = Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 

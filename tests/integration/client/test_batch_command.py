@@ -1,8 +1,9 @@
-"""`evolve batch` before a real service: by a file, and by what names a batch that is there."""
+"""The commands about batches before a real service: submitted, waited for, listed and steered."""
 
 import json
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import structlog
 from service.cli.main import main
 from service.client import Client, calls
 from service.schemas.batches import Batch, BatchCreate, Sweep
+from service.schemas.runs import Run
 from tests.e2e.evolving import make_problem
 from tests.integration.client.served import Service
 
@@ -19,18 +21,24 @@ LONG = 1_000_000
 
 
 @pytest.fixture
-def say(service: Service, capsys: pytest.CaptureFixture[str]) -> Iterator[Say]:
-    """Exit code, stdout and stderr of `evolve batch` with some words, in this process."""
+def evolve(service: Service, capsys: pytest.CaptureFixture[str]) -> Iterator[Say]:
+    """Exit code, stdout and stderr of a command, in this process."""
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
 
     def call(*words: str) -> tuple[int, str, str]:
-        code = main(["batch", *words, *service.words()])
+        code = main([*words, *service.words()])
         return code, *capsys.readouterr()
 
     yield call
     root.handlers[:], root.level = before  # a command sends logs to its own stderr; the next test has another
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def say(evolve: Say) -> Say:
+    """`evolve batch` with some words."""
+    return partial(evolve, "batch")
 
 
 @pytest.fixture
@@ -50,6 +58,10 @@ def submitted(service: Service, client: Client, evaluations: int) -> Batch:
     problem = client.send(calls.create_problem(service.problem())).id
     sweep = Sweep(problem=problem, seeds=[1, 2], config={"budget": {"evaluations": evaluations}})
     return client.send(calls.create_batch(BatchCreate(name="two", sweep=sweep)))
+
+
+def runs_of(client: Client, batch: Batch) -> list[Run]:
+    return client.send(calls.list_runs(batch_id=batch.id)).items
 
 
 def test_a_batch_that_was_submitted_is_waited_for_and_summed_up(service: Service, client: Client, say: Say) -> None:
@@ -104,10 +116,79 @@ def test_a_batch_whose_runs_are_paused_is_not_waited_for(service: Service, clien
     code, out, err = say(batch.id)
     assert (code, out.splitlines()[0]) == (130, "two: paused")
     assert "2 runs paused" in err
+    assert f"evolve resume {batch.id[:17]}" in err.splitlines()[-1]
     assert f"evolve batch {batch.id[:17]}" in err.splitlines()[-1]
     client.send(calls.cancel_batch(batch.id))  # which nobody has done yet when it is waited for
     code, out, _ = say(batch.id, "--json")
     assert (code, json.loads(out)["batch"]["states"]) == (1, {"cancelled": 2})
+
+
+def test_a_batch_is_steered_by_its_id_as_a_run_is(
+    service: Service, client: Client, evolve: Say, say: Say, looks: list[float]
+) -> None:
+    batch = submitted(service, client, LONG)
+    short = batch.id[:17]
+    code, out, err = evolve("pause", short)
+    assert (code, out) in [(0, f"{batch.id} {word}\n") for word in ("pauses", "is paused")]
+    assert f"evolve batch {short}" in err.splitlines()[-1]
+    assert (say(short)[0], {run.desired_state for run in runs_of(client, batch)}) == (130, {"paused"})
+    code, out, _ = evolve("resume", short)
+    assert (code, out) == (0, f"{batch.id} goes on\n")
+    assert {run.desired_state for run in runs_of(client, batch)} == {"running"}
+    code, out, _ = evolve("cancel", batch.id, "--json")
+    told = json.loads(out)
+    assert (code, told["schema"], told["id"], sum(told["states"].values())) == (0, 1, batch.id, 2)
+    assert say(short)[0] == 1
+    code, out, err = evolve("cancel", short)
+    assert (code, out, err.splitlines()[0]) == (0, f"{batch.id} is cancelled\n", "2 cancelled")
+
+
+def test_a_batch_that_has_ended_cannot_be_steered(service: Service, client: Client, evolve: Say, say: Say) -> None:
+    batch = submitted(service, client, 4)
+    assert say(batch.id)[0] == 0
+    for verb in ("pause", "resume", "cancel"):
+        code, out, err = evolve(verb, batch.id)
+        assert (code, out) == (5, "")
+        assert f"batch {batch.id} has ended, it is succeeded" in err
+
+
+def test_batches_are_listed_newest_first(service: Service, client: Client, evolve: Say, say: Say) -> None:
+    older, newer = (submitted(service, client, 4) for _ in range(2))
+    for batch in (older, newer):
+        assert say(batch.id)[0] == 0
+    code, out, _ = evolve("batches", "--limit", "2")
+    heading, *rows = out.splitlines()
+    assert (code, heading.split()) == (0, ["batch", "name", "state", "runs", "ended", "created"])
+    assert [row.split()[:5] for row in rows] == [
+        [batch.id[:17], "two", "succeeded", "2", "2"] for batch in (newer, older)
+    ]
+    code, out, _ = evolve("batches", "--json")
+    page = client.send(calls.list_batches(limit=20))
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"schema": 1} | batch.model_dump(mode="json") for batch in page.items
+    ]
+
+
+def test_the_list_of_batches_goes_over_pages(
+    service: Service, client: Client, evolve: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [submitted(service, client, 4).id for _ in range(3)][::-1]
+    monkeypatch.setattr("service.cli.batches.PAGE", 2)
+    code, out, _ = evolve("batches", "--json", "--limit", "3")
+    assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, made)
+
+
+def test_batches_are_with_a_service_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for words in (["batches", "--server", ""], ["pause", "bat_0190cccc", "--db", f"sqlite:///{tmp_path}/runs.db"]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert (out, "a batch is run by a service: name it with --server" in err) == ("", True)
+
+
+def test_steering_a_batch_that_is_not_there_is_one_sentence(evolve: Say) -> None:
+    for named, code in (("bat_ffffffff", 3), ("bat_/../keys", 3), ("bat_", 3)):
+        found, out, err = evolve("cancel", named)
+        assert (found, out, len(err.splitlines())) == (code, "", 1)
 
 
 def test_a_file_of_that_name_is_what_is_submitted(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
