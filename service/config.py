@@ -70,7 +70,7 @@ def _entries(value: Any) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise ValueError("must be a list, such as vllm:8000,gpu.example") from error
+        raise ValueError("must be a list, such as first,second") from error
 
 
 def _front(text: str) -> str:
@@ -140,7 +140,7 @@ class ApiSettings(BaseModel):
     requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")
     streams: int = Field(default=64, ge=1, description="Streams of events and waits that one key may have open at once")
     all_streams: int = Field(default=2048, ge=1, description="Streams of events and waits that one process has open")
-    unaudited: tuple[str, ...] = Field(
+    unaudited: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "beat_worker"),
         description="Operations that leave no line in the audit log: those of workers",
     )

@@ -1,6 +1,7 @@
 """The application: routes, errors, what is around them, and the document that describes it."""
 
-from collections.abc import AsyncIterator
+import difflib
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -44,6 +45,7 @@ from service.api.routes import (
     workers,
 )
 from service.api.watch import Watch
+from service.errors import UsageError
 from service.schemas.problem_details import ProblemDetails
 
 ROUTERS = (
@@ -122,6 +124,21 @@ def create_api(parts: Parts) -> FastAPI:
 def routes_of() -> list[APIRoute]:
     """Every route of the API."""
     return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+
+def refuse_unaudited(names: Iterable[str]) -> None:
+    """Hold the setting api.unaudited to operations that there are.
+
+    Raises:
+        UsageError: one of these is none; the text names the nearest.
+    """
+    known = [str(route.operation_id) for route in routes_of()]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise UsageError(
+                f"the setting api.unaudited has {name!r}, which is no operation: the nearest known one is {near}"
+            )
 
 
 def _methods(path: str) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 
+from service.api.app import refuse_unaudited
 from service.api.parts import Parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.kept import Check, Kept
@@ -75,9 +76,10 @@ async def open_parts(
         login: the one-time address of a service on a laptop.
 
     Raises:
-        UsageError: no secret is named.
+        UsageError: no secret is named, or the audit is to leave out an operation that there is not.
         StorageError: the database cannot be opened.
     """
+    refuse_unaudited(settings.api.unaudited)
     url = database_url(settings, override)
     seal, clock = open_seal(settings, override), SystemClock()
     async with AsyncExitStack() as stack:

@@ -168,7 +168,7 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "api.requests_per_minute": ("1", served(_often)),
     "api.streams": ("3", served(lambda app, *_: crowd(app, itertools.repeat("key_1")))),
     "api.all_streams": ("3", served(lambda app, *_: crowd(app, itertools.count()))),
-    "api.unaudited": ('["create_key"]', served(_audited)),
+    "api.unaudited": ("create_key", served(_audited)),
     "policies.file": ("FOLDER/policies.toml", submitting(policy="own")),
     "policies.allow": ("10.0.0.9:8000", submitting(policy=PRIVATE)),
     "policies.private": ("true", submitting(policy=PRIVATE)),
@@ -206,3 +206,22 @@ async def test_a_setting_changes_what_it_is_for(home: Path, monkeypatch: pytest.
     monkeypatch.setenv("EVOLVE_DATABASE__URL", sqlite_file(home / "another.db"))  # nothing of before is there
     monkeypatch.setenv(f"EVOLVE_{key.replace('.', '__').upper()}", value.replace("FOLDER", str(home)))
     assert await proof(load_settings()) != usual
+
+
+@pytest.mark.parametrize(
+    ("value", "named", "nearest"),
+    [
+        ("create_keys", "'create_keys'", "create_key"),
+        ('["beat_worker", "pause-run"]', "'pause-run'", "pause_run"),
+        ("create_key\x1b", "'create_key\\x1b'", "create_key"),
+    ],
+)
+async def test_an_operation_that_is_none_is_refused_with_the_nearest(
+    home: Path, monkeypatch: pytest.MonkeyPatch, value: str, named: str, nearest: str
+) -> None:
+    monkeypatch.setenv("EVOLVE_API__UNAUDITED", value)
+    with pytest.raises(UsageError, match=r"api\.unaudited") as caught:
+        async with open_parts(load_settings()):
+            pass
+    assert named in str(caught.value)
+    assert str(caught.value).endswith(f"the nearest known one is {nearest}")
