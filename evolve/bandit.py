@@ -60,10 +60,32 @@ def choose(arms: Sequence[Arm], prices: Sequence[float] | None = None) -> int:
     fewest = min(range(len(arms)), key=lambda place: arms[place].visits)
     if arms[fewest].visits < LEAST_VISITS:
         return fewest
-    total = math.log(sum(arm.visits for arm in arms) + 1)
+    total = _visited(arms)
 
     def bound(place: int) -> float:
         arm = arms[place]
-        return (arm.mean + EXPLORATION * math.sqrt(total / arm.visits)) / (prices[place] if prices else 1.0)
+        return (arm.mean + _bonus(arm, total)) / (prices[place] if prices else 1.0)
 
     return max(range(len(arms)), key=bound)
+
+
+def reasons(arms: Sequence[Arm], place: int, prices: Sequence[float] | None = None) -> dict[str, float]:
+    """What spoke for the arm that `choose` chose: its visits and its bound in parts, as far as that decided.
+
+    Args:
+        arms, prices: as `choose` was given them.
+        place: of the arm.
+    """
+    arm = arms[place]
+    if arm.visits < LEAST_VISITS:
+        return {"visits": arm.visits}
+    parts = {"visits": arm.visits, "gain": arm.mean, "bonus": _bonus(arm, _visited(arms))}
+    return parts if prices is None else {**parts, "price": prices[place]}
+
+
+def _visited(arms: Sequence[Arm]) -> float:
+    return math.log(sum(arm.visits for arm in arms) + 1)
+
+
+def _bonus(arm: Arm, visited: float) -> float:
+    return EXPLORATION * math.sqrt(visited / arm.visits)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from evolve.bandit import Arm, choose
+from evolve.bandit import Arm, choose, reasons
 from evolve.money import Money
 
 MEMORY = 0.98
@@ -56,8 +56,10 @@ class Earnings:
         """What the proposals of a policy bring and cost."""
         return self.by_policy.setdefault(policy, Earning())
 
-    def best_buy(self, policies: Sequence[str], weights: Sequence[float], *, priced: bool) -> int:
-        """Place of the policy that promises most for what it costs.
+    def best_buy(
+        self, policies: Sequence[str], weights: Sequence[float], *, priced: bool
+    ) -> tuple[int, dict[str, float]]:
+        """Place of the policy that promises most for what it costs, and what spoke for it.
 
         The rule of fractional KUBE (Tran-Thanh et al., 2012): the upper confidence bound of the mean gain over the mean
         cost, here times the weight. Costs count in shares of their mean over the policies, and none as less than
@@ -74,4 +76,6 @@ class Earnings:
         usual = math.fsum(known) / len(known) if known else 0.0
         shares = [cost.mean / usual if cost.weight and usual else 1.0 for cost in costs]
         prices = [max(CHEAPEST, share) / weight for share, weight in zip(shares, weights, strict=True)]
-        return choose([earning.gains for earning in earnings], prices)
+        gains = [earning.gains for earning in earnings]
+        place = choose(gains, prices)
+        return place, reasons(gains, place, prices)

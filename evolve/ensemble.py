@@ -1,8 +1,8 @@
 """Ensemble: the policies of a run, and which of them answers a proposal."""
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from evolve.earnings import Earnings
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
 from evolve.ports import Policy
+from evolve.selection import briefly
 
 _STREAM = 1  # apart from that of the plan of the same proposal
 
@@ -52,6 +53,18 @@ class Member:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """The policy of a proposal.
+
+    Attributes:
+        why: what decided where there were several: the probability, or the parts of the bound.
+    """
+
+    asking: Asking
+    why: Mapping[str, float | None] = field(default_factory=dict)
+
+
 class Ensemble:
     """Chooses the policy of each proposal.
 
@@ -79,7 +92,7 @@ class Ensemble:
         self._seed = config.seed
         self._earnings = earnings if config.policy_choice == "adaptive" else None
 
-    def draw(self, number: int, away: Collection[str] = ()) -> Asking | None:
+    def draw(self, number: int, away: Collection[str] = ()) -> Drawn | None:
         """The policy of the proposal `number`; the same for the same number and the same that are away.
 
         By weight it is drawn; an adaptive choice draws nothing, and follows from what was told.
@@ -90,10 +103,13 @@ class Ensemble:
         """
         present = [asking for asking in self._askings if asking.policy not in away]
         if len(present) < 2:
-            return present[0] if present else None
+            return Drawn(asking=present[0]) if present else None
         weights = [asking.weight for asking in present]
         if self._earnings is not None:
             names = [asking.policy for asking in present]
-            return present[self._earnings.best_buy(names, weights, priced=bool(self.currency))]
+            place, why = self._earnings.best_buy(names, weights, priced=bool(self.currency))
+            return Drawn(asking=present[place], why=briefly(why))
         rng = np.random.default_rng([self._seed, number, _STREAM])
-        return present[int(rng.choice(len(present), p=np.array(weights) / math.fsum(weights)))]
+        shares = np.array(weights) / math.fsum(weights)
+        place = int(rng.choice(len(present), p=shares))
+        return Drawn(asking=present[place], why=briefly({"probability": float(shares[place])}))

@@ -60,7 +60,8 @@ class Proposal:
         mate: second parent of a crossover.
         selection: name of the selection that chose the parent; empty when the strategy did.
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
-        why: what else decided, as a few JSON values.
+        why: what else decided, as a few JSON values: those of the parent by themselves, and those of the choice of
+            `island`, `operator`, `policy` and `second_parent` as a mapping each, where there was one.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
     """

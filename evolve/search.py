@@ -110,9 +110,10 @@ class Search:
             busy: policies that have no room: where one of these is drawn, there is no proposal yet.
         """
         number = self.state.asked + 1
-        asking = self._ensemble.draw(number, away)
-        if asking is None or asking.policy in busy or self._seeding or self.state.latest is None:
+        drawn = self._ensemble.draw(number, away)
+        if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
             return Step()
+        asking = drawn.asking
         most = (self.config.answers or asking.answers), (self.config.samples or asking.samples)
         limit = self._limit(math.prod(most))
         if limit < 1 or self._over(elapsed_seconds):
@@ -132,7 +133,7 @@ class Search:
             failures=plan.failures,
             selection=plan.selection,
             weights=plan.weights,
-            why=plan.why,
+            why={**plan.why, "policy": drawn.why} if drawn.why else plan.why,
             policy=asking.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,

@@ -6,20 +6,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evolve.bandit import choose
+from evolve.bandit import choose, reasons
 from evolve.configuration import RunConfig
 from evolve.islands import Island
 from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
 from evolve.problem import Problem
 from evolve.proposal import Individual
-from evolve.selection import Chosen, Knobs
+from evolve.selection import Chosen, Knobs, brief, briefly
 
 _MATINGS = 4
+
+Why = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a strategy decided for one proposal."""
+    """What a strategy decided for one proposal; the fields are those of `Proposal`."""
 
     island: int
     operator: str
@@ -30,7 +32,7 @@ class Plan:
     failures: tuple[Individual, ...] = ()
     selection: str = ""
     weights: tuple[float, ...] = ()
-    why: Mapping[str, Any] = field(default_factory=dict)
+    why: Why = field(default_factory=dict)
 
 
 class Strategy(Protocol):
@@ -56,25 +58,33 @@ class Islands:
         self._credit = credit if config.operator_choice == "adaptive" else None
         self._config = config
 
-    def _turn(self, number: int, islands: Sequence[Island]) -> int:
-        """Which island the next proposal is made on."""
-        if self._config.island_choice == "bandit":
-            return choose([island.arm for island in islands])
-        return number % len(islands)
+    def _turn(self, number: int, islands: Sequence[Island]) -> tuple[int, Why]:
+        """Which island the next proposal is made on, and why where that was chosen."""
+        if self._config.island_choice != "bandit" or len(islands) == 1:
+            return number % len(islands), {}
+        arms = [island.arm for island in islands]
+        place = choose(arms)
+        return place, {"island": briefly(reasons(arms, place))}
 
     def plan(self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator) -> Plan:
         """Draw an operator, and what it starts from, on the island whose turn it is."""
         del latest
-        island = islands[self._turn(number, islands)]
-        chances = probabilities(island.config.operators or {MUTATE: 1.0}, _possible(island), self._credit)
+        place, why = self._turn(number, islands)
+        island = islands[place]
+        shares = island.config.operators or {MUTATE: 1.0}
+        chances = probabilities(shares, _possible(island), self._credit)
         operator = draw_operator(chances, rng)
+        if self._credit is not None and len(chances) > 1:
+            rate = self._credit.rate(operator)
+            why = {**why, "operator": briefly({"share": float(shares[operator]), "rate": rate})}
         start = self._repair if operator == REPAIR else self._select
-        return replace(start(island, operator, rng), probability=chances[operator])
+        plan = start(island, operator, rng)
+        return replace(plan, probability=chances[operator], why={**plan.why, **why} if why else plan.why)
 
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> Plan:
         selection, chosen = self._choose(island, rng)
         parent = island.archive.members[chosen.place]
-        mate = self._mate(island, parent, rng) if operator == CROSSOVER else None
+        mate, why = self._mate(island, parent, rng) if operator == CROSSOVER else (None, {})
         return Plan(
             island=island.number,
             operator=operator,
@@ -84,7 +94,7 @@ class Islands:
             failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,
-            why=chosen.why,
+            why={**chosen.why, "second_parent": why} if why else chosen.why,
         )
 
     def _choose(self, island: Island, rng: np.random.Generator) -> tuple[str, Chosen]:
@@ -102,15 +112,17 @@ class Islands:
             failures=tuple(one for one in island.failures if one.candidate_id != broken.failure.candidate_id),
         )
 
-    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> Individual:
+    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> tuple[Individual, Why]:
         """A second parent, selected as the first was; any other member where selection insists on the first."""
         members = island.archive.members
         for _ in range(_MATINGS):
-            _, chosen = self._choose(island, rng)
+            selection, chosen = self._choose(island, rng)
             if members[chosen.place].candidate_id != parent.candidate_id:
-                return members[chosen.place]
+                weights = {"weights": [brief(weight) for weight in chosen.weights]} if chosen.weights else {}
+                return members[chosen.place], {"selection": selection, **weights, **chosen.why}
         drawn = members[int(rng.integers(len(members) - 1))]
-        return drawn if drawn.candidate_id != parent.candidate_id else members[len(members) - 1]
+        other = drawn if drawn.candidate_id != parent.candidate_id else members[len(members) - 1]
+        return other, {"selection": "", "probability": brief(1 / (len(members) - 1))}
 
     def _inspirations(
         self, island: Island, parent: Individual, shown: Individual | None, rng: np.random.Generator

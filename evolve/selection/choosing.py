@@ -59,6 +59,11 @@ def brief(number: float) -> float | None:
     return float(f"{number:.6g}") if math.isfinite(number) else None
 
 
+def briefly(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    """Numbers to be told by name; counts as they are."""
+    return {name: number if isinstance(number, int) else brief(number) for name, number in numbers.items()}
+
+
 def draw(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
     """A place with probability proportional to its weight; any of them where all weigh nothing."""
     cumulative = np.cumsum(weights)

@@ -15,6 +15,7 @@ from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
+from service.projections.choices import choices_of
 from service.projections.front import Front
 
 if TYPE_CHECKING:
@@ -190,7 +191,29 @@ def _show_source(terminal: Terminal, reader: ResultReader, candidate: CandidateR
         terminal.show("", styled(f"── {path}", "bold"), *plain(text).splitlines())
 
 
+def proposal_rows(proposal: ProposalRecord) -> Rows:
+    """What decided for a proposal, wherever there was a choice."""
+    rows: Rows = [
+        ("operator", f"drawn with {figures.share(proposal.probability)}" if proposal.probability < 1 else None),
+        ("selection", plain(proposal.selection) or None),
+        ("weights", _told(proposal.weights) or None),
+    ]
+    whys = choices_of(proposal.why)
+    return rows + [(f"why this {plain(name).replace('_', ' ')}", _decided(values)) for name, values in whys]
+
+
+def _decided(values: Mapping[str, Any]) -> str:
+    return "; ".join(f"{plain(name)} {_told(value)}" for name, value in values.items())
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_told(one) for one in value)
+    return figures.number(value, 4) if value is None or isinstance(value, int | float) else plain(str(value))
+
+
 def _show_proposal(terminal: Terminal, proposal: ProposalRecord) -> None:
+    terminal.show("", facts(proposal_rows(proposal)))
     for message in proposal.prompt:
         terminal.show("", styled(f"── {message.get('role', '')}", "bold cyan"))
         terminal.show(*plain(message.get("content", "")).splitlines())

@@ -139,7 +139,7 @@ class ProposalRow(Base):
     """What a policy was asked, what it wrote and what it cost.
 
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
-    probability: with which the operator was drawn; why: what else decided, by the selection; charges: what was paid
+    probability: with which the operator was drawn; why: what else decided, as an event tells it; charges: what was paid
     beside the completion, as the event tells it; charged_input and so on: the sums of its tokens.
     """
 

@@ -186,7 +186,11 @@ class Proposal(Foreign):
     probability: float = Field(default=1.0, description="With which the operator was drawn")
     selection: str
     weights: list[float]
-    why: dict[str, JsonValue] = Field(default={}, description="What else decided, by the selection")
+    why: dict[str, JsonValue] = Field(
+        default={},
+        description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy` and"
+        " `second_parent`, where there was a choice",
+    )
     policy: str
     state: str = Field(description="`asked`, `answered` or `failed`")
     reason: str

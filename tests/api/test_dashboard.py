@@ -124,6 +124,20 @@ async def test_the_page_of_a_proposal_tells_what_decided(told: Told) -> None:
         page = await client.get(f"/runs/{RUN}/proposals/1")
     assert "island 0, drawn with 70 %" in page.text
     assert all(word in page.text for word in ("Why this parent", "rank", "small, large"))
+    told_apart = re.findall(r"<h2>Why this ([^<]+)</h2>\s*<dl[^>]*>(.*?)</dl>", page.text, re.DOTALL)
+    named = {chosen: re.findall(r"<dt>([^<]+)</dt><dd><strong>([^<]*)</strong>", tiles) for chosen, tiles in told_apart}
+    assert named["island"] == [("visits", "9"), ("gain", "0.125"), ("bonus", "0.5")]
+    assert named["second parent"] == [("selection", "dirichlet"), ("weights", "0.5, 0.5"), ("crowding", "–")]
+
+
+async def test_what_decided_is_shown_as_text(told: Told) -> None:
+    story = small_run(told)
+    hostile = {"<i>cases": ["<b>small"], "<i>island": {"<b>gain": "<script>"}}
+    told.append([story.propose(4, story.id(0), why=hostile)])
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}/proposals/4")).text
+    assert "Why this &lt;i&gt;island" in page
+    assert not re.search(r"<(i|b|script)>(cases|small|island|gain|</)", page)
 
 
 async def test_pages_tell_what_a_review_cost_and_whose_it_was(told: Told) -> None:

@@ -1,6 +1,6 @@
 """A run told in events, for suites of storage: seeds, proposals, answers, evaluations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,13 @@ from service.ports import Bundle, LoggedEvent, NewRun
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0190aaaa000000000000000000000001"
+# What decided: of the parent, then of the other choices that there were.
+WHY: Mapping[str, Any] = {
+    "rank": 2,
+    "cases": ["small", "large"],
+    "island": {"visits": 9, "gain": 0.125, "bonus": 0.5},
+    "second_parent": {"selection": "dirichlet", "weights": [0.5, 0.5], "crowding": None},
+}
 
 
 class FixedClock:
@@ -138,7 +145,7 @@ class Story:
             measures={"depth": 3.0, "complexity": 12.0} if ok else {},
         )
 
-    def propose(self, number: int, parent: str, *, island: int = 0) -> LoggedEvent:
+    def propose(self, number: int, parent: str, *, island: int = 0, why: Mapping[str, Any] = WHY) -> LoggedEvent:
         proposal = Proposal(
             id=proposal_id(self.run_id, number),
             number=number,
@@ -148,7 +155,7 @@ class Story:
             parent=self.individual(parent),
             selection="dirichlet",
             weights=(0.25, 0.75),
-            why={"rank": 2, "cases": ["small", "large"]},
+            why=why,
             policy="syntax",
             seed=11,
             answers=4,
@@ -163,7 +170,7 @@ class Story:
             probability=0.7,
             selection="dirichlet",
             weights=[0.25, 0.75],
-            why={"rank": 2, "cases": ["small", "large"]},
+            why=why,
             parents=[[parent, "parent"]],
             policy="syntax",
         )

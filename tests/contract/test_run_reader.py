@@ -11,7 +11,7 @@ from evolve.program import Program
 from evolve.proposal import Charge, Usage
 from service.errors import NotFoundError, UsageError
 from service.ports import Bundle, Counters, ParentEdge, RunLog, RunReader
-from tests.contract.story import RUN, START, Story, new_run
+from tests.contract.story import RUN, START, WHY, Story, new_run
 from tests.contract.test_run_log import begin, reject
 
 
@@ -349,7 +349,7 @@ class TestProposals:
             "syntax",
         )
         assert found.weights == [0.25, 0.75]
-        assert (found.probability, found.why) == (0.7, {"rank": 2, "cases": ["small", "large"]})
+        assert (found.probability, found.why) == (0.7, WHY)
         assert found.prompt == [{"role": "user", "content": "shared \x00\nown"}]
         assert found.completions == ["\ud800<a>"]
         assert found.finish_reasons == ["stop"]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evolve.bandit import Arm, choose, gain
+from evolve.bandit import Arm, choose, gain, reasons
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.events import Kind
 from evolve.state import State
@@ -35,6 +35,8 @@ def test_each_arm_is_tried_three_times_in_turn_and_then_the_bound_decides() -> N
     assert order == [0, 1, 2] * 3
     arms[1].learn(1.0)
     assert choose(arms) == 1
+    assert reasons(arms, 1) == pytest.approx({"visits": 3, "gain": 1.0, "bonus": math.sqrt(2 * math.log(10) / 3)})
+    assert reasons([Arm(visits=2), *arms], 0) == {"visits": 2}
     # mean + sqrt(2) * sqrt(ln(N + 1) / n), with N = 9 + 14: 1 + 0.61 against 0 + 1.46 of the first.
     arms[1].visits += 14
     assert math.sqrt(2) * math.sqrt(math.log(24) / 17) + 1 > math.sqrt(2) * math.sqrt(math.log(24) / 3)

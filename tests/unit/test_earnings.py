@@ -46,8 +46,10 @@ def test_the_bound_of_the_gain_over_the_cost_times_the_weight_decides(weight: fl
     # costs in shares of their mean, 600
     dear = weight * bound([0.0] * 12 + [1.0] * 8, 50) / 1.5
     cheap = bound([0.0] * 27 + [1.0] * 3, 50) / 0.5
-    chosen = earnings.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
+    chosen, why = earnings.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
     assert chosen == (0 if dear > cheap else 1)
+    assert why["visits"] == (20, 30)[chosen]
+    assert (why["gain"] + why["bonus"]) / why["price"] == pytest.approx(max(dear, cheap))
 
 
 def test_money_and_tokens_may_differ_in_what_is_the_better_buy() -> None:
@@ -58,25 +60,25 @@ def test_money_and_tokens_may_differ_in_what_is_the_better_buy() -> None:
             earnings.pay(name, tokens, cost)
             earnings.settle(name, won=True)
     both = ["wordy", "terse"]
-    assert both[earnings.best_buy(both, [1.0, 1.0], priced=True)] == "wordy"
-    assert both[earnings.best_buy(both, [1.0, 1.0], priced=False)] == "terse"
+    assert both[earnings.best_buy(both, [1.0, 1.0], priced=True)[0]] == "wordy"
+    assert both[earnings.best_buy(both, [1.0, 1.0], priced=False)[0]] == "terse"
 
 
 def test_a_policy_that_costs_nothing_and_brings_nothing_is_not_chosen_for_ever() -> None:
     earnings = played(free=(3000, 0, 0.0), paid=(10, 9, 500.0))
     # Counted as a tenth of the mean cost, the free one's bound is 0.73 against 0.94 over 2.
     assert bound([0.0] * 3000, 3010) / 0.1 < bound([0.0] + [1.0] * 9, 3010) / 2
-    assert earnings.best_buy(["free", "paid"], [1.0, 1.0], priced=False) == 1
+    assert earnings.best_buy(["free", "paid"], [1.0, 1.0], priced=False)[0] == 1
 
 
 def test_policies_that_are_all_free_are_told_apart_by_what_they_bring() -> None:
     earnings = played(good=(40, 20, 0.0), poor=(40, 1, 0.0))
-    assert earnings.best_buy(["poor", "good"], [1.0, 1.0], priced=False) == 1
+    assert earnings.best_buy(["poor", "good"], [1.0, 1.0], priced=False)[0] == 1
 
 
 def test_each_is_tried_three_times_first() -> None:
     earnings = played(known=(9, 9, 1.0), new=(2, 0, 1000.0))
-    assert earnings.best_buy(["known", "new"], [1.0, 1.0], priced=False) == 1
+    assert earnings.best_buy(["known", "new"], [1.0, 1.0], priced=False) == (1, {"visits": 2})
 
 
 def shares(*askings: Asking, spent: dict[str, int]) -> Counter[str]:

@@ -28,7 +28,7 @@ DRAWS = 4000
 
 def names(ensemble: Ensemble, away: Sequence[str] = ()) -> list[str]:
     drawn = [ensemble.draw(number, away) for number in range(1, DRAWS + 1)]
-    return [asking.policy for asking in drawn if asking is not None]
+    return [one.asking.policy for one in drawn if one is not None]
 
 
 def three(seed: int = 0) -> Ensemble:
@@ -44,6 +44,14 @@ def test_policies_are_drawn_by_weight_among_those_that_are_present(
     for name, share in zip("abc", shares, strict=True):
         spread = math.sqrt(DRAWS * share * (1 - share))  # of a binomial count
         assert abs(counts[name] - DRAWS * share) <= 4 * spread
+
+
+def test_a_draw_tells_its_probability_where_there_were_several() -> None:
+    drawn = filter(None, (three().draw(number, ("c",)) for number in range(1, 50)))
+    assert {one.asking.policy: one.why for one in drawn} == {"a": {"probability": 0.75}, "b": {"probability": 0.25}}
+    alone = three().draw(1, ("a", "c"))
+    assert alone is not None
+    assert (alone.asking.policy, alone.why) == ("b", {})
 
 
 def test_a_draw_follows_from_the_seed_and_the_number_of_the_proposal_alone() -> None:

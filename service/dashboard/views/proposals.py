@@ -11,6 +11,7 @@ from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.views.program import Cursor, if_any
+from service.projections.choices import choices_of
 from service.schemas.programs import Parent, Program
 from service.schemas.runs import Run
 
@@ -52,6 +53,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
         edges=edges,
         parent=await if_any(api, calls.get_program(first)) if first else None,
         weights=weighed(run, proposal.weights),
+        whys=choices_of(proposal.why),
         rewards=reward_rows(run, answers),
         most_text=MOST_TEXT,
     )

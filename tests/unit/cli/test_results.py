@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from evolve.money import Money
+from service.db.engine import open_database
+from service.db.log import SqlRunLog
 from service.errors import UsageError
 from service.projections.best import read_weights
 from service.times import rfc3339
+from tests.contract.story import FixedClock, Story, new_run
+from tests.databases import sqlite_file
 from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import (
     RUN,
@@ -102,10 +106,31 @@ def test_a_candidate_is_shown_with_source_and_prompt(evolve: Evolve, packing: st
     assert "the program raised ValueError" in said.out
     assert "    raise ValueError" in said.out
     assert "Improve it." in said.out
+    assert re.search(r"selection +power_law *\nwhy this parent +rank 0 *\n", said.out)
     (line,) = evolve("show", failed[:12], "--source", "--prompt", "--json", "--db", packing).lines
     assert line["outcome"] == "error"
     assert line["files"] == {"main.py": "def pack():\n    raise ValueError\n"}
     assert line["proposal"]["tokens_cached"] == 40
+
+
+def test_what_decided_is_shown_wherever_there_was_a_choice(evolve: Evolve, home: Path) -> None:
+    database = open_database(sqlite_file(home / "chosen.db"))
+    try:
+        log, story = SqlRunLog(database, FixedClock()), Story()
+        log.create(new_run())
+        told = [*story.seed(1.0), *story.child(1, story.id(0), 2.0)]
+        log.append(story.run_id, log.take(story.run_id, "test", 60.0), told)
+    finally:
+        database.close()
+    said = evolve("show", story.id(1), "--prompt", "--db", sqlite_url(home / "chosen.db"))
+    rows = dict(re.findall(r"^(operator|weights|why this [a-z ]+?) {2,}(.+?) *$", said.out, re.MULTILINE))
+    assert rows == {
+        "operator": "drawn with 70.0 %",
+        "weights": "0.25, 0.75",
+        "why this parent": "rank 2; cases small, large",
+        "why this island": "visits 9; gain 0.125; bonus 0.5",
+        "why this second parent": "selection dirichlet; weights 0.5, 0.5; crowding –",
+    }
 
 
 def test_a_program_cannot_steer_the_terminal(evolve: Evolve, home: Path) -> None:
