@@ -206,7 +206,7 @@ class _Sitting:
     ) -> AsyncIterator[Policy]:
         plan, config = self._plan, self._plan.config
         calls = config.concurrency.policy or 1
-        build = prompt_builder(form_for(answers), plan.problem, config.prompt, read_templates(plan), build_for)
+        build = prompt_builder(form_for(answers), plan.problem, config, read_templates(plan), build_for)
         async with self._threads(calls) as executor:
             yield FunctionPolicy(
                 attempts(function, executor),
@@ -259,6 +259,8 @@ def _load(problem: str | Path | Problem, evaluate: Function | None, sketch: Mapp
     """The problem that is meant: a folder's, a value, or one of a seed's text."""
     if evaluate is not None and not callable(evaluate):
         raise UsageError(f"evaluate is a {type(evaluate).__name__}: give a function that takes a program's text")
+    if isinstance(problem, str) and not problem.strip():
+        raise UsageError("the problem is empty: give its folder, such as . for this one, or a seed's text")
     text = isinstance(problem, str) and evaluate is not None and not _is_folder(problem)
     if text:
         return load_sketch(Sketch(seed=str(problem), **sketch))

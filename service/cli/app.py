@@ -14,7 +14,19 @@ from service.cli.results_app import results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.vpo_app import vpo_app
-from service.cli.words import HELP, ConfigFile, Db, Json, KeyFile, Money, Queue, Server, place_of, terminal_of
+from service.cli.words import (
+    HELP,
+    ConfigFile,
+    Db,
+    Json,
+    KeyFile,
+    Money,
+    Queue,
+    Server,
+    named_folder,
+    place_of,
+    terminal_of,
+)
 
 app = typer.Typer(
     name="evolve",
@@ -39,7 +51,7 @@ app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 ProblemPath = Annotated[
     Path,
     typer.Argument(
-        metavar="PROBLEM", readable=False, help="Folder with problem.toml, or an OpenEvolve project as it is."
+        metavar="PROBLEM", parser=named_folder, help="Folder with problem.toml, or an OpenEvolve project as it is."
     ),
 ]
 
@@ -86,7 +98,7 @@ def common(
 def run(
     ctx: typer.Context,
     problem: Annotated[
-        Path | None, typer.Argument(metavar="PROBLEM", readable=False, help="Problem folder; none with --resume.")
+        Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
     ] = None,
     *,
     evaluations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")] = None,
@@ -165,7 +177,7 @@ def check(
 def init(
     ctx: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", readable=False, help="Folder to make; it must be empty or absent.")
+        Path, typer.Argument(metavar="DIR", parser=named_folder, help="Folder to make; it must be empty or absent.")
     ],
     domain: Annotated[
         str | None, typer.Option(metavar="NAME", help="From a question: maze, musique, eureqa, toolrl, livecodebench.")

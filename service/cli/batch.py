@@ -78,6 +78,7 @@ def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch"
             known[problem] = _uploaded(client, beside / problem)
         return known[problem]
 
+    _refuse_blank(document)
     for table in _tables(document):
         if "problem" in table:
             table["problem"] = there(table["problem"])
@@ -90,6 +91,18 @@ def _tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The parts of a batch that name a problem."""
     runs, sweep = document.get("runs"), document.get("sweep")
     return [table for table in [*(runs if isinstance(runs, list) else []), sweep] if isinstance(table, dict)]
+
+
+def _refuse_blank(document: Mapping[str, Any]) -> None:
+    """Refuse a problem without a name before anything is sent: as a path it would be the folder of the file."""
+    for table in _tables(document):
+        several = table.get("problems")
+        for named in [table.get("problem"), *(several if isinstance(several, list) else [])]:
+            if isinstance(named, str) and not named.strip():
+                raise UsageError(
+                    f"the batch names a problem {named!r}: name a folder beside the file (. is the file's own), or a"
+                    " problem of the service"
+                )
 
 
 def _uploaded(client: "Client", folder: Path) -> str:

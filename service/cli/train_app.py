@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, terminal_of
+from service.cli.words import HELP, Json, named_folder, terminal_of
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -58,7 +58,9 @@ def maze(
 )
 def lora(
     ctx: typer.Context,
-    problem: Annotated[Path, typer.Argument(metavar="PROBLEM", readable=False, help="Folder of the records' problem.")],
+    problem: Annotated[
+        Path, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Folder of the records' problem.")
+    ],
     *,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
     records: Annotated[

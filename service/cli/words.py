@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+
+def named_folder(text: str) -> Path:
+    """A folder that somebody names; an empty word, which would be the current one, names none."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty: name a folder, such as . for this one")
+    return Path(text)
+
+
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
 ConfigFile = Annotated[Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")]

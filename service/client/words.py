@@ -20,4 +20,5 @@ def checked(model: type[Request], **values: Any) -> Request:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{place}: {message[0].lower()}{message[1:]}") from None

@@ -12,6 +12,7 @@ from service.times import rfc3339
 MOST_LABELS = 16
 MOST_DEPTH = 64
 WITHOUT_NUL = r"^[^\x00]*$"
+NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
 # A dict whose names have a pattern says only what those are that fit it.
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -60,6 +61,12 @@ def _storable(text: str) -> str:
     return _readable(text)
 
 
+def _named(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return _storable(text)
+
+
 def _readable(text: str) -> str:
     try:
         text.encode()
@@ -97,11 +104,11 @@ Moment = Annotated[
 ]
 Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
 Name = Annotated[
-    str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)
+    str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{6,100}$")]
 ProblemName = Annotated[
-    str, Field(min_length=1, max_length=220, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)
+    str, Field(min_length=1, max_length=220, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]
 Labels = Annotated[
     dict[

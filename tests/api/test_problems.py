@@ -70,6 +70,7 @@ async def test_what_is_downloaded_is_what_was_submitted(told: Told, owner: httpx
         ({"files": FILES | {"a": "x", "a/b": "y"}}, "problem_invalid"),
         ({"files": FILES, "name": "a@1"}, "problem_invalid"),
         ({"files": FILES, "name": ""}, "invalid_request"),
+        ({"files": FILES, "name": " \t"}, "invalid_request"),
         ({"files": {}}, "invalid_request"),
         ({"files": FILES, "binary_files": {"a": "no base64!"}}, "invalid_request"),
         ({"files": FILES, "binary_files": {"a": "YQ"}}, "invalid_request"),

@@ -200,6 +200,34 @@ def test_a_file_of_that_name_is_what_is_submitted(say: Say, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
+    "document",
+    [
+        'sweep = { problem = "", seeds = [1] }',
+        'sweep = { problems = ["toy", " "], seeds = [1] }',
+        'runs = [{ problem = "toy" }, { problem = "\\t" }]',
+    ],
+)
+def test_a_problem_without_a_name_is_not_the_folder_of_the_file(
+    service: Service, client: Client, say: Say, document: str
+) -> None:
+    file = service.folder / "sweep.toml"  # were it sent, it would be a problem
+    file.write_text(f'name = "b"\n{document}\n')
+    before = client.send(calls.list_batches(limit=1))
+    code, out, err = say(str(file))
+    file.unlink()
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "name a folder beside the file (. is the file's own), or a problem of the service" in err
+    assert client.send(calls.list_batches(limit=1)) == before
+
+
+def test_a_batch_without_a_name_is_told_so(say: Say, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text('name = " "\n[sweep]\nproblem = "toy"\nseeds = [1]\n')
+    code, _, err = say(str(file))
+    assert (code, "name: must not be blank" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
     ("named", "words"),
     [
         ("bat_ffffffff", "there is no batch bat_ffffffff"),

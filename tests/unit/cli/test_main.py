@@ -70,6 +70,14 @@ def test_a_usage_error_is_one_sentence_that_names_the_help(evolve: Evolve) -> No
     assert said.err == "evolve: No such option: --nonsense (see evolve runs -h)\n"
 
 
+@pytest.mark.parametrize("command", [("run",), ("problem", "check"), ("problem", "init"), ("train", "lora")])
+@pytest.mark.parametrize("word", ["", " \t"])
+def test_an_empty_word_is_not_the_folder_that_one_is_in(evolve: Evolve, command: tuple[str, ...], word: str) -> None:
+    said = evolve(*command, word)
+    assert (said.code, said.out) == (2, "")
+    assert "it is empty: name a folder" in said.err
+
+
 def test_with_json_an_error_is_json_on_stderr(evolve: Evolve) -> None:
     said = evolve("runs", "--limit", "0", "--json")
     assert (said.code, said.out) == (2, "")
