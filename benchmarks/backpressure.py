@@ -24,7 +24,7 @@ from benchmarks.harness import (
     scratch,
     toy_problem,
 )
-from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.configuration import BudgetConfig, RunConfig
 from service.bootstrap.answering import serve as serve_policy
 from service.policy.openai import OpenAIPolicy
 from service.policy.settings import PolicySettings
@@ -79,7 +79,7 @@ def measure(capacity: int, service_seconds: float, seconds: float, fixed: int | 
             settings = PolicySettings(
                 base_url=ours.recv(), answers=ANSWERS, samples=SAMPLES, concurrency=fixed or 8 * capacity
             )
-            policy = serve_policy(settings, problem, PromptConfig(), {})
+            policy = serve_policy(settings, problem, RunConfig(), {})
             job = new_job(open_log(folder), problem, config, policy, InstantEvaluator())
             began = time.monotonic()
             asyncio.run(observed(job, policy, watch, seconds))

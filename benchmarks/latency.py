@@ -27,7 +27,7 @@ from benchmarks.harness import (
     scratch,
     toy_problem,
 )
-from evolve.configuration import BudgetConfig, ConcurrencyConfig, PromptConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from service.bootstrap.answering import serve as serve_policy
 from service.policy.settings import PolicySettings
 from service.runner.status import RunStatus
@@ -88,7 +88,7 @@ def main() -> None:
             settings = PolicySettings(
                 kind="openai", base_url=url, model="fake", answers=ANSWERS, samples=1, concurrency=calls
             )
-            policy = serve_policy(settings, problem, PromptConfig(), {})
+            policy = serve_policy(settings, problem, RunConfig(), {})
             play(new_job(open_log(folder), problem, config, policy, InstantEvaluator()), Watch(hear))
     finally:
         ours.send("stop")

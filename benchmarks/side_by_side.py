@@ -142,7 +142,7 @@ async def run_evolve(project: Path, url: str, ours: Ours, evaluations: int, fold
         else:
             pool = stack.enter_context(ProcessPoolExecutor(ours.slots, mp_context=get_context("spawn")))
             evaluator = PoolEvaluator(loaded.problem, project, pool, ours.slots)
-        policy = serve(settings, loaded.problem, config.prompt, {})
+        policy = serve(settings, loaded.problem, config, {})
         await policy.check()
         stack.push_async_callback(policy.close)
         job = new_job(open_log(str(folder)), loaded.problem, config, policy, evaluator)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from evolve.configuration import RunConfig
 from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.nearness import Nearness
@@ -21,18 +20,18 @@ class Admission:
     Where children are compared by their embeddings, whoever tells the search an answer hands in the vector of what it
     makes before (`wanted`, `see`), and once, before the first, those of all that it may be compared with (`owed`). An
     answer's program is embedded whether or not another brought it too: what a run pays does not depend on which of its
-    answers comes first. What has no vector is not compared.
+    answers comes first, nor does a comparison hang on where a program was made: those that migrate to an island that
+    compares by embeddings have vectors too. What has none is not compared.
 
     Args:
         problem: what is searched for.
-        config: of the run.
         state: of the search.
     """
 
-    def __init__(self, problem: Problem, config: RunConfig, state: State) -> None:
+    def __init__(self, problem: Problem, state: State) -> None:
         self._language = problem.language
         self._state = state
-        self._nearness = Nearness(config.novelty, problem.language)
+        self._nearness = Nearness([island.config.novelty for island in state.islands], problem.language)
 
     def child(self, proposal: Proposal, answer: Answer) -> Program:
         """The program that an answer makes of its parent.

@@ -12,6 +12,7 @@ from evolve.money import FREE
 from evolve.ports import Embedder
 from evolve.program import Program
 from evolve.proposal import Answer, Charge, Completed, Usage
+from evolve.strategies import island_count
 
 AT_ONCE = 64
 
@@ -26,7 +27,7 @@ def check_embedder(config: RunConfig, embedder: str | None) -> None:
     Raises:
         ConfigurationError: one is there without the other.
     """
-    wanted = config.novelty.kind == "embedding"
+    wanted = any(config.on_island(number).novelty.kind == "embedding" for number in range(island_count(config)))
     if wanted and embedder is None:
         raise ConfigurationError(
             "novelty.kind = 'embedding' needs an embedder: name a policy with role = \"embedder\" in the policy file"

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -73,28 +73,33 @@ class Nearness:
 
     Nothing here is state of the search: what it keeps it finds again from the programs, or is handed again.
 
+    Args:
+        configs: how each island compares, by its number.
+        language: of the problem.
+
     Attributes:
         vectors: embeddings of programs, for the kind `embedding`; who has none is not compared.
     """
 
-    def __init__(self, config: NoveltyConfig, language: str) -> None:
-        self._config = config
+    def __init__(self, configs: Sequence[NoveltyConfig], language: str) -> None:
+        self._configs = configs
         self._language = language
-        self._known: OrderedDict[str, Runs] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], Runs] = OrderedDict()
         self._held = 0
         self._sketches: dict[int, _Sketches] = {}
         self.vectors = Vectors()
 
     def objection(self, program: Program, island: int, members: Iterable[Individual]) -> str:
         """Why a program is not worth its evaluation, in a sentence; empty when it is."""
-        if self._config.kind == "none" or not self._config.least:
+        config = self._configs[island]
+        if config.kind == "none" or not config.least:
             return ""
         near = self.nearest(program, island, members)
-        if near is None or near.distance >= self._config.least:
+        if near is None or near.distance >= config.least:
             return ""
         return (
-            f"the program is too near to one that its island has: its distance in {self._config.kind} from"
-            f" {near.candidate_id} is {near.distance:.3f}, and novelty.least asks for {self._config.least:g}"
+            f"the program is too near to one that its island has: its distance in {config.kind} from"
+            f" {near.candidate_id} is {near.distance:.3f}, and novelty.least asks for {config.least:g}"
         )
 
     def nearest(self, program: Program, island: int, members: Iterable[Individual]) -> Near | None:
@@ -103,7 +108,7 @@ class Nearness:
         By runs of words it is the nearest of the `LOOKED_AT` that look nearest by their sketches.
         """
         present = {member.candidate_id: member.program for member in members}
-        by_vectors = self._config.kind == "embedding"
+        by_vectors = self._configs[island].kind == "embedding"
         distances = self._by_vectors(program, present) if by_vectors else self._by_runs(program, island, present)
         if not distances:
             return None
@@ -118,23 +123,24 @@ class Nearness:
         return {name: cosine_distance(own, vector) for name, vector in vectors.items() if vector is not None}
 
     def _by_runs(self, program: Program, island: int, present: Mapping[str, Program]) -> dict[str, float]:
-        own = self._runs(program)
+        own = self._runs(program, island)
         looked_at: Iterable[str] = present
         if len(present) > LOOKED_AT:
             known = self._sketches.setdefault(island, _Sketches())
             known.keep(present)
-            known.add({name: sketch(self._runs(present[name])) for name in present if name not in known})
+            known.add({name: sketch(self._runs(present[name], island)) for name in present if name not in known})
             looked_at = known.alike(sketch(own), LOOKED_AT)
-        return {name: distance(own, self._runs(present[name])) for name in looked_at}
+        return {name: distance(own, self._runs(present[name], island)) for name in looked_at}
 
-    def _runs(self, program: Program) -> Runs:
-        known = self._known.get(program.id)
+    def _runs(self, program: Program, island: int) -> Runs:
+        key = self._configs[island].kind, program.id
+        known = self._known.get(key)
         if known is None:
-            known = self._known[program.id] = runs(program, self._config.kind, self._language)
+            known = self._known[key] = runs(program, key[0], self._language)
             self._held += len(known)
             while self._held > _KEPT_RUNS and len(self._known) > 1:
                 self._held -= len(self._known.popitem(last=False)[1])
-        self._known.move_to_end(program.id)
+        self._known.move_to_end(key)
         return known
 
 

@@ -90,7 +90,7 @@ class Search:
         check_money(config.budget, self._ensemble.currency)
         self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._appraisal = Appraisal(problem, config)
-        self.admission = Admission(problem, config, self.state)
+        self.admission = Admission(problem, self.state)
 
     def start(self) -> Step:
         """Propose the seeds."""

@@ -40,6 +40,8 @@ class VariantConfig:
     selection_options: SelectionOptions | None = None
     operators: Mapping[str, float] | None = None
     inspirations: InspirationsConfig | None = None
+    novelty: NoveltyConfig | None = None
+    prompt: PromptConfig | None = None
 
     def __post_init__(self) -> None:
         if not self.islands:
@@ -151,3 +153,7 @@ class RunConfig:
                 replace(self, variants=(), **variant.own)
             except ConfigurationError as error:
                 raise ConfigurationError(f"variants: {error}") from error
+            if variant.prompt is not None and variant.prompt.template_dir != self.prompt.template_dir:
+                raise ConfigurationError(
+                    "variants: prompt.template_dir is one folder for all islands: name it beside variants, not in one"
+                )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evolve.configuration import PromptConfig
+from evolve.configuration import RunConfig
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.money import shared_currency
@@ -145,7 +145,7 @@ class _Opening:
 
     async def _server(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
         plan, way = self.plan, await self._way(settings)
-        server = _through(way, prompt_builder(settings, plan.problem, plan.config.prompt, self.templates, build_for))
+        server = _through(way, prompt_builder(settings, plan.problem, plan.config, self.templates, build_for))
         await self._meet(server, settings)
         return server
 
@@ -177,7 +177,7 @@ def _mutator(settings: "PolicySettings", plan: Plan) -> "SyntaxPolicy":
 async def _bundled(settings: "PolicySettings", plan: Plan, templates: Mapping[str, str]) -> "BundledPolicy":
     from service.policy.bundled.policy import BundledPolicy
 
-    build = prompt_builder(settings, plan.problem, plan.config.prompt, templates)
+    build = prompt_builder(settings, plan.problem, plan.config, templates)
     policy = BundledPolicy(settings, build_prompt=build)
     await policy.check()
     return policy
@@ -216,14 +216,14 @@ def _stored_files(plan: Plan) -> dict[str, bytes]:
 
 
 def serve(
-    settings: "PolicySettings", problem: Problem, config: PromptConfig, templates: Mapping[str, str]
+    settings: "PolicySettings", problem: Problem, config: RunConfig, templates: Mapping[str, str]
 ) -> "OpenAIPolicy":
     """The policy behind a server, with the prompts of a problem; nothing is asked of the server yet.
 
     Args:
         settings: of the policy.
         problem: whose programs it changes.
-        config: what a prompt says.
+        config: of the run: what prompts say, on each island.
         templates: texts in place of the built-in ones.
     """
     way = Way(policy=settings, key=settings.read_key())
@@ -259,7 +259,7 @@ class Form(Protocol):
 def prompt_builder(
     form: Form,
     problem: Problem,
-    config: PromptConfig,
+    config: RunConfig,
     templates: Mapping[str, str],
     build_for: BuildFor = build_prompt,
 ) -> "PromptBuilder":
@@ -277,7 +277,7 @@ def prompt_builder(
             proposal=proposal,
             format=form.format,
             edits=form.edits,
-            config=config,
+            config=config.on_island(proposal.island).prompt,
             templates=templates,
             context_tokens=context_tokens,
             reply_tokens=0,  # the policy has kept room for the reply already

@@ -17,6 +17,7 @@ from evolve.configuration import (
     ArchiveConfig,
     BudgetConfig,
     DeterministicConfig,
+    NoveltyConfig,
     RunConfig,
     VariantConfig,
 )
@@ -38,7 +39,13 @@ WAYS = st.builds(
     archive=st.builds(
         ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(2, 10), front=st.sampled_from([1, 3])
     ),
-    variants=st.sampled_from([(), (VariantConfig(islands=(1,), archive=ArchiveConfig(kind="top", size=3)),)]),
+    variants=st.sampled_from(
+        [
+            (),
+            (VariantConfig(islands=(1,), archive=ArchiveConfig(kind="top", size=3)),),
+            (VariantConfig(islands=(1,), novelty=NoveltyConfig(kind="tokens", least=0.6)),),
+        ]
+    ),
     selection=st.sampled_from(SELECTIONS).map(lambda name: {name: 1.0}),
     budget=st.just(BudgetConfig(evaluations=40)),
     seed=st.integers(0, 5),

@@ -10,20 +10,21 @@ from typing import Any
 
 import pytest
 
-from evolve.configuration import NOVELTIES, BudgetConfig, PromptConfig, RunConfig
+from evolve.configuration import NOVELTIES, BudgetConfig, PromptConfig, RunConfig, VariantConfig
 from evolve.ensemble import Asking, Member
+from evolve.errors import ConfigurationError
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.events import Kind
 from evolve.money import Money
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Completed, Individual, Proposal, Reply
-from service.bootstrap.answering import read_templates
+from service.bootstrap.answering import prompt_builder, read_templates
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import Plan
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.policy.settings import load_policies
+from service.policy.settings import PolicySettings, load_policies
 from service.ports import LoggedEvent
 from service.problems.bundle import pack
 from service.problems.configuration import read_config
@@ -142,18 +143,34 @@ def test_a_key_of_the_search_changes_the_run(key: str) -> None:
     assert story(configured(**others, **{key: value}), *shown) != story(configured(**others), *shown)
 
 
+def varied() -> Iterator[str]:
+    """The keys in which islands may differ."""
+    groups = {entry.name for entry in fields(VariantConfig)} - {"islands"}
+    return (key for key in keys() if key.partition(".")[0] in groups)
+
+
+@pytest.mark.parametrize("key", [key for key in varied() if key in SEARCH])
+def test_a_key_of_one_island_changes_the_run(key: str) -> None:
+    value, others = SEARCH[key]
+    config = configured(**others, variants=[{"islands": [1], key: value}])
+    assert story(config, key in SEVERAL) != story(configured(**others), key in SEVERAL)
+
+
 def test_every_kind_of_novelty_refuses_others() -> None:
     stories = [story(configured(**{"novelty.kind": kind, "novelty.least": 0.6})) for kind in NOVELTIES]
     assert all(one != other for one, other in combinations(stories, 2))
 
 
-def prompt_of(config: PromptConfig) -> list[str]:
+def proposal_on(island: int) -> Proposal:
     parent = individual("parent", feedback="slow on case 4, and more " * 20)
     failed = individual("failed", outcome=Outcome.ERROR, reason="ValueError: unlucky")
-    asked = Proposal(
-        id="prp_1", number=1, island=0, operator="mutate", parent=parent, failures=(failed,), answers=1, limit=1
+    return Proposal(
+        id="prp_1", number=1, island=island, operator="mutate", parent=parent, failures=(failed,), answers=1, limit=1
     )
-    built = build_prompt(PromptRequest(problem=toy_problem(), proposal=asked, config=config), len)
+
+
+def prompt_of(config: PromptConfig) -> list[str]:
+    built = build_prompt(PromptRequest(problem=toy_problem(), proposal=proposal_on(0), config=config), len)
     return [message.content for message in built.messages]
 
 
@@ -166,6 +183,25 @@ def individual(name: str, **values: Any) -> Individual:
 def test_a_key_of_the_prompt_changes_it(key: str) -> None:
     name = key.partition(".")[2]
     assert prompt_of(replace(PromptConfig(), **{name: PROMPT[key]})) != prompt_of(PromptConfig())
+
+
+@pytest.mark.parametrize("key", [key for key in varied() if key in PROMPT])
+def test_a_key_of_the_prompts_of_one_island_changes_those(key: str) -> None:
+    config = configured(variants=[{"islands": [1], key: PROMPT[key]}])
+    build = prompt_builder(PolicySettings(kind="syntax"), toy_problem(), config, {})
+    first, second = (build(proposal_on(island), count=len, context_tokens=16384) for island in (0, 1))
+    assert first != second
+    assert second == prompt_builder(PolicySettings(kind="syntax"), toy_problem(), configured(**{key: PROMPT[key]}), {})(
+        proposal_on(0), count=len, context_tokens=16384
+    )
+
+
+def test_the_folder_of_templates_is_that_of_all_islands() -> None:
+    assert set(varied()) - {*SEARCH, *PROMPT} == {"prompt.template_dir"}
+    with pytest.raises(ConfigurationError, match=r"variants: prompt.template_dir is one folder for all islands"):
+        configured(variants=[{"islands": [1], "prompt.template_dir": "texts"}])
+    config = configured(**{"prompt.template_dir": "texts"}, variants=[{"islands": [1], "prompt.failures": 1}])
+    assert config.on_island(1).prompt == PromptConfig(template_dir="texts", failures=1)
 
 
 def test_the_folder_of_templates_is_read(tmp_path: Path) -> None:

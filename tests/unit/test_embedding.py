@@ -5,7 +5,7 @@ import math
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,14 @@ import pytest
 
 from evolve import vectors
 from evolve.closing import ENDED
-from evolve.configuration import ArchiveConfig, BudgetConfig, DeterministicConfig, NoveltyConfig, RunConfig
+from evolve.configuration import (
+    ArchiveConfig,
+    BudgetConfig,
+    DeterministicConfig,
+    NoveltyConfig,
+    RunConfig,
+    VariantConfig,
+)
 from evolve.driver import Driver
 from evolve.embedding import check_embedder
 from evolve.ensemble import Member
@@ -26,13 +33,20 @@ from evolve.proposal import Completed, Proposal, Reply, Usage
 from evolve.result import INTERRUPTED, Result
 from evolve.search import Search
 from tests.fakes.vectors import ToyEmbedder, by_value, look
-from tests.fakes.world import World, answers, new_search, score, toy_problem, value_of
+from tests.fakes.world import World, answers, new_search, resume, score, toy_problem, value_of
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
 
 LEAST = 1 - math.cos(0.03)  # of two directions of `by_value` whose x are 0.3 apart
 NEAR = re.compile(r"the program is too near .* its distance in embedding from (cnd_\w+) is ([\d.]+), and novelty.least")
-CONFIG = RunConfig(budget=BudgetConfig(evaluations=40), islands=2, novelty=NoveltyConfig(kind="embedding", least=LEAST))
+NOVELTY = NoveltyConfig(kind="embedding", least=LEAST)
+CONFIG = RunConfig(budget=BudgetConfig(evaluations=40), islands=2, novelty=NOVELTY)
+ONE_ISLAND = RunConfig(
+    budget=BudgetConfig(evaluations=60),
+    islands=2,
+    migration_interval=5,
+    variants=(VariantConfig(islands=(1,), novelty=NOVELTY),),
+)
 
 
 @dataclass
@@ -87,8 +101,11 @@ def ordered(window: int) -> RunConfig:
     )
 
 
-def judged(result: Result) -> tuple[int, int]:
-    """How many children were taken and how many refused as too near; each by the members of its island at that time."""
+def judged(result: Result, islands: Sequence[int] = (0, 1)) -> tuple[int, int]:
+    """How many children were taken and how many refused as too near; each by the members of its island at that time.
+
+    Of islands that compare: on the others nothing is too near.
+    """
     sources = {record["candidate_id"]: record["source"] for record in result.candidates}
     values = {name: value_of(Program.of({"x.py": text})) for name, text in sources.items() if text}
     members: dict[int, set[str]] = {0: set(), 1: set()}
@@ -97,15 +114,19 @@ def judged(result: Result) -> tuple[int, int]:
     for event, following in zip(events, [*events[1:], events[-1]], strict=True):
         payload = event.payload
         match event.kind:
-            case Kind.INDIVIDUAL_INSERTED if payload["status"] in ("new_cell", "improved", "added"):
-                members[payload["island"]] -= set(payload["displaced"])
-                members[payload["island"]].add(payload["candidate_id"])
+            case Kind.INDIVIDUAL_INSERTED:
+                kept = payload["status"] in ("new_cell", "improved", "added")
+                members[payload["island"]] |= {payload["candidate_id"]} if kept else set()
+                members[payload["island"]] -= set(payload["displaced"])  # a range that grows merges cells of others too
             case Kind.CANDIDATE_CREATED if payload["number"] and following.kind is not Kind.CANDIDATE_DUPLICATE:
+                if payload["island"] not in islands:
+                    continue
                 x = values[payload["candidate_id"]]
                 distances = [1 - math.cos((x - values[name]) / 10) for name in members[payload["island"]]]
                 assert min(distances) >= LEAST - 1e-6
                 taken += 1
             case Kind.CANDIDATE_REJECTED if found := NEAR.match(payload["reason"]):
+                assert payload["island"] in islands
                 assert found[1] in members[payload["island"]]
                 assert float(found[2]) < LEAST
                 refused += 1
@@ -133,6 +154,17 @@ async def test_a_child_is_evaluated_where_it_is_far_from_every_member_of_its_isl
     assert taken >= 38
     assert refused > 5
     assert result.account.evaluations == 40
+
+
+@pytest.mark.parametrize("window", [0, 3])
+async def test_where_one_island_compares_by_embeddings_migrants_from_others_are_compared_too(window: int) -> None:
+    config = replace(ONE_ISLAND, deterministic=DeterministicConfig(window=window))
+    result = await ended(driver(ToyEmbedder(), config))
+    taken, refused = judged(result, islands=[1])
+    assert taken >= 10
+    assert refused > 2
+    arrived = [event.payload for event in result.events if event.kind is Kind.ISLAND_MIGRATED]
+    assert any(one["to"] == 1 for one in arrived)
 
 
 async def test_without_an_embedder_the_same_children_are_taken() -> None:
@@ -314,6 +346,20 @@ class Looking(World):
         return super()._reply(search, proposal)
 
 
+@pytest.mark.parametrize("part", [0.3, 0.7])
+def test_a_run_in_which_one_island_compares_by_embeddings_goes_on_as_the_unbroken_one(part: float) -> None:
+    config = replace(ONE_ISLAND, deterministic=DeterministicConfig(window=3))
+    whole = Looking(toy_problem(seeds=(0.0, 1.0)))
+    search = new_search(whole.problem, config)
+    whole.play(search, search.start())
+    prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
+    again = Looking(whole.problem, individuals=whole.individuals, candidates=whole.candidates)
+    second = new_search(whole.problem, config)
+    again.play(second, resume(again, second, prefix))
+    assert prefix + again.log == whole.log
+    assert any(NEAR.match(event.payload.get("reason") or "") for event in again.log)
+
+
 def test_what_cannot_be_told_is_not_wanted() -> None:
     problem = toy_problem()
     search = new_search(problem, CONFIG)
@@ -331,17 +377,23 @@ def test_what_cannot_be_told_is_not_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "embedder", "said"),
+    ("config", "embedder", "said"),
     [
-        ("embedding", None, "novelty.kind = 'embedding' needs an embedder: name a policy with role = \"embedder\""),
-        ("tokens", "eye", "the policy eye is an embedder, and nothing asks for embeddings"),
+        (CONFIG, None, "novelty.kind = 'embedding' needs an embedder: name a policy with role = \"embedder\""),
+        (ONE_ISLAND, None, "novelty.kind = 'embedding' needs an embedder"),
+        (RunConfig(), "eye", "the policy eye is an embedder, and nothing asks for embeddings"),
+        (
+            replace(CONFIG, variants=(VariantConfig(islands=(0, 1), novelty=NoveltyConfig(kind="tokens")),)),
+            "eye",
+            "the policy eye is an embedder, and nothing asks for embeddings",
+        ),
     ],
 )
-def test_an_embedder_goes_with_the_comparison_by_embeddings(kind: str, embedder: str | None, said: str) -> None:
-    config = RunConfig(novelty=NoveltyConfig(kind=kind))
+def test_an_embedder_goes_with_the_comparison_by_embeddings(config: RunConfig, embedder: str | None, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         check_embedder(config, embedder)
     with pytest.raises(ConfigurationError, match=said):
         driver(ToyEmbedder() if embedder else None, config)
     check_embedder(CONFIG, "eye")
+    check_embedder(ONE_ISLAND, "eye")
     check_embedder(RunConfig(), None)

@@ -29,7 +29,7 @@ def numbered(count: int, seed: int = 0) -> str:
 
 
 def nearness(kind: str = "tokens", least: float = 0.1, language: str = "python") -> Nearness:
-    return Nearness(NoveltyConfig(kind=kind, least=least), language)
+    return Nearness([NoveltyConfig(kind=kind, least=least)] * 2, language)
 
 
 @pytest.mark.parametrize(

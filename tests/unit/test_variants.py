@@ -1,10 +1,13 @@
 """Islands that differ keep, select and show what their tables say."""
 
+import re
+
 from evolve.archives import CellArchive, DominatedNoveltyArchive, TopArchive
 from evolve.configuration import (
     ArchiveConfig,
     BudgetConfig,
     DeterministicConfig,
+    NoveltyConfig,
     RunConfig,
     SelectionOptions,
     VariantConfig,
@@ -62,6 +65,25 @@ def test_an_island_selects_with_options_of_its_own() -> None:
     added = {island: [one["why"]["exploration"] for one in asked if one["island"] == island] for island in (0, 1)}
     assert min(added[0]) > 0
     assert set(added[1]) == {0.0}
+
+
+def test_an_island_refuses_what_is_near_in_its_own_way() -> None:
+    toy = toy_problem()
+    config = RunConfig(
+        islands=3,
+        novelty=NoveltyConfig(kind="tokens", least=0.9),
+        variants=(
+            VariantConfig(islands=(1,), novelty=NoveltyConfig()),
+            VariantConfig(islands=(2,), novelty=NoveltyConfig(kind="syntax", least=0.7)),
+        ),
+        budget=BudgetConfig(evaluations=60),
+    )
+    world = World(toy)
+    search = new_search(toy, config)
+    world.play(search, search.start())
+    refused = [event.payload for event in world.log if event.kind is Kind.CANDIDATE_REJECTED]
+    near = {(one["island"], *re.findall(r"in (\w+) from .* asks for ([\d.]+)", one["reason"])) for one in refused}
+    assert {one for one in near if len(one) > 1} == {(0, ("tokens", "0.9")), (2, ("syntax", "0.7"))}
 
 
 def test_a_replay_of_islands_that_differ_repeats_them() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, PromptConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, RunConfig
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.events import Kind
@@ -86,7 +86,7 @@ def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> Run
     settings = PolicySettings(base_url=url, model="fake", answers=2, samples=1, concurrency=1)
 
     async def scene() -> RunStatus:
-        policy = serve(settings, toy_problem(), PromptConfig(), {})
+        policy = serve(settings, toy_problem(), RunConfig(), {})
         try:
             return await drive(job(log, policy, evaluations=evaluations), observer=notes, orders=Orders())
         finally:

@@ -5,21 +5,25 @@ import tomllib
 
 import pytest
 
-from evolve.configuration import ArchiveConfig, InspirationsConfig, SelectionOptions
+from evolve.configuration import ArchiveConfig, InspirationsConfig, NoveltyConfig, PromptConfig, SelectionOptions
 from evolve.errors import ConfigurationError
-from service.problems.configuration import config_as_json, config_from_json, parse_set, read_config
+from service.problems.configuration import check_layer, config_as_json, config_from_json, parse_set, read_config
 
 PROBLEM = """
 [search]
 islands = 4
 archive = { kind = "grid", front = 3 }
 inspirations.diverse = 5
+novelty.least = 0.3
+prompt = { failures = 7, template_dir = "texts" }
 
 [[search.variants]]
 islands = [2, 3]
 archive = { kind = "dominated_novelty", size = 100 }
 selection = { tournament = 1.0 }
 inspirations.top = 0
+novelty.kind = "tokens"
+prompt.system = "Dare more."
 
 [[search.variants]]
 islands = [1]
@@ -40,6 +44,9 @@ def test_tables_say_what_some_islands_have_of_their_own() -> None:
     assert third.archive == ArchiveConfig(kind="dominated_novelty", front=3, size=100)
     assert third.inspirations == InspirationsConfig(top=0, diverse=5)
     assert third.selection == {"tournament": 1.0}
+    assert third.novelty == NoveltyConfig(kind="tokens", least=0.3)
+    assert third.prompt == PromptConfig(system="Dare more.", failures=7, template_dir="texts")
+    assert (second.novelty.kind, second.prompt.system) == ("none", "")
     assert config.on_island(3) == third
     assert third.variants == ()
 
@@ -70,6 +77,15 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
         ),
         ([{"islands": [1], "archive": {"kidn": "top"}}], "there: variants: unknown key 'archive.kidn'"),
         ([{"islands": [1], "seed": 3}], "there: variants: islands may differ in archive, selection, alpha"),
+        (
+            [{"islands": [1], "novelty.kind": "looks"}],
+            "there: variants: novelty.kind = 'looks' is unknown: choose one of",
+        ),
+        ([{"islands": [1], "prompt": {"failures": -1}}], "there: variants: prompt.failures must be at least 0"),
+        (
+            [{"islands": [1], "prompt.template_dir": "texts"}],
+            "there: variants: prompt.template_dir is one folder for all islands: name it beside variants, not in one",
+        ),
         ([{"islands": [1], "alpha": "big"}], "there: variants: alpha must be a number, not 'big'"),
         ([{"islands": [1], "selection": {"tournament": -1.0}}], "selection.tournament must lie between 0"),
         ([{"alpha": 2.0}], "there: variants must be a list of tables, each with islands = [0, 1]"),
@@ -80,5 +96,6 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
 def test_what_is_wrong_with_a_variant_is_said_in_one_sentence(variants: object, words: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         read_config([("there", {"variants": variants})])
+    assert check_layer("there", {"variants": variants}) == [str(raised.value)]
     assert words in str(raised.value)
     assert "; " not in str(raised.value)
