@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from service.client import AsyncClient, calls
 from service.dashboard.inlined import embedded, inlined, picture
@@ -17,11 +17,12 @@ from service.dashboard.views.objectives import drawn, picked, weigh
 from service.errors import NotFoundError, UsageError
 from service.schemas.programs import Program
 from service.schemas.runs import Run
+from service.schemas.votes import Rule
 
 MOST_POINTS, SERIES = 20_000, 1000
-BEST, FRONT, STEPS = 12, 30, 40
+BEST, FRONT, STEPS, ANSWERS = 12, 30, 40, 20
 MOST_TEXT, MOST_TEXTS = 60_000, 3_000_000
-STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "objectives.css", "report.css")
+STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "islands.css", "objectives.css", "report.css")
 SCRIPTS = ("theme.js", "report.js", "vendor/uplot.min.js")
 MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "parallel.js")
 
@@ -72,6 +73,8 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         "made_at": now,
         "best": best,
         "assessment": await api.send(calls.get_assessment(run.id)),
+        "votes": [await api.send(calls.get_run_votes(run.id, rule=rule)) for rule in get_args(Rule)],
+        "most_answers": ANSWERS,
         "front": front,
         **(await _tradeoff(api, run) if front else {"fittest": None}),
         "line": line,

@@ -8,9 +8,19 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwright
 
+from tests.browser import hostile
 from tests.browser.chromium import REMEDY, find_chromium, launch
 from tests.browser.complaints import Complaints
-from tests.browser.installation import ENDLESS, FINISHED, Installation, Service, installed
+from tests.browser.installation import (
+    ANSWERING,
+    ENDLESS,
+    FINISHED,
+    PROBLEM,
+    PROGRAM,
+    Installation,
+    Service,
+    installed,
+)
 from tests.patience import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
@@ -73,6 +83,17 @@ def finished_run(service: Service) -> str:
     """The id of a run that has ended: two objectives and two measures, three islands, failures among its programs."""
     service.create_problem(FINISHED)
     run_id = service.submit(FINISHED, evaluations=120, labels={"purpose": "tests"})
+    assert service.end(run_id)["state"] == "succeeded"
+    return run_id
+
+
+@pytest.fixture(scope="package")
+def answering_run(service: Service) -> str:
+    """The id of a run that has ended, of programs that answer a number or what no page may run."""
+    evaluator = ANSWERING.format(hostile=hostile.SCRIPT + hostile.UNSEEN)
+    files = {"problem.toml": PROBLEM.format(name="answering"), "program.py": PROGRAM, "evaluator.py": evaluator}
+    service.client.post("/v1/problems", json={"files": files}).raise_for_status()
+    run_id = service.submit("answering", evaluations=30)
     assert service.end(run_id)["state"] == "succeeded"
     return run_id
 

@@ -71,6 +71,17 @@ def score(outputs, program):
     feedback = "<script>throw new Error('feedback was run')</script><b>Larger</b> & shorter."
     return {{"value": value, "length": min(len(text), 200), "digits": min(digits, 12), "feedback": feedback}}
 """
+# One whose programs answer a number, or what no page may run.
+ANSWERING = """
+HOSTILE = {hostile!r}
+
+def score(outputs, program):
+    value = float(outputs[0]["value"] or 0.0) if outputs[0]["error"] is None else 0.0
+    text = "".join(program.values())
+    value = max(-10, min(30, value))
+    answer = HOSTILE + " " + "long" * 100 if value < 3.5 else [round(value)]
+    return {{"value": value, "length": min(len(text), 200), "digits": 1, "answer": answer}}
+"""
 FINISHED, ENDLESS = "landscape", "endless"
 CONFIG = {"islands": 3, "migration_interval": 6, "migration_rate": 0.3, "reset_after": 12, "seed": 7}
 

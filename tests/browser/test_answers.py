@@ -8,29 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import hostile
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
-from tests.browser.installation import PROBLEM, PROGRAM, Service
-
-ANSWERING = """
-HOSTILE = {hostile!r}
-
-def score(outputs, program):
-    value = float(outputs[0]["value"] or 0.0) if outputs[0]["error"] is None else 0.0
-    text = "".join(program.values())
-    value = max(-10, min(30, value))
-    answer = HOSTILE + " " + "long" * 100 if value < 3.5 else [round(value)]
-    return {{"value": value, "length": min(len(text), 200), "digits": 1, "answer": answer}}
-"""
-
-
-@pytest.fixture(scope="module")
-def answering_run(service: Service) -> str:
-    """The id of a run that has ended, of programs that answer a number or what no page may run."""
-    evaluator = ANSWERING.format(hostile=hostile.SCRIPT + hostile.UNSEEN)
-    files = {"problem.toml": PROBLEM.format(name="answering"), "program.py": PROGRAM, "evaluator.py": evaluator}
-    service.client.post("/v1/problems", json={"files": files}).raise_for_status()
-    run_id = service.submit("answering", evaluations=30)
-    assert service.end(run_id)["state"] == "succeeded"
-    return run_id
+from tests.browser.installation import Service
 
 
 def test_answers_stand_with_votes_and_best_candidates(page: Page, service: Service, answering_run: str) -> None:
@@ -59,7 +37,7 @@ def test_the_rule_is_in_the_address_and_needs_no_script(
         page.get_by_role("region", name="What the programs answer").locator("tbody tr").first.get_by_role("link")
     ).to_have_attribute("href", f"/programs/{best}")
     page.goto(f"/runs/{answering_run}/metrics?rule=best_of_majority&least_share=1")
-    expect(page.locator("#answers")).to_contain_text("No answer has 100")
+    expect(page.locator("#answers")).to_contain_text("no answer has 100")
 
 
 def test_hostile_answers_are_shown_as_text(open_page: OpenPage, answering_run: str) -> None:

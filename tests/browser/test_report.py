@@ -108,6 +108,23 @@ def test_without_script_the_tables_are_there(open_file: Open, report: Path) -> N
     assert page.get_by_role("region", name="Islands").get_by_role("row").count() == 4
 
 
+def test_it_says_which_answer_wins_where_answers_can_be_compared(
+    open_file: Open, report: Path, installation: Installation, service: Service, answering_run: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.html"
+    installation.evolve.call("report", answering_run, "-o", str(path))
+    page = open_file(path, width=400)
+    told = service.get(f"/v1/runs/{answering_run}/votes")
+    answers = page.get_by_role("region", name="What the programs answer").locator("tbody tr")
+    expect(answers).to_have_count(min(told["answers"], 20))
+    expect(answers.first.locator("td").first).to_have_text(str(told["items"][0]["votes"]))
+    expect(page.locator("#answers .about")).to_have_count(3)
+    hostile.assert_harmless(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert_accessible(page)
+    expect(open_file(report).locator("#answers")).to_have_count(0)
+
+
 def test_hostile_texts_are_texts(open_file: Open, installation: Installation, service: Service, tmp_path: Path) -> None:
     run_id = hostile.mutated(service)
     path = tmp_path / "hostile.html"

@@ -259,6 +259,19 @@ def test_votes_are_counted_by_a_rule(evolve: Evolve, answering: str) -> None:
     assert evolve("vote", "last", "--least-share", "1.5", "--db", answering).code == 2
 
 
+def test_a_report_says_what_each_rule_chose(evolve: Evolve, answering: str, packing: str) -> None:
+    text = evolve("report", "last", "-o", "-", "--db", answering).out
+    section = text[text.index('<section id="answers">') :].partition("</section>")[0]
+    said = " ".join(re.sub(r"<[^>]*>", "", section).split())
+    assert "By majority: 42, 2 of 3 votes (66.7 %), the most frequent answer with a probability of 68.8 %; more" in said
+    for rule in ("weighted", "best of majority"):
+        assert re.search(rf"By {rule}: [^ ]*\[31m41x{{100}}, 1 of 3 votes \(33\.3 %\)\.", said)
+    assert "3 candidates gave 2 different answers" in said
+    assert section.count("<tr>") == 3
+    assert "\x1b" not in section
+    assert 'id="answers"' not in evolve("report", "last", "-o", "-", "--db", packing).out
+
+
 def test_a_run_without_answers_says_where_they_come_from(evolve: Evolve, packing: str) -> None:
     said = evolve("vote", "last", "--db", packing)
     assert (said.code, said.out) == (0, "")
