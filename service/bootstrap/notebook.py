@@ -27,6 +27,7 @@ from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynch
 from service.bootstrap.line import Line
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_loaded
+from service.bootstrap.retold import RunResult, told
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
 from service.errors import InvalidProblemError, NotFoundError, UsageError
@@ -67,7 +68,7 @@ def run(
     on_event: Watcher | None = None,
     progress: bool = False,
     **configuration: Any,
-) -> Result:
+) -> RunResult:
     """Search for a better program, in this process and without storage, and return what came of it.
 
     A plain call in scripts and in the running event loop of a notebook; Ctrl-C returns what there is so far.
@@ -105,7 +106,7 @@ def run(
     _check_critic(critic, plan, own)
     called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
     sitting = _Sitting(plan, order, called, on_event, progress=progress)
-    return _with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run())
+    return told(_with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run()), plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,11 @@ def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
     embedder = Cast.of(plan.policies).embedder
     check_embedder(plan.config, embedder.name if embedder else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
+    return record_of(plan, isolation, now)
+
+
+def record_of(plan: Plan, isolation: str, now: datetime) -> NewRun:
+    """What is stored of a run that can be made; nothing is checked."""
     problem = plan.problem
     return NewRun(
         id=plan.run_id,
