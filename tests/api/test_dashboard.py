@@ -1,32 +1,19 @@
 """Pages over the API that stands behind them, without a browser."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from evolve.events import Kind
 from evolve.money import Money
 from evolve.proposal import Charge, Usage
-from service.dashboard.app import add_dashboard
 from service.dashboard.run_page import TABS
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
+from tests.api.visiting import visitor
 from tests.contract.story import RUN
-
-
-@asynccontextmanager
-async def visitor(told: Told, *scopes: Scope) -> AsyncIterator[httpx.AsyncClient]:
-    """Somebody who signed in with a key of these scopes; none: all of them."""
-    add_dashboard(told.app, told.parts.settings.public_url)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(told.app), base_url="http://localhost") as client:
-        answer = await client.post("/sign-in", data={"key": told.key(*scopes), "next": "/runs"})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/runs")
-        yield client
 
 
 async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told: Told) -> None:

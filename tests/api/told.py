@@ -17,7 +17,7 @@ from service import keys
 from service.api.app import create_api
 from service.api.parts import Parts
 from service.bootstrap.api import open_parts
-from service.config import ApiSettings, DatabaseSettings, Settings
+from service.config import ApiSettings, DatabaseSettings, PoliciesSettings, Settings
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.ports import KeyRecord, LoggedEvent, NewRun, Scope
@@ -78,13 +78,18 @@ def bearer(key: str) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def open_told(
-    folder: Path, change: Callable[[Parts], Parts] = lambda parts: parts, **api: Any
+    folder: Path, change: Callable[[Parts], Parts] = lambda parts: parts, *, policies: Path | None = None, **api: Any
 ) -> AsyncIterator[Told]:
-    """An API over an empty database; `api` are further settings of the group, `change` has other parts."""
+    """An API over an empty database; `api` are further settings of the group, `change` has other parts.
+
+    Args:
+        policies: the operator's file of them.
+    """
     url = sqlite_file(folder / "evolve.db")
     settings = Settings(
         database=DatabaseSettings(url=SecretStr(url)),
         api=ApiSettings(**{"secret": SecretStr(SECRET), "requests_per_minute": 100_000} | api),
+        policies=PoliciesSettings(file=policies),
     )
     database = open_database(url)
     async with open_parts(settings) as opened:

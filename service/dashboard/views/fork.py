@@ -15,7 +15,7 @@ from service.dashboard.run_page import RunId, run_title
 from service.dashboard.views.runs_filter import policy_name
 from service.dashboard.views.submit import tell
 from service.dashboard.views.submit_choices import form_with, labels_of, read_choices
-from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, SEARCH, Typed, flat, held_words, read_typed
+from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, ROLES, SEARCH, Typed, flat, held_words, read_typed
 from service.errors import ServiceError
 from service.schemas.runs import Run, RunFork
 
@@ -68,5 +68,6 @@ async def _page(request: Request, api: AsyncClient, run: Run, form: Form, typed:
         choices=await read_choices(api),
         limits=LIMITS,
         search=SEARCH,
+        roles=ROLES,
         described_choice=DESCRIBED,
     )

@@ -15,7 +15,16 @@ from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.pages import PageRoute, go_to, here, is_part, render
 from service.dashboard.views import submit_fields, submit_problem
 from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
-from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, LIMITS, SEARCH, Typed, held_words, read_typed
+from service.dashboard.views.submit_fields import (
+    DEFAULTS,
+    DESCRIBED,
+    LIMITS,
+    ROLES,
+    SEARCH,
+    Typed,
+    held_words,
+    read_typed,
+)
 from service.dashboard.views.submit_lines import lines_of
 from service.dashboard.views.submit_problem import (
     FIELDS,
@@ -151,6 +160,10 @@ def tell(typed: Typed, form: Form, error: Exception) -> None:
         typed.complain(place, words)
 
 
+def _policies(typed: Typed) -> list[Any]:
+    return typed.policy if isinstance(typed.policy, list) else [typed.policy]
+
+
 def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
     stored = form.get("source", STORED) == STORED
     named = [name for name, _ in files_of(form) if name] if form.get("source") == FILES else submit_problem.NAMES
@@ -160,7 +173,7 @@ def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
         "regions": regions_said(form),
         "lines": lines_of(f"{request.url.scheme}://{request.url.netloc}", verdict.request, () if stored else named),
         "labelled": bool(verdict.typed.labels),
-        "described": isinstance(verdict.typed.policy, Mapping),
+        "described": any(isinstance(one, Mapping) for one in _policies(verdict.typed)),
         # Where it could be read, so that it can be written, too.
         "document": document_of(form) if form.get("source") == FIELDS and verdict.problem else "",
     }
@@ -182,6 +195,7 @@ def _page(
         files=files_of(form) or list(submit_problem.STARTER_FILES),
         limits=LIMITS,
         search=SEARCH,
+        roles=ROLES,
         described_choice=DESCRIBED,
         clone_of=clone_of,
         draft=here(request) if request.method == "GET" else "/runs/new",

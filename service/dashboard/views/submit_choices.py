@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from service.client import AsyncClient, calls
 from service.dashboard.door import Form
 from service.dashboard.views.runs_filter import policy_name, write_labels
-from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, NO_LIMIT, fields_of, flat
+from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, NO_LIMIT, ROLES, fields_of, flat
 from service.dashboard.views.submit_problem import FIELDS, STARTER, STORED
 from service.errors import NotFoundError
 from service.schemas.problems import Problem
@@ -35,6 +35,13 @@ class Choices:
     def authors(self) -> list[str]:
         """Those that write programs, and so may be a run's only one."""
         return [policy_name(policy) for policy in self.policies if not policy.get("role")]
+
+    @property
+    def others(self) -> dict[str, list[str]]:
+        """Those that do something else for who writes, by what they do."""
+        return {
+            role.name: [policy_name(one) for one in self.policies if one.get("role") == role.name] for role in ROLES
+        }
 
     def first(self, problem: str = "") -> Form:
         """The form before anything was typed, with a problem by its id or name."""
@@ -90,11 +97,17 @@ def policy_fields(run: Run, choices: Choices) -> dict[str, str]:
     """The policies of a run as fields: each by its name where the service has one called so, else as described."""
     if not run.policies:
         return {}
-    found = [policy_name(one) if policy_name(one) in choices.names else one for one in run.policies]
+    fields, found = dict[str, str](), list[Any]()
+    for one in run.policies:
+        name, role = policy_name(one), str(one.get("role") or "")
+        if name in choices.others.get(role, ()):
+            fields[role] = name
+        else:
+            found.append(name if name in choices.names else one)
     if len(found) == 1 and isinstance(found[0], str):
-        return {"policy": found[0]}
+        return {"policy": found[0], **fields}
     described = found[0] if len(found) == 1 else {"policies": found}
-    return {"policy": DESCRIBED, "policy_text": json.dumps(described, indent=2, ensure_ascii=False)}
+    return {"policy": DESCRIBED, "policy_text": json.dumps(described, indent=2, ensure_ascii=False), **fields}
 
 
 async def with_chosen(api: AsyncClient, choices: Choices, form: Form) -> Choices:

@@ -61,6 +61,25 @@ KEYS = (*LIMITS, *SEARCH)
 SHARES = frozenset({"selection", "operators"})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What a policy does beside who writes; its field is called the same."""
+
+    name: str
+    label: str
+    note: str
+
+
+ROLES = (
+    Role(name="critic", label="Critic", note="reviews each parent for who writes"),
+    Role(name="embedder", label="Embedder", note='for novelty.kind = "embedding" below'),
+)
+
+
+# How the service begins what it has against a policy that does not write.
+_OF_ROLE = r"(nobody reads what the|the policy \S+ is an?|novelty\.kind = \S+ needs an?|.* both have the role) {}\b"
+
+
 @dataclass(slots=True, kw_only=True)
 class Typed:
     """What a form says of a run, and what is wrong with it by field."""
@@ -105,8 +124,21 @@ def read_typed(form: Form) -> Typed:
             typed.complain("policy_text", "describe the policy: kind, base_url and model, for example")
     else:
         typed.policy = chosen or None
+    _accompany(typed, form)
     _label(typed, form)
     return typed
+
+
+def _accompany(typed: Typed, form: Form) -> None:
+    """Name the policies that do something else beside who writes: what is asked for takes the place of all others."""
+    others = [name for role in ROLES if (name := form.get(role.name, ""))]
+    if not others:
+        return
+    if typed.policy:
+        writing = typed.policy if isinstance(typed.policy, list) else [typed.policy]
+        typed.policy = [*writing, *others]
+    elif "policy_text" not in typed.complaints:
+        typed.complain(POLICY, "choose who writes, too: a critic and an embedder are named together with it")
 
 
 def _set(typed: Typed, key: Key, text: str) -> None:
@@ -236,6 +268,9 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
     The service names the key at the beginning of a sentence.
     """
     words = complaint.removeprefix("the request: ").strip()
+    for role in ROLES:
+        if re.match(_OF_ROLE.format(role.name), words):
+            return role.name, words
     for key in sorted((key.key for key in KEYS), key=len, reverse=True):
         if re.match(rf"{re.escape(key)}\b", words):
             typed_here = form.get(key, "").strip()
@@ -243,6 +278,7 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
     beginnings = {
         "policy": POLICY,
         "no policy": POLICY,
+        "there is no policy": POLICY,
         "labels": LABELS,
         "the label": LABELS,
         "problem": "problem",

@@ -128,6 +128,28 @@ def test_several_policies_are_described_as_a_policy_file_has_them() -> None:
     assert typed.policy == [{"kind": "syntax"}, {"model": "m"}]
 
 
+@pytest.mark.parametrize(
+    ("policy", "text", "expected"),
+    [
+        ("mine", "", ["mine", "judge", "near"]),
+        ("=described", 'model = "m"', [{"model": "m"}, "judge", "near"]),
+        ("=described", 'policies = ["mine", { model = "m" }]', ["mine", {"model": "m"}, "judge", "near"]),
+    ],
+)
+def test_a_critic_and_an_embedder_are_named_beside_who_writes(policy: str, text: str, expected: list[Any]) -> None:
+    typed = read_typed(form_with({"policy": policy, "policy_text": text, "critic": "judge", "embedder": "near"}))
+    assert (typed.policy, typed.complaints) == (expected, {})
+    alone = read_typed(form_with({"policy": policy, "policy_text": text, "critic": "", "embedder": ""}))
+    assert typed.policy == [*(alone.policy if isinstance(alone.policy, list) else [alone.policy]), "judge", "near"]
+
+
+def test_a_critic_without_who_writes_is_complained_of() -> None:
+    typed = read_typed(form_with({"critic": "judge"}))
+    assert (typed.policy, list(typed.complaints)) == (None, ["policy"])
+    undescribed = read_typed(form_with({"critic": "judge", "policy": "=described"}))
+    assert list(undescribed.complaints) == ["policy_text"]
+
+
 def test_toml_that_would_take_long_to_read_is_not_read() -> None:
     assert "write it as JSON" in read_typed(form_with({"further": "a." * 4_000 + "a = 1"})).complaints["further"]
     described = json.dumps({"kind": "openai", "model": "m" * 8_000})
@@ -142,6 +164,11 @@ def test_toml_that_would_take_long_to_read_is_not_read() -> None:
         ("the request: unknown key 'iland': did you mean 'islands'?", "further"),
         ("labels.Upper: string should match", "labels"),
         ("the tenant default has used 3 of 3 runs at once", ""),
+        ("nobody reads what the critic judge writes: leave the critic out", "critic"),
+        ("judge and second both have the role critic: a run takes one", "critic"),
+        ("the policy near is an embedder, and nothing asks for embeddings", "embedder"),
+        ("novelty.kind = 'embedding' needs an embedder: name one", "embedder"),
+        ("there is no policy 'absent': name one of mine", "policy"),
     ],
 )
 def test_a_refusal_stands_beside_the_field_that_it_is_about(complaint: str, place: str) -> None:
