@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from service.ports import ENDED
-from tests.e2e.evolving import EVOLVE, Evolve
+from tests.command_line import EVOLVE
+from tests.e2e.evolving import Evolve
 from tests.patience import PATIENCE_SECONDS
 
 # Two objectives, two measures, an evaluator that fails at some values, and words in the feedback that no page may run.

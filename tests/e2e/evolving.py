@@ -1,16 +1,14 @@
-"""Runs of the real command in processes of their own, on problems made for the purpose."""
+"""Runs of the real command, in processes of their own or in this one, on problems made for the purpose."""
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests.command_line import EVOLVE, Said, call_here
 from tests.databases import sqlite_file
 from tests.patience import PATIENCE_SECONDS
-
-EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
 PROBLEM = """
 schema = 1
@@ -67,18 +65,30 @@ class Evolve:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
         )
 
-    def call(self, *words: str, code: int = 0) -> str:
+    def said(self, *words: str) -> Said:
+        """What a command says until its end."""
         process = self.start(*words)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
-        assert process.returncode == code, f"exit {process.returncode}: {err}"
-        assert "Traceback" not in err
-        return out
+        return Said(code=process.returncode, out=out, err=err)
+
+    def call(self, *words: str, code: int = 0) -> str:
+        said = self.said(*words)
+        assert said.code == code, f"exit {said.code}: {said.err}"
+        assert "Traceback" not in said.err
+        return said.out
 
     def json(self, *words: str, code: int = 0) -> Any:
         return json.loads(self.call(*words, "--json", code=code))
 
     def lines(self, *words: str, code: int = 0) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.call(*words, code=code).splitlines()]
+
+
+class EvolveHere(Evolve):
+    """The command called in this process, where only what it does and says is asked for; `start` makes a process."""
+
+    def said(self, *words: str) -> Said:
+        return call_here(words, self.environment)
 
 
 def essence(candidate: dict[str, Any]) -> dict[str, Any]:

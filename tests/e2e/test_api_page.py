@@ -5,7 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.e2e.evolving import EVOLVE, Evolve
+from tests.command_line import EVOLVE
+from tests.e2e.evolving import Evolve
 from tests.e2e.test_tutorial import ACTIVATE, BLOCK, PAGE, STATED, TOP
 from tests.patience import PATIENCE_SECONDS
 

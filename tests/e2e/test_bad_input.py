@@ -14,10 +14,12 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tests.e2e.evolving import EVOLVE, Evolve, essence, make_problem
+from tests.command_line import EVOLVE, Said
+from tests.e2e.evolving import EvolveHere, essence, make_problem
 from tests.fakes.openai_server import openai_server
 from tests.patience import PATIENCE_SECONDS
 
@@ -27,7 +29,7 @@ SPIN = "def give():\n    while True:\n        pass\n"
 CRASH = "import os\n\ndef give():\n    os.kill(os.getpid(), 11)\n"
 
 
-class Clumsy(Evolve):
+class Clumsy(EvolveHere):
     """The command with a folder of its own for temporary files, to see what is left there."""
 
     def __init__(self, home: Path, scratch: Path) -> None:
@@ -35,8 +37,15 @@ class Clumsy(Evolve):
         self.home, self.scratch = home, scratch
         self.environment |= {"TMPDIR": str(scratch)}
 
-    def told(self, *words: str | Path | bytes, code: int, under: Sequence[str] = (), **variables: str) -> str:
-        """The one sentence that a command ends with; `under` is a command that it is started by."""
+    def told(self, *words: str | Path | bytes, code: int, **variables: str) -> str:
+        """The one sentence that a command ends with."""
+        with mock.patch.dict(self.environment, variables):
+            return self._sentence(self.said(*map(os.fsdecode, words)), code)
+
+    def told_by_a_process(
+        self, *words: str | Path | bytes, code: int, under: Sequence[str] = (), **variables: str
+    ) -> str:
+        """The one sentence that a process of its own ends with; `under` is a command that it is started by."""
         done = subprocess.run(
             [*under, EVOLVE, *(os.fspath(word) for word in words)],
             capture_output=True,
@@ -44,12 +53,14 @@ class Clumsy(Evolve):
             check=False,
             timeout=PATIENCE_SECONDS,
         )
-        err = done.stderr.decode()
-        assert done.returncode == code, f"exit {done.returncode}: {err}"
-        assert "Traceback" not in err
-        assert "fault of evolve" not in err
-        sentences = [line for line in err.splitlines() if line.startswith("evolve: ")]
-        assert len(sentences) == 1, err
+        return self._sentence(Said(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode()), code)
+
+    def _sentence(self, said: Said, code: int) -> str:
+        assert said.code == code, f"exit {said.code}: {said.err}"
+        assert "Traceback" not in said.err
+        assert "fault of evolve" not in said.err
+        sentences = [line for line in said.err.splitlines() if line.startswith("evolve: ")]
+        assert len(sentences) == 1, said.err
         self.assert_nothing_left()
         return sentences[0].removeprefix("evolve: ")
 
@@ -158,7 +169,7 @@ def test_a_folder_that_cannot_be_read_as_a_problem_is_invalid(
 def test_a_problem_that_is_no_folder_is_invalid(clumsy: Clumsy, problem: Path) -> None:
     assert "name the folder" in clumsy.told("run", problem / "problem.toml", code=8)
     assert "does not exist" in clumsy.told("run", problem / "absent", code=8)
-    assert "does not exist" in clumsy.told("run", b"\xff\xfe", code=8)
+    assert "does not exist" in clumsy.told_by_a_process("run", b"\xff\xfe", code=8)
     (problem / "empty").mkdir()
     assert "evolve problem init" in clumsy.told("run", problem / "empty", code=8)
 
@@ -245,7 +256,7 @@ def test_settings_that_are_off_are_a_usage_error(clumsy: Clumsy, text: str, said
 
 
 def test_a_setting_in_the_environment_that_nobody_knows_is_named(clumsy: Clumsy) -> None:
-    assert "EVOLVE_SANDBOX__REQUIRE" in clumsy.told("runs", code=2, EVOLVE_SANDBX__REQUIRE="weak")
+    assert "EVOLVE_SANDBOX__REQUIRE" in clumsy.told_by_a_process("runs", code=2, EVOLVE_SANDBX__REQUIRE="weak")
     assert "EVOLVE_SANDBOX__REQUIRE" in clumsy.told("runs", code=2, EVOLVE_SANDBOX__REQUIRE="iron")
 
 
@@ -378,7 +389,7 @@ def test_a_locked_database_is_told_and_nothing_is_lost(clumsy: Clumsy, problem: 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk that is soon full."""
+    """A disk that is full after some fifty candidates."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1536k", "small", disk], check=False).returncode:
@@ -392,8 +403,8 @@ def test_a_disk_that_fills_up_loses_nothing_and_the_run_goes_on(
     clumsy: Clumsy, problem: Path, small_disk: Path
 ) -> None:
     url = f"sqlite:///{small_disk / 'runs.db'}"
-    words = ("--evaluations", "1000", "--deterministic", "--seed", "3")
-    assert "full" in clumsy.told("run", problem, *words, "--db", url, code=1)
+    words = ("--evaluations", "200", "--deterministic", "--seed", "3")
+    assert "full" in clumsy.told_by_a_process("run", problem, *words, "--db", url, code=1)
     run = clumsy.json("runs", "--db", url)["run_id"]
     before = clumsy.lines("export", run, "--db", url)
     assert len(before) > 10
@@ -507,7 +518,7 @@ def _read(terminal: int) -> bytes:
 @pytest.mark.parametrize("closed", ["", "evaluator.py", "problem.toml"])
 def test_a_folder_that_is_closed_is_told(clumsy: Clumsy, problem: Path, closed: str) -> None:
     (problem / closed).chmod(0o000)
-    sentence = clumsy.told("run", problem, code=8, under=ORDINARY)
+    sentence = clumsy.told_by_a_process("run", problem, code=8, under=ORDINARY)
     (problem / closed).chmod(0o700)
     assert str(problem / closed) in sentence or closed in sentence
 
@@ -516,7 +527,7 @@ def test_a_home_that_may_not_be_written_to_is_told(clumsy: Clumsy, problem: Path
     home = clumsy.home / "home"
     home.mkdir(mode=0o555)
     del clumsy.environment["EVOLVE_DATABASE__URL"]
-    sentence = clumsy.told("run", problem, code=1, under=ORDINARY, HOME=str(home))
+    sentence = clumsy.told_by_a_process("run", problem, code=1, under=ORDINARY, HOME=str(home))
     assert str(home) in sentence
     assert "--db" in sentence
 
@@ -525,6 +536,6 @@ def test_a_database_that_may_only_be_read_is_told(clumsy: Clumsy, finished: str)
     for path in clumsy.home.glob("runs.db*"):
         path.chmod(0o444)
     clumsy.home.chmod(0o555)
-    sentence = clumsy.told("best", finished, code=1, under=ORDINARY)
+    sentence = clumsy.told_by_a_process("best", finished, code=1, under=ORDINARY)
     clumsy.home.chmod(0o755)
     assert "permissions" in sentence

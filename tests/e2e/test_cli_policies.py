@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import EVOLVE, Said, call_here
 from tests.fakes.openai_server import OpenAIServer, Reply, chain, openai_server
 from tests.patience import PATIENCE_SECONDS
 
-EVOLVE = str(Path(sys.executable).with_name("evolve"))
 KEY = "sk-of-a-test"
 
 
@@ -23,7 +22,7 @@ KEY = "sk-of-a-test"
 def environment(tmp_path: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
     environment = kept | {"HOME": str(tmp_path)}
-    assert evolve(environment, "problem", "init", str(tmp_path / "problem")).returncode == 0
+    assert evolve(environment, "problem", "init", str(tmp_path / "problem")).code == 0
     return environment
 
 
@@ -46,13 +45,11 @@ def answer(number: int) -> str:
     )
 
 
-def evolve(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
-    )
+def evolve(environment: dict[str, str], *words: str) -> Said:
+    return call_here(words, environment)
 
 
-def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> subprocess.CompletedProcess[str]:
+def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> Said:
     words = ("--evaluations", "13", "--answers", "3", "--samples", "2", *words)
     keyed = environment | {"EVOLVE_POLICY_API_KEY": KEY}
     return evolve(keyed, "run", f"{environment['HOME']}/problem", "--policy", server.url, *words)
@@ -60,24 +57,24 @@ def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> subpr
 
 def test_every_answer_of_every_chain_becomes_a_child(environment: dict[str, str], server: OpenAIServer) -> None:
     done = run(environment, server, "--json", "--islands", "1")
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout.splitlines()[-1])
+    assert done.code == 0, done.err
+    summary = json.loads(done.out.splitlines()[-1])
     assert (summary["evaluations"], summary["answers"], summary["valid"]) == (13, 12, 13)
     assert summary["tokens"]["output"] > 0
-    children = [json.loads(line) for line in evolve(environment, "export", "last").stdout.splitlines()][1:]
+    children = [json.loads(line) for line in evolve(environment, "export", "last").out.splitlines()][1:]
     assert {(child["proposal_number"], child["position"]) for child in children} == {
         (number, position) for number in (1, 2) for position in range(6)
     }
     assert all(child["policy"] == "policy" and child["parents"] for child in children)
-    shown = evolve(environment, "show", children[0]["candidate_id"], "--prompt").stdout
+    shown = evolve(environment, "show", children[0]["candidate_id"], "--prompt").out
     assert "completion 2" in shown
 
 
 def test_the_key_is_nowhere_to_be_found(environment: dict[str, str], server: OpenAIServer) -> None:
     done = run(environment, server, "-v")
-    assert done.returncode == 0, done.stderr
-    assert "No model was used" not in done.stdout
-    assert KEY not in done.stdout + done.stderr
+    assert done.code == 0, done.err
+    assert "No model was used" not in done.out
+    assert KEY not in done.out + done.err
     home = Path(environment["HOME"])
     assert not [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
@@ -90,16 +87,16 @@ def test_what_the_server_refuses_is_one_sentence_and_no_run(
 ) -> None:
     keyed = environment | {"EVOLVE_POLICY_API_KEY": key}
     done = evolve(keyed, "run", f"{environment['HOME']}/problem", "--policy", server.url, *words)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
-    assert key not in done.stderr
-    assert evolve(environment, "runs", "--json").stdout == ""
+    assert (done.code, done.out, len(done.err.splitlines())) == (code, "", 1)
+    assert key not in done.err
+    assert evolve(environment, "runs", "--json").out == ""
 
 
 def test_a_server_that_fails_for_a_while_costs_no_budget(environment: dict[str, str], server: OpenAIServer) -> None:
     server.script(*(Reply(status=503, headers={"retry-after": "0"}) for _ in range(2)))
     done = run(environment, server, "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["evaluations"] == 13
+    assert done.code == 0, done.err
+    assert json.loads(done.out.splitlines()[-1])["evaluations"] == 13
 
 
 def test_the_users_own_words_reach_the_model(environment: dict[str, str], server: OpenAIServer) -> None:
@@ -107,11 +104,11 @@ def test_the_users_own_words_reach_the_model(environment: dict[str, str], server
     templates.mkdir()
     (templates / "system.txt").write_text("Write like a pirate.\n")
     done = run(environment, server, "--set", "prompt.template_dir=prompts", "-q")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert server.chats[0].body["messages"][0]["content"].strip() == "Write like a pirate."
     (templates / "sistem.txt").write_text("x")
     refused = run(environment, server, "--set", "prompt.template_dir=prompts", "-q")
-    assert (refused.returncode, "sistem" in refused.stderr) == (2, True)
+    assert (refused.code, "sistem" in refused.err) == (2, True)
 
 
 def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], server: OpenAIServer) -> None:
@@ -132,8 +129,8 @@ def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], s
     assert process.returncode == 130
     (Path(environment["HOME"]) / "problem" / "evaluator.py").write_text("raise RuntimeError\n")
     done = evolve(environment | {"EVOLVE_POLICY_API_KEY": KEY}, "run", "--resume", "last", "--json")
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout.splitlines()[-1])
+    assert done.code == 0, done.err
+    summary = json.loads(done.out.splitlines()[-1])
     assert (summary["evaluations"], summary["failed"]) == (40, 0)
 
 
@@ -155,8 +152,8 @@ def test_a_run_ends_by_money_and_says_what_it_spent(
     keyed = environment | {"EVOLVE_POLICY_API_KEY": KEY}
     begin = ("run", f"{environment['HOME']}/problem", "--policy", str(policy), "--set", "budget.evaluations=none")
     done = evolve(keyed, *begin, "--money", "0.0005 EUR", "--json")
-    assert done.returncode == 0, done.stderr
-    *events, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.code == 0, done.err
+    *events, summary = [json.loads(line) for line in done.out.splitlines()]
     assert (summary["state"], summary["reason"]) == ("succeeded", "money")
     # The price of what the server told, by hand: millionths of a euro.
     tokens = summary["tokens"]
@@ -167,10 +164,10 @@ def test_a_run_ends_by_money_and_says_what_it_spent(
     assert Decimal(amount) >= Decimal("0.0005")
     answered = [event["cost"].split()[0] for event in events if event["kind"] == "proposal.answered"]
     assert sum(map(Decimal, answered)) == Decimal(amount)
-    shown = evolve(environment, "show", "last").stdout
+    shown = evolve(environment, "show", "last").out
     assert f"{summary['cost']}" in shown
     other = evolve(keyed, *begin, "--money", "5 USD")
-    assert (other.returncode, "budget.money is in USD and the policy's price in EUR" in other.stderr) == (2, True)
+    assert (other.code, "budget.money is in USD and the policy's price in EUR" in other.err) == (2, True)
     unpriced = run(environment, server, "--money", "5")
-    assert "give the policy a price" in unpriced.stderr
-    assert unpriced.returncode == 2
+    assert "give the policy a price" in unpriced.err
+    assert unpriced.code == 2

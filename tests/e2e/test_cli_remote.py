@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from service.ports import Scope
+from tests.command_line import EVOLVE, Said, call_here
 from tests.integration.client.served import Service
 from tests.patience import PATIENCE_SECONDS
-
-EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
 
 class Remote:
@@ -32,16 +31,15 @@ class Remote:
             [EVOLVE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
         )
 
-    def said(self, *words: str) -> tuple[int, str, str]:
-        process = self.start(*words)
-        out, err = process.communicate(timeout=PATIENCE_SECONDS)
-        assert "Traceback" not in err
-        return process.returncode, out, err
+    def said(self, *words: str) -> Said:
+        said = call_here(words, self.environment)
+        assert "Traceback" not in said.err
+        return said
 
     def call(self, *words: str, code: int = 0) -> str:
-        returned, out, err = self.said(*words)
-        assert returned == code, f"exit {returned}: {err}"
-        return out
+        said = self.said(*words)
+        assert said.code == code, f"exit {said.code}: {said.err}"
+        return said.out
 
     def json(self, *words: str, code: int = 0) -> Any:
         return json.loads(self.call(*words, "--json", code=code))
@@ -124,7 +122,7 @@ def test_a_problem_is_checked_by_a_service(service: Service, remote: Remote, tmp
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "readme.md").write_text("nothing")
     assert remote.json("problem", "check", str(tmp_path / "empty"), code=8)["complaints"]
-    assert "evolve: " in remote.said("run", str(tmp_path / "empty"))[2]
+    assert "evolve: " in remote.said("run", str(tmp_path / "empty")).err
 
 
 def detached(service: Service, remote: Remote, *words: str) -> str:
@@ -205,22 +203,22 @@ def test_watching_goes_on_over_a_killed_and_restarted_service(tmp_path_factory: 
 
 
 def test_exit_codes_tell_what_a_service_refuses(service: Service, remote: Remote, ended: str, tmp_path: Path) -> None:
-    assert remote.said("show", "run_ffffffff")[0] == 3
-    assert remote.said("cancel", ended)[0] == 5
-    assert remote.said("run", str(service.folder), "--set", "islnds=3")[0] == 2
-    assert remote.said("run", str(service.folder), "--policy", "nobodys")[0] == 3
-    assert remote.said("run", str(service.folder), "--require-isolation", "weak")[0] == 2
-    assert remote.said("runs", "--db", service.evolve.url, "--server", service.url)[0] == 2
+    assert remote.said("show", "run_ffffffff").code == 3
+    assert remote.said("cancel", ended).code == 5
+    assert remote.said("run", str(service.folder), "--set", "islnds=3").code == 2
+    assert remote.said("run", str(service.folder), "--policy", "nobodys").code == 3
+    assert remote.said("run", str(service.folder), "--require-isolation", "weak").code == 2
+    assert remote.said("runs", "--db", service.evolve.url, "--server", service.url).code == 2
     (tmp_path / "wrong").write_text("evo_nobodys\n")
-    code, _, err = remote.said("runs", "--api-key-file", str(tmp_path / "wrong"))
-    assert (code, err.count("\n")) == (4, 1)
+    wrong = remote.said("runs", "--api-key-file", str(tmp_path / "wrong"))
+    assert (wrong.code, wrong.err.count("\n")) == (4, 1)
     (tmp_path / "less").write_text(service.key_with(Scope.RUNS_READ))
-    assert remote.said("run", str(service.folder), "--api-key-file", str(tmp_path / "less"))[0] == 4
-    assert remote.said("runs", "--api-key-file", str(tmp_path / "nowhere"))[0] == 2
-    assert remote.said("runs", "--server", "http://127.0.0.1:9")[0] == 6
-    assert remote.said("runs", "--server", "http://10.255.255.1")[0] == 2
+    assert remote.said("run", str(service.folder), "--api-key-file", str(tmp_path / "less")).code == 4
+    assert remote.said("runs", "--api-key-file", str(tmp_path / "nowhere")).code == 2
+    assert remote.said("runs", "--server", "http://127.0.0.1:9").code == 6
+    assert remote.said("runs", "--server", "http://10.255.255.1").code == 2
     del remote.environment["EVOLVE_API_KEY_FILE"]
-    assert "--api-key-file" in remote.said("runs")[2]
+    assert "--api-key-file" in remote.said("runs").err
 
 
 def test_a_key_is_never_shown(service: Service, remote: Remote, ended: str) -> None:
@@ -239,7 +237,7 @@ def test_settings_name_the_service_and_a_flag_goes_back_to_a_database(
     text = f'[server]\nurl = "{service.url}"\nkey_file = "{service.key_file}"\n'
     (tmp_path / ".config" / "evolve" / "config.toml").write_text(text)
     assert remote.json("show", ended)["run_id"] == ended
-    assert remote.said("show", ended, "--server", "")[0] == 3
+    assert remote.said("show", ended, "--server", "").code == 3
     assert remote.json("show", ended, "--db", service.evolve.url)["run_id"] == ended
 
 

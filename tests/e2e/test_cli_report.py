@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.evolving import Evolve, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evolve, str]:
     """A home, and the id of a run there that has ended."""
     home = tmp_path_factory.mktemp("home")
-    evolve = Evolve(home)
+    evolve = EvolveHere(home)
     problem = make_problem(home / "hill", evaluations=30)
     return evolve, str(evolve.lines("run", str(problem), "--json")[-1]["run_id"])
 

@@ -4,16 +4,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import EVOLVE, Said, call_here
 from tests.patience import PATIENCE_SECONDS
-
-EVOLVE = str(Path(sys.executable).with_name("evolve"))
 
 Environment = dict[str, str]
 
@@ -23,14 +21,12 @@ def environment(tmp_path: Path) -> Environment:
     """A user with a problem of their own in the folder `problem`."""
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
     environment = kept | {"HOME": str(tmp_path)}
-    assert evolve(environment, "problem", "init", str(tmp_path / "problem")).returncode == 0
+    assert call_here(["problem", "init", str(tmp_path / "problem")], environment).code == 0
     return environment
 
 
-def evolve(environment: Environment, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [EVOLVE, *words], capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE_SECONDS
-    )
+def evolve(environment: Environment, *words: str) -> Said:
+    return call_here(words, environment)
 
 
 def start(environment: Environment, *words: str) -> subprocess.Popen[str]:
@@ -50,9 +46,10 @@ def read(text: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_the_stream_holds_every_event_and_ends_with_the_summary(environment: Environment) -> None:
-    done = evolve(environment, "run", problem(environment), "--evaluations", "25", "--json")
-    assert done.returncode == 0, done.stderr
-    events, summary = read(done.stdout)
+    process = start(environment, "run", problem(environment), "--evaluations", "25", "--json")
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, err
+    events, summary = read(out)
     assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
     assert (events[0]["kind"], events[-1]["kind"], summary["kind"]) == ("run.created", "run.finished", "run.summary")
     kinds = Counter(event["kind"] for event in events)
@@ -66,13 +63,13 @@ def test_the_stream_holds_every_event_and_ends_with_the_summary(environment: Env
 def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment) -> None:
     environment["PATH"] = f"{Path(EVOLVE).parent}:{environment['PATH']}"
     done = evolve(environment, "run", problem(environment), "--evaluations", "25")
-    assert done.returncode == 0
-    assert "No model was used" in done.stdout
-    commands = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  evolve ")]
+    assert done.code == 0
+    assert "No model was used" in done.out
+    commands = [line.split()[1:] for line in done.out.splitlines() if line.startswith("  evolve ")]
     assert [command[0] for command in commands] == ["best", "lineage", "diff"]
     for command in commands:
         target = [f"{environment['HOME']}/best.py" if word == "best.py" else word for word in command]
-        assert evolve(environment, *target).returncode == 0
+        assert evolve(environment, *target).code == 0
     assert (Path(environment["HOME"]) / "best.py").is_file()
 
 
@@ -92,10 +89,10 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Env
     assert summary["state"] == "paused"
     assert f"evolve run --resume {summary['run_id'][:17]}" in said
     whole = summary["evaluations"] + 100
-    assert evolve(environment, "extend", "last", "--evaluations", str(whole)).returncode == 0
+    assert evolve(environment, "extend", "last", "--evaluations", str(whole)).code == 0
     again = evolve(environment, "run", "--resume", "last", "--json")
-    assert again.returncode == 0, again.stderr
-    more, end = read(again.stdout)
+    assert again.code == 0, again.err
+    more, end = read(again.out)
     assert (end["run_id"], end["state"], end["evaluations"]) == (summary["run_id"], "succeeded", whole)
     assert more[0]["sequence"] == events[-1]["sequence"] + 1
     scored = [
@@ -105,7 +102,7 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Env
     ]
     assert len(scored) == len(set(scored)) == whole
     ended = evolve(environment, "run", "--resume", "last")
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (5, 1)
+    assert (ended.code, len(ended.err.splitlines())) == (5, 1)
 
 
 def test_a_reader_that_leaves_pauses_the_run(environment: Environment) -> None:
@@ -118,18 +115,18 @@ def test_a_reader_that_leaves_pauses_the_run(environment: Environment) -> None:
     process.stderr.close()
     assert process.wait(PATIENCE_SECONDS) == 130
     assert "Traceback" not in said
-    assert json.loads(evolve(environment, "show", "last", "--json").stdout)["state"] == "paused"
+    assert json.loads(evolve(environment, "show", "last", "--json").out)["state"] == "paused"
 
 
 def test_a_target_that_is_required_and_missed_is_exit_seven(environment: Environment) -> None:
     done = evolve(environment, "run", problem(environment), "--evaluations", "3", "--require-target")
-    assert done.returncode == 7
-    assert "No model was used" in done.stdout
+    assert done.code == 7
+    assert "No model was used" in done.out
 
 
 def test_a_deterministic_run_is_repeated(environment: Environment) -> None:
     words = ("run", problem(environment), "--evaluations", "40", "--seed", "7", "--deterministic", "--json")
-    first, second = (read(evolve(environment, *words, "--workers", workers).stdout)[0] for workers in ("1", "3"))
+    first, second = (read(evolve(environment, *words, "--workers", workers).out)[0] for workers in ("1", "3"))
     scores = [
         [(event["fitness"], event["outcome"]) for event in events if event["kind"] == "candidate.evaluated"]
         for events in (first, second)
@@ -141,7 +138,7 @@ def test_a_deterministic_run_is_repeated(environment: Environment) -> None:
 def test_a_failing_seed_is_one_sentence_with_its_reason(environment: Environment) -> None:
     (Path(problem(environment)) / "initial_program.py").write_text("def solve():\n    raise ValueError('no luck')\n")
     done = evolve(environment, "run", problem(environment), "-q")
-    assert done.returncode == 8
-    assert "no seed" in done.stderr
-    assert "no luck" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 8
+    assert "no seed" in done.err
+    assert "no luck" in done.err
+    assert "Traceback" not in done.err

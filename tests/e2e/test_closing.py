@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.evolving import Evolve, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 from tests.e2e.test_workers import WorkerProcess, read_until, start_run, workers
 from tests.patience import PATIENCE_SECONDS
 
@@ -45,7 +45,7 @@ def examined(folder: Path) -> Path:
 def evolve(tmp_path: Path) -> Iterator[Evolve]:
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
-        made = Evolve(tmp_path)
+        made = EvolveHere(tmp_path)
         made.environment |= {"TMPDIR": scratch}
         yield made
 

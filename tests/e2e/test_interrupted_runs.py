@@ -14,7 +14,7 @@ import pytest
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from tests.e2e.evolving import Evolve, descendants_of, essence, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, descendants_of, essence, make_problem
 from tests.patience import PATIENCE_SECONDS
 
 EVALUATIONS = 60
@@ -24,7 +24,7 @@ ENDLESS = 1_000_000
 
 @pytest.fixture
 def evolve(tmp_path: Path) -> Evolve:
-    return Evolve(tmp_path)
+    return EvolveHere(tmp_path)
 
 
 @pytest.fixture
@@ -147,19 +147,17 @@ def test_a_killed_run_leaves_no_process_behind(evolve: Evolve, endless: Path) ->
 
 def test_a_run_that_ended_is_not_resumed(evolve: Evolve, problem: Path) -> None:
     run = evolve.lines("run", str(problem), "--json")[0]["run_id"]
-    process = evolve.start("run", "--resume", run)
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 5
-    assert "has ended" in err
+    said = evolve.said("run", "--resume", run)
+    assert said.code == 5
+    assert "has ended" in said.err
 
 
 def test_a_run_that_is_being_driven_is_not_driven_twice(evolve: Evolve, endless: Path) -> None:
     process = evolve.start("run", str(endless), "--json")
     assert process.stdout is not None
     run = json.loads(process.stdout.readline())["run_id"]
-    second = evolve.start("run", "--resume", run)
-    _, err = second.communicate(timeout=PATIENCE_SECONDS)
+    said = evolve.said("run", "--resume", run)
     process.kill()
     process.communicate()
-    assert second.returncode == 5
-    assert "Traceback" not in err
+    assert said.code == 5
+    assert "Traceback" not in said.err

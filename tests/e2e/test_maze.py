@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evolve.domains.maze import best, maze_of, read_brief, steps
-from tests.e2e.evolving import Evolve
+from tests.e2e.evolving import Evolve, EvolveHere
 from tests.fakes.openai_server import chain, openai_server
 
 MAZE = str(Path(__file__).parents[2] / "examples" / "maze")
@@ -36,7 +36,7 @@ def routes(body: Mapping[str, Any]) -> list[str]:
 
 @pytest.fixture
 def evolve(tmp_path: Path) -> Evolve:
-    return Evolve(tmp_path)
+    return EvolveHere(tmp_path)
 
 
 def test_routes_of_a_model_reach_the_known_best(evolve: Evolve, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from service.ports import EvaluationTask
 from service.problems.load import load_problem
 from service.queue.connection import connect
 from service.queue.redis import RedisEvaluationQueue
-from tests.e2e.evolving import Evolve, make_problem
+from tests.command_line import Said
+from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import check_whole
 from tests.e2e.test_workers import (
     NAMED,
@@ -35,7 +36,7 @@ from tests.patience import PATIENCE_SECONDS
 
 @pytest.fixture
 def evolve(tmp_path: Path, redis_url: str) -> Iterator[Evolve]:
-    made = Evolve(tmp_path)
+    made = EvolveHere(tmp_path)
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         made.environment |= {"TMPDIR": scratch, "EVOLVE_QUEUE__URL": redis_url, "EVOLVE_API__SECRET": "s" * 40}
@@ -116,32 +117,30 @@ async def test_cancelling_kills_the_program_of_a_remote_worker_within_a_second(
 
 
 def test_a_worker_whose_key_is_off_says_so_and_ends(evolve: Evolve, tmp_path: Path, words: list[str]) -> None:
-    def refused(*given: str) -> tuple[int, str]:
-        process = evolve.start("worker", *given)
-        _, err = process.communicate(timeout=PATIENCE_SECONDS)
-        assert "Traceback" not in err
-        assert err.count("evolve: ") == 1
-        return process.returncode, err
+    def refused(*given: str) -> Said:
+        said = evolve.said("worker", *given)
+        assert "Traceback" not in said.err
+        assert said.err.count("evolve: ") == 1
+        return said
 
     server = words[1]
     (tmp_path / "other").write_text("evo_nobodys\n")
     (tmp_path / "empty").write_text("\n")
     evolve.call("keys", "create", "reader", "--scope", "runs:read", "-o", str(tmp_path / "reader"))
     evolve.call("keys", "create", "guest", "--tenant", "guest", "-o", str(tmp_path / "guest"))
-    assert refused("--server", server, "--api-key-file", str(tmp_path / "other"))[0] == 4
-    assert "evaluations:lease" in refused("--server", server, "--api-key-file", str(tmp_path / "reader"))[1]
-    assert "tenant default" in refused("--server", server, "--api-key-file", str(tmp_path / "guest"))[1]
-    assert refused("--server", server, "--api-key-file", str(tmp_path / "empty"))[0] == 2
-    assert refused("--server", server, "--api-key-file", str(tmp_path / "nowhere"))[0] == 2
-    assert refused("--server", server)[0] == 2
-    assert refused(*words, "--queue", evolve.environment["EVOLVE_QUEUE__URL"])[0] == 2
-    assert refused("--server", f"http://127.0.0.1:{free_port()}", *words[2:])[0] == 6
+    assert refused("--server", server, "--api-key-file", str(tmp_path / "other")).code == 4
+    assert "evaluations:lease" in refused("--server", server, "--api-key-file", str(tmp_path / "reader")).err
+    assert "tenant default" in refused("--server", server, "--api-key-file", str(tmp_path / "guest")).err
+    assert refused("--server", server, "--api-key-file", str(tmp_path / "empty")).code == 2
+    assert refused("--server", server, "--api-key-file", str(tmp_path / "nowhere")).code == 2
+    assert refused("--server", server).code == 2
+    assert refused(*words, "--queue", evolve.environment["EVOLVE_QUEUE__URL"]).code == 2
+    assert refused("--server", f"http://127.0.0.1:{free_port()}", *words[2:]).code == 6
 
 
 def test_metrics_that_cannot_be_served_end_the_worker_with_a_sentence(evolve: Evolve) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        process = evolve.start("worker", "--metrics-port", str(taken.getsockname()[1]))
-        _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert (process.returncode, err.count("evolve: metrics cannot be served at 127.0.0.1:")) == (2, 1)
+        said = evolve.said("worker", "--metrics-port", str(taken.getsockname()[1]))
+    assert (said.code, said.err.count("evolve: metrics cannot be served at 127.0.0.1:")) == (2, 1)

@@ -25,7 +25,7 @@ from service.config import load_settings
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
-from tests.e2e.evolving import EVALUATOR, Evolve, make_problem
+from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
 from tests.patience import PATIENCE_SECONDS
 
@@ -135,7 +135,7 @@ def _kill(runner: RunnerProcess) -> None:
 
 @contextmanager
 def installed(home: Path, database: str) -> Iterator[Installation]:
-    evolve = Evolve(home)
+    evolve = EvolveHere(home)
     evolve.url = evolve.environment["EVOLVE_DATABASE__URL"] = database
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         Path(scratch).chmod(0o755)
@@ -315,8 +315,7 @@ def test_a_runner_without_a_queue_evaluates_by_itself_and_again_on_wish(alone: I
     ],
 )
 def test_a_runner_that_cannot_begin_says_why(alone: Installation, words: list[str], code: int, said: str) -> None:
-    process = alone.evolve.start("runner", *words)
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == code, err
-    assert err.count("evolve: ") == 1
-    assert said in err
+    refused = alone.evolve.said("runner", *words)
+    assert refused.code == code, refused.err
+    assert refused.err.count("evolve: ") == 1
+    assert said in refused.err

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.evolving import Evolve, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 from tests.patience import PATIENCE_SECONDS
 
 FIRST_PORT = 8000
@@ -21,7 +21,7 @@ FIRST_PORT = 8000
 
 @pytest.fixture
 def evolve(tmp_path: Path) -> Evolve:
-    return Evolve(tmp_path)
+    return EvolveHere(tmp_path)
 
 
 @contextmanager
@@ -62,17 +62,15 @@ def test_where_no_port_is_named_and_the_usual_one_is_taken_a_free_one_is_served_
 
 def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evolve) -> None:
     with taken(0) as port:
-        process = evolve.start("serve", "--port", str(port))
-        _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 2
-    assert err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
+        said = evolve.said("serve", "--port", str(port))
+    assert said.code == 2
+    assert said.err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve: Evolve) -> None:
-    process = evolve.start("serve", "--host", "203.0.113.7")
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 2
-    assert err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
+    said = evolve.said("serve", "--host", "203.0.113.7")
+    assert said.code == 2
+    assert said.err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
 
 
 def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path) -> None:

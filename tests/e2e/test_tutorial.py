@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.evolving import EVOLVE, Evolve
+from tests.command_line import EVOLVE
+from tests.e2e.evolving import Evolve
 from tests.patience import PATIENCE_SECONDS
 
 TOP = Path(__file__).parents[2]

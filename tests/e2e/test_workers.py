@@ -21,7 +21,7 @@ from service.problems.load import load_problem
 from service.queue.connection import connect
 from service.queue.redis import RedisEvaluationQueue
 from service.queue.workers import RedisWorkers
-from tests.e2e.evolving import SEED, Evolve, descendants_of, make_problem
+from tests.e2e.evolving import SEED, Evolve, EvolveHere, descendants_of, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole, wait_until_gone
 from tests.integration.queue.server import running
 from tests.patience import PATIENCE_SECONDS
@@ -32,7 +32,7 @@ ENDLESS_SEED = "import time\n\ndef give():\n    time.sleep(60)\n    return 1.0\n
 
 @pytest.fixture
 def evolve(tmp_path: Path, redis_url: str) -> Iterator[Evolve]:
-    made = Evolve(tmp_path)
+    made = EvolveHere(tmp_path)
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         made.environment |= {"TMPDIR": scratch, "EVOLVE_QUEUE__URL": redis_url}
@@ -322,17 +322,15 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
     ],
 )
 def test_a_worker_that_cannot_work_says_why(evolve: Evolve, words: list[str], code: int, said: str) -> None:
-    process = evolve.start("worker", *words)
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == code, err
-    assert err.count("evolve: ") == 1
-    assert said in err
+    refused = evolve.said("worker", *words)
+    assert refused.code == code, refused.err
+    assert refused.err.count("evolve: ") == 1
+    assert said in refused.err
 
 
 def test_a_worker_without_a_queue_and_a_run_with_a_level_are_told_what_to_do(evolve: Evolve, tmp_path: Path) -> None:
     problem = make_problem(tmp_path / "toy")
     evolve.call("run", str(problem), "--require-isolation", "strong", code=2)
     del evolve.environment["EVOLVE_QUEUE__URL"]
-    process = evolve.start("worker")
-    _, err = process.communicate(timeout=PATIENCE_SECONDS)
-    assert (process.returncode, "--queue redis://" in err) == (2, True)
+    refused = evolve.said("worker")
+    assert (refused.code, "--queue redis://" in refused.err) == (2, True)

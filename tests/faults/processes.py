@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tests import services
-from tests.e2e.evolving import EVOLVE, descendants_of
+from tests.command_line import EVOLVE
+from tests.e2e.evolving import descendants_of
 
 START_SECONDS = 60.0
 POLL_SECONDS = 0.05

@@ -26,7 +26,7 @@ from service.db.reader import SqlRunReader
 from service.db.webhooks import SqlWebhooks
 from service.ports import DEFAULT_TENANT, CandidateRecord, LoggedEvent, RunReader
 from tests.contract.story import FixedClock
-from tests.e2e.evolving import Evolve
+from tests.e2e.evolving import EvolveHere
 from tests.migration.rows import Rows, dump, fill
 
 DATA = Path(__file__).parent / "data"
@@ -221,7 +221,7 @@ def test_a_run_that_was_at_work_is_taken_up(database: Database, rows: Rows) -> N
 
 
 def test_a_run_that_was_killed_goes_on_to_its_end(revision: str, rows: Rows, tmp_path: Path) -> None:
-    evolve = Evolve(tmp_path)
+    evolve = EvolveHere(tmp_path)
     evolve.url = evolve.environment["EVOLVE_DATABASE__URL"] = f"sqlite:///{tmp_path / 'old.db'}"
     database = connect(evolve.url)
     upgraded(database, revision)

@@ -10,7 +10,7 @@ from service.ports import Scope
 from service.schemas.keys import KeyCreate
 from service.schemas.problems import ProblemCreate
 from service.schemas.runs import Run, RunCreate
-from tests.e2e.evolving import Evolve, make_problem
+from tests.e2e.evolving import EvolveHere, make_problem
 
 if TYPE_CHECKING:
     import subprocess
@@ -21,7 +21,7 @@ class Service:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.evolve = Evolve(home)
+        self.evolve = EvolveHere(home)
         self.key_file = home / "key"
         self.evolve.call("keys", "create", "tests", "-o", str(self.key_file))
         self.key = self.key_file.read_text().strip()

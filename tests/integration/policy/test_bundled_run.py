@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.evolving import Evolve, essence, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, essence, make_problem
 from tests.fakes.tiny_llama import write_model, write_parrot
 
 pytestmark = pytest.mark.slow
@@ -14,7 +14,7 @@ PROGRAMS = tuple(f"give=lambda:{number}" for number in range(64))
 
 @pytest.fixture
 def evolve(tmp_path: Path) -> Evolve:
-    return Evolve(tmp_path)
+    return EvolveHere(tmp_path)
 
 
 @pytest.fixture
@@ -65,20 +65,18 @@ def test_a_broken_folder_is_said_in_a_sentence_before_anything_is_stored(
 ) -> None:
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    process = evolve.start("run", problem, "--policy", f"bundled:{folder}")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert "model.safetensors is damaged" in err
-    assert "Traceback" not in err
+    said = evolve.said("run", problem, "--policy", f"bundled:{folder}")
+    assert said.code == 2
+    assert "model.safetensors is damaged" in said.err
+    assert "Traceback" not in said.err
     assert evolve.lines("runs", "--json") == []
 
 
 def test_a_model_that_is_not_there_is_said_in_a_sentence(evolve: Evolve, problem: str) -> None:
-    process = evolve.start("run", problem, "--policy", "bundled:absent")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 3
-    assert "there is no bundled policy 'absent'" in err
-    assert "Traceback" not in err
+    said = evolve.said("run", problem, "--policy", "bundled:absent")
+    assert said.code == 3
+    assert "there is no bundled policy 'absent'" in said.err
+    assert "Traceback" not in said.err
 
 
 def test_a_template_that_takes_no_prompt_ends_in_failed_proposals(evolve: Evolve, problem: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.evolving import Evolve, make_problem
+from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 from tests.fakes.openai_server import OpenAIServer, Reply, chain, openai_server
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def evolve(tmp_path: Path) -> Evolve:
-    return Evolve(tmp_path)
+    return EvolveHere(tmp_path)
 
 
 @pytest.fixture
@@ -117,16 +117,14 @@ def test_an_answer_is_evaluated_while_the_next_is_written(evolve: Evolve, server
 
 
 def test_a_server_that_is_not_there_is_said_in_a_sentence(evolve: Evolve, problem: str) -> None:
-    process = evolve.start("run", problem, "--policy", "http://127.0.0.1:9/v1")
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 6
-    assert "cannot be reached (connection refused)" in err
-    assert "Traceback" not in err
+    said = evolve.said("run", problem, "--policy", "http://127.0.0.1:9/v1")
+    assert said.code == 6
+    assert "cannot be reached (connection refused)" in said.err
+    assert "Traceback" not in said.err
 
 
 def test_a_key_that_is_named_and_not_set_is_said_in_a_sentence(evolve: Evolve, problem: str, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text('[[policies]]\nbase_url = "http://h/v1"\napi_key_env = "NOT_SET_HERE"\n')
-    process = evolve.start("run", problem, "--policy", str(tmp_path / "p.toml"))
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "NOT_SET_HERE" in err
+    said = evolve.said("run", problem, "--policy", str(tmp_path / "p.toml"))
+    assert said.code == 2
+    assert "NOT_SET_HERE" in said.err

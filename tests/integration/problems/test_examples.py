@@ -2,11 +2,10 @@
 
 import json
 import math
+import os
 import re
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,17 @@ from evolve.evaluation import fitness, read_result
 from service.problems.configuration import read_config
 from service.problems.init import init_problem
 from service.problems.load import load_problem
+from tests.command_line import call_here
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-COMMAND = [sys.executable, "-c", "import sys; from service.cli.main import main; sys.exit(main())", "problem", "check"]
 
 
 def check(folder: Path) -> dict[str, Any]:
-    ended = subprocess.run([*COMMAND, str(folder), "--json"], capture_output=True, text=True, check=False, timeout=60)
-    report = json.loads(ended.stdout)
+    said = call_here(["problem", "check", str(folder), "--json"], os.environ)
+    report = json.loads(said.out)
     assert isinstance(report, dict)
     assert report["ok"], report["complaints"]
-    assert ended.returncode == 0
+    assert said.code == 0
     return report
 
 
