@@ -80,10 +80,9 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    url = database_url(settings, override)
     seal, clock = open_seal(settings, override), SystemClock()
     async with AsyncExitStack() as stack:
-        database = open_database(url)
+        database = open_database(database_url(settings, override))
         stack.callback(database.close)
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
         checks = {name: Kept(check) for name, check in {"database": _database_check(database), **found.checks}.items()}
