@@ -36,18 +36,18 @@ def answered(columns: Columns) -> NDArray[np.bool_]:
 
 def of_answers(columns: Columns, run: RunRecord) -> Draws:
     """best@k and pass@k over evaluated answers."""
-    return _draws(_worth(columns), columns, run)
+    return _draws(columns.fitness[answered(columns)], columns, run)
 
 
 def of_chains(columns: Columns, run: RunRecord) -> Draws:
-    """The same over chains, each worth its best answer; one without an evaluated answer is worth the seed."""
+    """The same over chains, each as good as its best answer; one without an evaluated answer has failed."""
     begun, chains = chains_of(columns)
-    best = np.full(len(begun), -np.inf)
-    np.maximum.at(best, chains, _worth(columns))
+    best = np.full(len(begun), np.nan)
+    np.fmax.at(best, chains, columns.fitness[answered(columns)])
     asked = columns.costs.chains.asked
     held = np.bincount(begun[:, 0], minlength=len(asked))[: len(asked)]
     empty = int(np.maximum(asked - held, 0).sum())
-    return _draws(np.concatenate([best, np.full(empty, _floor(columns))]), columns, run)
+    return _draws(np.concatenate([best, np.full(empty, np.nan)]), columns, run)
 
 
 def chains_of(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
@@ -83,13 +83,17 @@ def chain_diversity(columns: Columns) -> ChainDiversity | None:
     return ChainDiversity(chains=len(groups), looked_at=len(taken), answers=lengths, distinct=distinct, utility=utility)
 
 
-def _draws(worth: Floats, columns: Columns, run: RunRecord) -> Draws:
-    count, (threshold, _), floor = len(worth), threshold_of(run), _floor(columns)
-    limit = floor if threshold is None else threshold
-    passed = int(((worth > limit) if threshold is None else (worth >= limit)).sum())
+def _draws(fitness: Floats, columns: Columns, run: RunRecord) -> Draws:
+    """What is to be expected of answers, or chains, of this fitness; NaN: it failed.
+
+    To the best of a draw a failure adds nothing, for the seed is there anyway. It never passes, whatever the seed is
+    worth: pass@k is about the k that were drawn.
+    """
+    count, (threshold, _), floor = len(fitness), threshold_of(run), _floor(columns)
+    passes = fitness > _best_seed(columns) if threshold is None else fitness >= threshold
     budgets = _budgets(count)
-    shares = pass_at_k(count, passed, np.array(budgets, dtype=np.int64)).tolist() if budgets else []
-    known = np.isfinite(floor)
+    shares = pass_at_k(count, int(passes.sum()), np.array(budgets, dtype=np.int64)).tolist() if budgets else []
+    known, worth = np.isfinite(floor), np.fmax(fitness, floor)
     at = [
         AtBudget(k=k, best=float(best_at_k(worth, k)) if known else None, passed=share)
         for k, share in zip(budgets, shares, strict=True)
@@ -102,18 +106,16 @@ def _budgets(count: int) -> list[int]:
     return [*(1 << power for power in range(count.bit_length()) if 1 << power < count), count] if count else []
 
 
+def _best_seed(columns: Columns) -> float:
+    """Fitness of the best seed; minus infinity: none was valid."""
+    return float(np.fmax.reduce(columns.fitness[~answered(columns)], initial=-np.inf))
+
+
 def _floor(columns: Columns) -> float:
     """What there was without any answer: the best seed, else the worst that was valid, else minus infinity."""
-    fitness, own = columns.fitness, answered(columns)
-    seeds, valid = fitness[~own & ~np.isnan(fitness)], fitness[~np.isnan(fitness)]
-    if len(seeds):
-        return float(seeds.max())
-    return float(valid.min()) if len(valid) else -np.inf
-
-
-def _worth(columns: Columns) -> Floats:
-    """Of each evaluated answer: its fitness, or the seed's where that is more or it failed."""
-    return np.asarray(np.fmax(columns.fitness[answered(columns)], _floor(columns)))
+    seed = _best_seed(columns)
+    valid = columns.fitness[~np.isnan(columns.fitness)]
+    return float(valid.min()) if np.isneginf(seed) and len(valid) else seed
 
 
 def _utilities(fitness: Floats) -> Floats:

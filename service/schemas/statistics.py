@@ -15,7 +15,9 @@ class AtBudget(Reply):
 
     k: Count
     best: float | None = Field(description="Expected best of the seed and k of them (best@k); null: nothing was valid")
-    passed: float = Field(description="Probability that one of k passes (pass@k); `threshold` says what does")
+    passed: float = Field(
+        description="Probability that one of k passes, as `threshold` says (pass@k); one that failed never does"
+    )
 
 
 class Draws(Reply):

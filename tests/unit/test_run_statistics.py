@@ -128,6 +128,30 @@ def test_a_target_is_what_passes() -> None:
     assert [one.passed for one in found.at] == [0.5, 1.0]
 
 
+def test_a_failed_answer_does_not_pass_where_the_seed_would() -> None:
+    # Two answers a chain: one chain of two failures, one of a failure and a miss, one of a failure and a pass.
+    fitness = [None, None, None, 3.0, 5.0, None]
+    rows = [row(1, 0, 0, (6.0, 0.0))]
+    rows += [row(2 + i, 1 + i // 2, i % 2, None if f is None else (f, 0.0)) for i, f in enumerate(fitness)]
+    # A fourth chain of which nothing was evaluated.
+    events = [event for n in (1, 2, 3, 4) for event in (put(10 + n, n, 2, 1), came(20 + n, n))]
+    run = run_of(config={"budget": {"target": 4.0}})
+    _, columns, _ = told(rows, run, events=events)
+    for found, n in ((answers.of_answers(columns, run), 6), (answers.of_chains(columns, run), 4)):
+        assert [one.passed for one in found.at] == pytest.approx(
+            [1 - math.comb(n - 1, one.k) / math.comb(n, one.k) for one in found.at]
+        )
+        assert [one.best for one in found.at] == pytest.approx([6.0] * len(found.at))
+
+
+def test_beside_seeds_that_failed_every_valid_answer_is_better() -> None:
+    _, columns, run = told([row(1, 0, 0, None), row(2, 1, 0, (1.0, 0.0)), row(3, 2, 0, None), row(4, 3, 0, (2.0, 0.0))])
+    found = answers.of_answers(columns, run)
+    assert [one.passed for one in found.at] == pytest.approx([2 / 3, 1.0, 1.0])  # 1 - C(1, k) / C(3, k)
+    # The failure is as good as the worst that was valid: 1, 1, 2.
+    assert [one.best for one in found.at] == pytest.approx([4 / 3, 5 / 3, 2.0])
+
+
 @pytest.mark.parametrize(
     ("objectives", "budget", "threshold", "source"),
     [
