@@ -188,8 +188,8 @@ class Proposal(Foreign):
     weights: list[float]
     why: dict[str, JsonValue] = Field(
         default={},
-        description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy` and"
-        " `second_parent`, where there was a choice",
+        description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy`"
+        " and `second_parent`, where there was a choice",
     )
     policy: str
     state: str = Field(description="`asked`, `answered` or `failed`")
