@@ -85,12 +85,14 @@ def want_batch(terminal: Terminal, where: Where, named: str, desired_state: str)
     """Want the runs of a batch that have not ended running, paused or cancelled, and say how it stands.
 
     Raises:
-        ConflictError: all of them have ended.
+        ConflictError: all of them have ended, or were deleted.
     """
     from service.client import calls
 
     with open_batches(where) as client:
         batch = find_batch(client, named)
+        if not sum(batch.states.values()):
+            raise ConflictError(f"batch {batch.id} has no runs any more: submit another with evolve batch")
         if batch.state in ENDED and batch.state != desired_state:
             raise ConflictError(f"batch {batch.id} has ended, it is {batch.state}: submit another with evolve batch")
         want = {RUNNING: calls.resume_batch, PAUSED: calls.pause_batch, CANCELLED: calls.cancel_batch}

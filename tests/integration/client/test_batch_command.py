@@ -150,6 +150,10 @@ def test_a_batch_that_has_ended_cannot_be_steered(service: Service, client: Clie
         code, out, err = evolve(verb, batch.id)
         assert (code, out) == (5, "")
         assert f"batch {batch.id} has ended, it is succeeded" in err
+    for run in runs_of(client, batch):
+        client.send(calls.delete_run(run.id))
+    code, out, err = evolve("cancel", batch.id)
+    assert (code, out, f"batch {batch.id} has no runs any more" in err) == (5, "", True)
 
 
 def test_batches_are_listed_newest_first(service: Service, client: Client, evolve: Say, say: Say) -> None:
