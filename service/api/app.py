@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
 from evolve import __version__
@@ -180,16 +181,23 @@ def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         contact={"name": "Evolve"},
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
-        responses=ERRORS,
         lifespan=lifespan,
         redirect_slashes=False,
+        routes=_routes(),
         docs_url=None,
         redoc_url=None,
     )
     app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
-    for router in ROUTERS:
-        app.include_router(router)
     return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """The routes of all applications of this process, analysed once, at the first request: that takes a while."""
+    together = APIRouter(responses=ERRORS)
+    for router in ROUTERS:
+        together.include_router(router)
+    return together.routes
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:
