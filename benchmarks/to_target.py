@@ -20,15 +20,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks import openevolve, shinka
+from benchmarks.counts import Kept, geometric
 from benchmarks.harness import arguments, report
 from benchmarks.mutator import Mutator
 from benchmarks.policy_server import ANSWERS, policy_server
 from benchmarks.tasks import PROBLEMS, Task, reached, scores_of, task_of, write_project
 
-DRAWS = 10_000
 OPENEVOLVE, SHINKA = f"OpenEvolve {openevolve.VERSION}", f"ShinkaEvolve {shinka.VERSION}"
 EVOLVE = {"Evolve, one answer a call": "single", "Evolve, chains of 4": "chain"}
 
@@ -111,57 +109,17 @@ def by_evolve(model: str) -> Run:
     return run
 
 
-def geometric(counts: Mapping[str, Sequence[int | None]], base: Mapping[str, Sequence[int | None]], last: int) -> Any:
-    """Geometric mean over problems and seeds of the ratio to the base, with a bootstrap interval over seeds."""
-    filled = [np.log([[count or last for count in one[name]] for name in base]) for one in (counts, base)]
-    logs = filled[0] - filled[1]
-    rng = np.random.default_rng(0)
-    seeds = logs.shape[1]
-    drawn = rng.integers(seeds, size=(DRAWS, len(logs), seeds))
-    means = np.take_along_axis(logs[None], drawn, axis=2).mean(axis=(1, 2))
-    low, high = np.exp(np.percentile(means, [2.5, 97.5]))
-    mean, by_problem = float(np.exp(logs.mean())), np.exp(logs.mean(axis=1))
-    return {
-        "ratio": round(mean, 3),
-        "interval_95": [round(float(low), 3), round(float(high), 3)],
-        "by_problem": {name: round(float(one), 3) for name, one in zip(base, by_problem, strict=True)},
-    }
-
-
-class Kept:
-    """Results that were measured, a line of JSON each, so that a race goes on where it was left."""
-
-    def __init__(self, path: Path | None) -> None:
-        lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self._path = path
-        known = [json.loads(line) for line in lines]
-        self._known: dict[tuple[Any, ...], int | None] = {_key(entry): entry["count"] for entry in known}
-
-    def count(self, system: str, task: Task, seed: int, measure: Callable[[], int | None]) -> int | None:
-        """What is known, or is measured now."""
-        entry: dict[str, Any] = {"system": system, "task": task.name, "target": task.target, "seed": seed}
-        if _key(entry) not in self._known:
-            self._known[_key(entry)] = entry["count"] = measure()
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps(entry) + "\n")
-        return self._known[_key(entry)]
-
-
-def _key(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    return entry["system"], entry["task"], entry["target"], entry["seed"]
-
-
 def race(tasks: Sequence[Task], systems: Mapping[str, Run], home: Path, options: Any) -> Counts:
     """Evaluations to the target by system, task and seed; seed by seed, the systems in turn."""
-    kept = Kept(options.keep)
+    kept = Kept[int | None](options.keep, "count")
     found: Counts = {system: {task.name: [] for task in tasks} for system in systems}
     for seed in range(options.seeds):
         for task in tasks:
             for system, run in systems.items():
                 with tempfile.TemporaryDirectory(dir=home) as own:
                     measure = partial(run, task, Path(own), seed, options)
-                    found[system][task.name].append(kept.count(system, task, seed, measure))
+                    measured = {"system": system, "task": task.name, "target": task.target, "seed": seed}
+                    found[system][task.name].append(kept.result(measured, measure))
     return found
 
 
