@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evolve.errors import PolicyRefused
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
@@ -52,7 +53,10 @@ class Mutator:
         )
         if self._policy is None:
             self._policy = SyntaxPolicy(_problem(parent), answers=count)
-        written = [reply.text async for reply in self._policy.propose(proposal) if isinstance(reply, Answer)]
+        try:
+            written = [reply.text async for reply in self._policy.propose(proposal) if isinstance(reply, Answer)]
+        except PolicyRefused:  # a program that is no Python and holds no number
+            return [parent]
         return [match[2] + "\n" for text in written if (match := _FENCE.search(text))] or [parent]
 
 
