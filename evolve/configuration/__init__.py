@@ -1,6 +1,7 @@
 """The configuration of a run: every key a user may set, with its default."""
 
 from evolve.configuration.archive import ARCHIVES, MEASURED, ArchiveConfig
+from evolve.configuration.defaults import default_keys
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
 from evolve.configuration.run import (
@@ -40,4 +41,5 @@ __all__ = [
     "RunConfig",
     "SelectionOptions",
     "VariantConfig",
+    "default_keys",
 ]

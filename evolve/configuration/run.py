@@ -23,6 +23,9 @@ POLICY_CHOICES = ("weights", "adaptive")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_ISLANDS = 1000
 MOST_ANSWERS = 1000
+# Below so many evaluations of its own an island has not come far when it sends its first migrants.
+EVALUATIONS_OF_AN_ISLAND = 500
+AUTOMATIC_ISLANDS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,8 @@ class RunConfig:
     """One run's configuration; stored with the run.
 
     Attributes:
+        islands: how many; 0: as many as the budget can feed, one for each 500 evaluations, 1 to 4, more where
+            variants name more. Read, it is the number, which a budget that is extended leaves as it was.
         island_choice: where the next proposal is made: islands take turns, or a `bandit` prefers those that have found
             something better of late.
         topology: where migrants go: the next island of a ring, all others (`full`), one drawn at random, or nowhere.
@@ -74,7 +79,7 @@ class RunConfig:
         operators: share by which each operator makes children; empty: mutate alone. The baselines have their own.
         operator_choice: `shares`, or `adaptive`: by shares and by how often each operator found something better of
             late.
-        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
+        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law; 0: 1 and 2.
         variants: islands that differ, and in what.
         policy_choice: which of several policies a proposal is put to: by their `weights`, or `adaptive`: by what each
             brings of late for what it costs, times its weight.
@@ -82,7 +87,7 @@ class RunConfig:
     """
 
     strategy: str = "islands"
-    islands: int = 4
+    islands: int = 0
     island_choice: str = "turns"
     topology: str = "ring"
     migration_interval: int = 50
@@ -92,7 +97,7 @@ class RunConfig:
     reset_from: str = "best"
     archive: ArchiveConfig = field(default_factory=ArchiveConfig)
     selection: Mapping[str, float] = field(default_factory=dict)
-    alpha: float = 1.0
+    alpha: float = 0.0
     selection_options: SelectionOptions = field(default_factory=SelectionOptions)
     operators: Mapping[str, float] = field(default_factory=dict)
     operator_choice: str = "shares"
@@ -114,7 +119,8 @@ class RunConfig:
         one_of("topology", self.topology, TOPOLOGIES)
         one_of("migrants", self.migrants, MIGRANTS)
         one_of("reset_from", self.reset_from, RESETS)
-        within("islands", self.islands, 1, MOST_ISLANDS)
+        within("islands", self.islands, 0, MOST_ISLANDS)
+        object.__setattr__(self, "islands", self.islands or self._automatic())
         for name in ("answers", "samples"):
             within(name, getattr(self, name), 0, MOST_ANSWERS)
         at_least("migration_interval", self.migration_interval, 1)
@@ -122,8 +128,8 @@ class RunConfig:
             at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
-        if not 0 < self.alpha <= LARGEST:
-            raise ConfigurationError(f"alpha must lie above 0 and not beyond {LARGEST:g}")
+        if not 0 <= self.alpha <= LARGEST:
+            raise ConfigurationError(f"alpha must lie between 0 and {LARGEST:g}")
         shares("selection", self.selection, SELECTIONS)
         shares("operators", self.operators, OPERATORS)
         one_of("policy_choice", self.policy_choice, POLICY_CHOICES)
@@ -139,6 +145,13 @@ class RunConfig:
     def archives(self) -> tuple[ArchiveConfig, ...]:
         """Those that its islands may keep."""
         return (self.archive, *(variant.archive for variant in self.variants if variant.archive is not None))
+
+    def _automatic(self) -> int:
+        """As many islands as the budget can feed, and as variants name."""
+        named = [number + 1 for variant in self.variants for number in variant.islands]
+        limit = self.budget.evaluations
+        fed = AUTOMATIC_ISLANDS if limit is None else max(1, limit // EVALUATIONS_OF_AN_ISLAND)
+        return min(MOST_ISLANDS, max(min(AUTOMATIC_ISLANDS, fed), *named, 0))
 
     def _check_variants(self) -> None:
         named: set[int] = set()

@@ -17,12 +17,12 @@ class Knobs:
     """What of a configuration selections read.
 
     Attributes:
-        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law.
+        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law; 0: 1 and 2.
         exploration: how much PUCT and UCB give for what was seldom tried.
         cases: share of the cases that down-sampled lexicase draws.
     """
 
-    alpha: float = 1.0
+    alpha: float = 0.0
     exploration: float = 1.0
     cases: float = 0.25
 

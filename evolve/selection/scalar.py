@@ -10,6 +10,8 @@ from evolve.selection.choosing import Chosen, Knobs, brief, draw
 from evolve.selection.view import View
 
 TOURNAMENT_SIZE = 4
+CONCENTRATION = 1.0  # uniform on the simplex
+EXPONENT = 2.0
 TEMPERATURE = 0.05
 LOWEST_TEMPERATURE = 0.01
 STEEPNESS = 10.0
@@ -21,7 +23,7 @@ def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
 
     The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
     """
-    weights = dirichlet(rng, view.rewards.shape[1], knobs.alpha)
+    weights = dirichlet(rng, view.rewards.shape[1], knobs.alpha or CONCENTRATION)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
     (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
@@ -30,7 +32,7 @@ def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
 
 def select_power_law(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
-    cumulative = _power_law(len(view), knobs.alpha)
+    cumulative = _power_law(len(view), knobs.alpha or EXPONENT)
     rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     rank = min(rank, len(view) - 1)
     return Chosen(place=view.ranked(rank), why={"rank": rank})

@@ -83,7 +83,7 @@ async def test_a_problem_is_named_by_id_by_name_or_by_version(
         ({"problem": "p@2"}, (404, "not_found")),
         ({"problem": "p", "policy": "absent"}, (404, "not_found")),
         ({"problem": "p", "config": {"iland": 3}}, (422, "invalid_configuration")),
-        ({"problem": "p", "config": {"islands": 0}}, (422, "invalid_configuration")),
+        ({"problem": "p", "config": {"islands": -1}}, (422, "invalid_configuration")),
         ({"problem": "p", "config": {"islands": "3"}}, (422, "invalid_configuration")),
         ({"problem": "p", "config": {"prompt": {"system": "\x00"}}}, (422, "invalid_configuration")),
         ({"problem": "p", "labels": {"Upper": "x"}}, (422, "invalid_request")),

@@ -113,7 +113,9 @@ def test_a_second_parent_is_told_as_the_first_is() -> None:
 
 
 def test_a_second_parent_that_no_selection_would_give_is_told_with_its_probability() -> None:
-    config = RunConfig(operators={"crossover": 1.0}, selection={"power_law": 1.0}, alpha=500.0, budget=BUDGET)
+    config = RunConfig(
+        islands=4, operators={"crossover": 1.0}, selection={"power_law": 1.0}, alpha=500.0, budget=BUDGET
+    )
     seen = set()
     for state, payload in crossed(config):
         others = len(state.islands[payload["island"]].archive.members) - 1
@@ -124,6 +126,7 @@ def test_a_second_parent_that_no_selection_would_give_is_told_with_its_probabili
 
 def test_all_that_decided_stands_in_one_record_of_a_few_values() -> None:
     config = RunConfig(
+        islands=4,
         operators={"crossover": 1.0, "repair": 1.0, "mutate": 1.0},
         operator_choice="adaptive",
         island_choice="bandit",

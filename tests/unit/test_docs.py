@@ -1,10 +1,9 @@
 """The documentation says what the code does: keys, defaults, commands, codes, events, tables, links."""
 
-import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from evolve.archives import Status
-from evolve.configuration import RunConfig
+from evolve.configuration import default_keys
 from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.prompt.templates import TEMPLATES
@@ -52,14 +51,6 @@ def table(page: Path) -> dict[str, list[str]]:
     return rows
 
 
-def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
 def written(value: object) -> str:
     """A default as the tables write it."""
     if value is None:
@@ -69,7 +60,7 @@ def written(value: object) -> str:
 
 def test_every_key_of_a_run_is_documented_with_its_default() -> None:
     rows = table(REFERENCE / "configuration.md")
-    defaults = dict(leaves(dataclasses.asdict(RunConfig())))
+    defaults = default_keys()
     assert set(defaults) == set(known_keys())
     assert {key: rows[key][0] for key in defaults} == {key: written(value) for key, value in defaults.items()}
 

@@ -37,6 +37,19 @@ def test_a_steeper_power_law_prefers_the_best_more() -> None:
     assert steep > 0.7
 
 
+def test_without_an_alpha_the_power_law_falls_with_the_square_of_the_rank() -> None:
+    fitness = [float(i) for i in range(20)]
+    assert draw("power_law", fitness, 500, seed=2, alpha=0.0) == draw("power_law", fitness, 500, seed=2, alpha=2.0)
+
+
+def test_without_an_alpha_the_weights_of_dirichlet_are_uniform_on_the_simplex() -> None:
+    view = view_of([0.5, 0.5], [(1.0, 0.0), (0.0, 1.0)])
+    automatic, uniform, steep = (
+        [chosen.weights for chosen in choose("dirichlet", view, 50, 2, Knobs(alpha=alpha))] for alpha in (0.0, 1.0, 2.0)
+    )
+    assert automatic == uniform != steep
+
+
 def test_tournament_draws_the_best_of_four() -> None:
     drawn = draw("tournament", [float(i) for i in range(10)], 20_000, seed=3)
     assert drawn.count(9) / 20_000 == pytest.approx(1 - 0.9**4, abs=0.015)

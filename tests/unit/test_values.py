@@ -1,6 +1,7 @@
 """Values: programs by content, problems that can be searched on, results that are finite, fitness by one rule."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -169,13 +170,24 @@ def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None
 
 
 @pytest.mark.parametrize(
+    ("evaluations", "islands"), [(1, 1), (200, 1), (999, 1), (1000, 2), (1999, 3), (2000, 4), (10**6, 4), (None, 4)]
+)
+def test_islands_that_nobody_counted_are_as_many_as_the_budget_feeds(evaluations: int | None, islands: int) -> None:
+    config = RunConfig(budget=BudgetConfig(evaluations=evaluations))
+    assert config.islands == islands
+    longer = replace(config, budget=BudgetConfig(evaluations=10**6))
+    assert longer.islands == islands, "a budget that is extended leaves them as they were"
+    assert RunConfig(islands=7, budget=config.budget).islands == 7
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda: RunConfig(strategy="luck"),
         lambda: RunConfig(topology="star"),
-        lambda: RunConfig(islands=0),
+        lambda: RunConfig(islands=-1),
         lambda: RunConfig(migration_rate=1.5),
-        lambda: RunConfig(alpha=0.0),
+        lambda: RunConfig(alpha=-0.5),
         lambda: RunConfig(alpha=1e308),
         lambda: RunConfig(selection={"power_law": 0.0}),
         lambda: RunConfig(selection={"power_law": math.inf, "tournament": 1.0}),

@@ -5,10 +5,10 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from evolve.configuration import SELECTIONS, STRATEGIES, RunConfig
+from evolve.configuration import SELECTIONS, STRATEGIES, default_keys
 from evolve.errors import ConfigurationError
 from evolve.money import read_money
 from service.dashboard.door import Form
@@ -102,6 +102,8 @@ def held_words(key: str, value: Any) -> str:
         return " and ".join(value) if value else "by the number of objectives"
     if key in {"answers", "samples"} and value == 0:
         return "as the policy says"
+    if key == "islands" and value == 0:
+        return "by the budget"
     return "no limit" if value is None else plain(value, 40)
 
 
@@ -220,7 +222,7 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-DEFAULTS = flat(json.loads(json.dumps(asdict(RunConfig()))))
+DEFAULTS: dict[str, Any] = json.loads(json.dumps(default_keys()))
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -99,7 +99,7 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"budget": {"money": "5 Euro"}}, "there: budget.money: 'Euro' is no currency: write three capitals"),
         ({"budget": {"money": -1}}, "there: budget.money: '-1' is no amount"),
         ({"budget": {"money": 0}}, "there: budget.money must be above 0"),
-        ({"islands": 0}, "there: islands must be at least 1"),
+        ({"islands": -1}, "there: islands must be at least 0"),
         ({"budget": {"tokens": 0}}, "there: budget.tokens must be at least 1"),
         ({"prompt": {"system": "\udc80"}}, "there: prompt.system holds a character that cannot be stored"),
         ({"strategy": "luck"}, "there: strategy = 'luck' is unknown: choose one of islands"),
@@ -116,7 +116,7 @@ def test_every_complaint_is_given_at_once() -> None:
 
 
 def test_a_range_is_charged_to_the_layer_that_broke_it() -> None:
-    assert complaint(("a", {"islands": 2}), ("b", {"islands": 0})).startswith("b: ")
+    assert complaint(("a", {"islands": 2}), ("b", {"islands": -1})).startswith("b: ")
 
 
 @pytest.mark.parametrize(

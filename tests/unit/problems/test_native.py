@@ -188,7 +188,7 @@ def test_language_comes_from_the_suffix(tmp_path: Path, seed: str, language: str
         ("[[objectives]]", "[limits]\nmemory_mb = 0\n[[objectives]]", "limits: memory_mb must be above 0"),
         ("[[objectives]]", "[limits]\nmemory = 1\n[[objectives]]", "did you mean 'limits.memory_mb'?"),
         ("[[objectives]]", "[search]\nilands = 3\n[[objectives]]", "[search] of problem.toml: unknown key 'ilands'"),
-        ("[[objectives]]", "[search]\nislands = 0\n[[objectives]]", "islands must be at least 1"),
+        ("[[objectives]]", "[search]\nislands = -1\n[[objectives]]", "islands must be at least 0"),
         ("[[objectives]]", "search = 3\n[[objectives]]", "unknown key 'evaluator.search'"),
         ('["seed.py"]', "[]", "problem.toml: seeds should"),
         ('["seed.py"]', '["absent.py"]', "the seed 'absent.py' is neither a file nor a folder"),

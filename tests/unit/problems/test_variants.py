@@ -60,6 +60,13 @@ def test_a_record_and_a_flag_say_the_same() -> None:
     assert other.on_island(1).archive == ArchiveConfig(kind="top", front=3)
 
 
+def test_islands_that_nobody_counted_are_as_many_as_variants_name() -> None:
+    variants = [{"islands": [2], "alpha": 3.0}]
+    assert read_config([("there", {"variants": variants})]).islands == 3
+    with pytest.raises(ConfigurationError, match="there is no island 2: they are 0 to 1"):
+        read_config([("there", {"islands": 2, "variants": variants})])
+
+
 def test_a_later_layer_changes_what_variants_stand_on() -> None:
     config = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"]), ("--set", {"archive.neighbours": 9})])
     assert config.on_island(2).archive.neighbours == 9
@@ -68,7 +75,8 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
 @pytest.mark.parametrize(
     ("variants", "words"),
     [
-        ([{"islands": [7], "alpha": 2.0}], "there: variants: there is no island 7: they are 0 to 3"),
+        ([{"islands": [1000], "alpha": 2.0}], "there: variants: there is no island 1000: they are 0 to 999"),
+        ([{"islands": [-1, 2]}], "there: variants: there is no island -1: they are 0 to 2"),
         ([{"islands": [1]}, {"islands": [0, 1]}], "there: variants: island 1 is named twice"),
         ([{"islands": []}], "there: variants: each needs islands = [numbers]"),
         (
