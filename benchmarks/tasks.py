@@ -71,6 +71,24 @@ def evaluate(program_path):
     return {{"combined_score": examine(program_path)[0]}}
 '''
 
+PROBLEM = """
+schema = 1
+name = "{name}"
+seeds = ["initial_program.py"]
+
+[evaluator]
+integrity = "shared"
+
+[limits]
+memory_mb = 4096
+
+[[objectives]]
+name = "combined_score"
+direction = "maximize"
+low = 0.0
+high = 1.0
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -98,7 +116,7 @@ def _ends(objective: Objective) -> tuple[float, float]:
 def write_project(
     folder: Path, example: str, url: str = "", seed: int = 0, evaluations: int = 1, cores: int = 1
 ) -> Path:
-    """An example as a project of OpenEvolve, which Evolve takes as it is."""
+    """An example as a project of OpenEvolve."""
     problem = load_problem(EXAMPLES / example).problem
     objectives = [(one.name, *_ends(one), one.weight) for one in problem.objectives]
     folder.mkdir(parents=True)
@@ -106,6 +124,13 @@ def write_project(
     (folder / "scorer.py").write_text((EXAMPLES / example / "evaluator.py").read_text())
     (folder / "evaluator.py").write_text(EVALUATOR.format(entry=problem.evaluator.entry, objectives=objectives))
     write_config(folder, url, evaluations, cores, seed=seed)
+    return folder
+
+
+def write_problem(folder: Path, example: str) -> Path:
+    """The same project as a problem of Evolve: its evaluator is the project's, and nothing is said of the search."""
+    write_project(folder, example)
+    (folder / "problem.toml").write_text(PROBLEM.format(name=example))
     return folder
 
 

@@ -25,7 +25,7 @@ from benchmarks.counts import Kept, geometric
 from benchmarks.harness import arguments, report
 from benchmarks.mutator import Mutator
 from benchmarks.policy_server import ANSWERS, policy_server
-from benchmarks.tasks import PROBLEMS, Task, reached, scores_of, task_of, write_project
+from benchmarks.tasks import PROBLEMS, Task, reached, scores_of, task_of, write_problem, write_project
 
 OPENEVOLVE, SHINKA = f"OpenEvolve {openevolve.VERSION}", f"ShinkaEvolve {shinka.VERSION}"
 EVOLVE = {"Evolve, one answer a call": "single", "Evolve, chains of 4": "chain"}
@@ -89,7 +89,7 @@ def _enough(project: Path, task: Task) -> Callable[[], bool]:
 def by_evolve(model: str) -> Run:
     def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
         with policy_server(write=Mutator(seed)) as url:
-            project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
+            project = write_problem(home / "project", task.name)
             shape = {"format": "single" if model == "single" else "tags:answer", "answers": ANSWERS[model]}
             (home / "policy.toml").write_text(POLICY.format(url=url, model=model, cores=options.cores, **shape))
             command = [
