@@ -55,7 +55,7 @@ def nested(depth: int) -> Any:
         ({"islnds": 2}, "the request: unknown key 'islnds'"),
         ({"islands": "2"}, "the request: islands must be a whole number"),
         ({"islands": True}, "islands must be a whole number"),
-        ({"islands": 0}, "the request: islands must be at least 1"),
+        ({"islands": -1}, "the request: islands must be at least 0"),
         ({"budget": 5}, "budget is a table"),
         ({"alpha": float("nan")}, "alpha must be a number"),
         ({"prompt": {"system": "a\0"}}, "cannot be stored"),
