@@ -7,6 +7,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyRefused, PolicyUnavailable, ProblemError
@@ -25,6 +26,7 @@ from service.errors import (
     UnreachableError,
     UsageError,
 )
+from service.schemas.places import place_of
 from service.schemas.problem_details import Code, Fault, ProblemDetails
 
 log = structlog.get_logger(__name__)
@@ -173,17 +175,19 @@ def _of_http(error: HTTPException, methods: set[str]) -> ApiFault:
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     faults = [
-        Fault(pointer=_pointer(one["loc"]), code=str(one["type"]), detail=_printable(str(one["msg"])))
+        Fault(pointer=_pointer(one, error.body), code=str(one["type"]), detail=_printable(str(one["msg"])))
         for one in error.errors()[:50]
     ]
     detail = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults[:5]) or "the request cannot be read"
     return answer(request, ApiFault(422, Code.INVALID_REQUEST, detail, errors=faults))
 
 
-def _pointer(location: Sequence[object]) -> str:
-    place, *rest = [str(part).replace("~", "~0").replace("/", "~1") for part in location] or [""]
-    text = "/" + "/".join(rest) if place == "body" else "/".join(rest) or place
-    return _printable(text)
+def _pointer(error: ErrorDetails, body: object) -> str:
+    where, *inside = error["loc"] or [""]
+    if where == "body":
+        inside = place_of(error, body, start=1)
+    names = [str(part).replace("~", "~0").replace("/", "~1") for part in inside]
+    return _printable("/" + "/".join(names) if where == "body" else "/".join(names) or str(where))
 
 
 def _printable(text: str) -> str:

@@ -48,6 +48,8 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
         return find_run(reader, identity)
     if identity.startswith("cnd_"):
         return reader.candidate(identity)
+    if identity.startswith("bat_"):
+        raise UsageError(f"{identity} is a batch: evolve batch {identity} --detach says how far it is")
     if "_" in identity:
         raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...)")
     for kind in ("run_", "cnd_"):

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from service.errors import UsageError
+from service.schemas.places import place_of
 
 Request = TypeVar("Request", bound=BaseModel)
 
@@ -19,6 +20,6 @@ def checked(model: type[Request], **values: Any) -> Request:
         return model(**values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(str(step) for step in place_of(first, values))
         message = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"{place}: {message[0].lower()}{message[1:]}") from None

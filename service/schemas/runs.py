@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from service.schemas.types import (
     Count,
@@ -22,7 +22,29 @@ from service.schemas.types import (
     Spent,
 )
 
-Policies = Name | Plain | Annotated[list[Name | Plain], Field(min_length=1, max_length=16)] | None
+
+def _form(value: object) -> str | None:
+    return next((form for kind, form in _FORMS.items() if isinstance(value, kind)), None)
+
+
+_FORMS: dict[type, str] = {str: "name", dict: "description", list: "several", type(None): "none"}
+_NamedPolicy = Annotated[Name, Tag("name")]
+_DescribedPolicy = Annotated[Plain, Tag("description")]
+_Policy = Annotated[
+    _NamedPolicy | _DescribedPolicy,
+    Discriminator(
+        _form, custom_error_type="policy", custom_error_message="must be the name of a policy, or a description of one"
+    ),
+]
+_SeveralPolicies = Annotated[list[_Policy], Field(min_length=1, max_length=16), Tag("several")]
+Policies = Annotated[
+    _NamedPolicy | _DescribedPolicy | _SeveralPolicies | Annotated[None, Tag("none")],
+    Discriminator(
+        _form,
+        custom_error_type="policies",
+        custom_error_message="must be the name of a policy, a description of one, or a list of these",
+    ),
+]
 
 State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
 

@@ -175,6 +175,28 @@ async def test_settings_are_neither_deep_nor_large(owner: httpx.AsyncClient) -> 
         assert checked(answer, 422, "invalid_request")["errors"][0]["pointer"] == "/settings"
 
 
+@pytest.mark.parametrize(
+    ("policies", "pointer", "detail"),
+    [
+        ([3], "/sweep/policies/0", "must be the name of a policy, a description of one, or a list of these"),
+        (["a", ["b", 3]], "/sweep/policies/1/1", "must be the name of a policy, or a description of one"),
+        ([[" "]], "/sweep/policies/0/0", "Value error, must not be blank"),
+        ([[]], "/sweep/policies/0", "List should have at least 1 item after validation, not 0"),
+    ],
+)
+async def test_complaints_of_one_of_several_forms_point_at_what_was_sent(
+    owner: httpx.AsyncClient, policies: list[Any], pointer: str, detail: str
+) -> None:
+    sent = {"name": "b", "sweep": {"problem": "p", "seeds": [1], "policies": policies}}
+    (fault,) = checked(await owner.post("/v1/batches", json=sent), 422, "invalid_request")["errors"]
+    assert (fault["pointer"], fault["detail"]) == (pointer, detail)
+
+
+async def test_complaints_point_at_what_is_missing(owner: httpx.AsyncClient) -> None:
+    faults = checked(await owner.post("/v1/batches", json={"runs": [{}, {"zz": 1}]}), 422, "invalid_request")["errors"]
+    assert [fault["pointer"] for fault in faults] == ["/name", "/runs/0/problem", "/runs/1/problem", "/runs/1/zz"]
+
+
 PATHS = [
     "/v1/runs/%FF%FE",
     "/v1/runs/%00",

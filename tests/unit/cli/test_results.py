@@ -94,6 +94,12 @@ def test_what_is_not_there_is_not_found(evolve: Evolve, packing: str, name: str)
     assert len(said.err.splitlines()) == 1
 
 
+def test_where_a_batch_is_told_of_is_said(evolve: Evolve, packing: str) -> None:
+    said = evolve("show", "bat_ffffffff", "--db", packing)
+    assert said.code == 2
+    assert "evolve batch bat_ffffffff --detach" in said.err
+
+
 def test_a_run_is_shown_with_its_configuration(evolve: Evolve, packing: str) -> None:
     said = evolve("show", "last", "--db", packing)
     assert "budget.evaluations" in said.out
