@@ -5,7 +5,8 @@ best), by the number of islands and the exponent of the rank power law, and with
 mutator searches on cheap tasks (`benchmarks.cheap_tasks`), one answer a proposal or as many as `--answers` says, and
 its programs run in this process, each under an alarm and all under a limit of memory.
 
-A search that does not get there counts as if it had with its last evaluation; how many those are is told. All settings
+A search that does not get there counts as if it had with its last evaluation; how many those are is told, and how many
+searches are ahead of the one with the base setting, and behind it, after parts of the budget. All settings
 take ten minutes or more: with `--keep` each search is kept in a file, and what stands there is not made again.
 """
 
@@ -26,7 +27,7 @@ import numpy as np
 from benchmarks.cheap_tasks import TASKS, CheapTask
 from benchmarks.counts import Kept, geometric
 from benchmarks.harness import Watch, arguments, new_job, play, report, scratch
-from evolve.configuration import BudgetConfig, RunConfig
+from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -36,6 +37,7 @@ from service.policy.syntax.policy import SyntaxPolicy
 
 SECONDS = 0.5
 MEMORY_BYTES = 3 << 30
+PARTS = (16, 8, 4, 2, 1)
 ROUNDING = 1e-12
 
 # The evaluations, counted from the seed's, at which the best got better, each with that best.
@@ -51,17 +53,24 @@ class Setting:
     islands: int
     alpha: float = 1.0
     selection: str = "power_law"
+    puct: float = 0.0
+    crossover: float = 0.0
+    size: int = 200
 
     @property
     def name(self) -> str:
-        how = f"alpha {self.alpha:g}" if self.selection == "power_law" else self.selection
-        return f"{self.islands} island{'s' * (self.islands > 1)}, {how}"
+        how = [f"alpha {self.alpha:g}" if self.selection == "power_law" else self.selection]
+        how += [f"{share:g} {of}" for of, share in (("puct", self.puct), ("crossover", self.crossover)) if share]
+        how += [f"archive of {self.size}"] if self.size != ArchiveConfig().size else []
+        return f"{self.islands} island{'s' * (self.islands > 1)}, {', '.join(how)}"
 
     def config(self, seed: int, evaluations: int) -> RunConfig:
         return RunConfig(
             islands=self.islands,
             alpha=self.alpha,
-            selection={self.selection: 1.0},
+            selection={self.selection: 1.0 - self.puct} | ({"puct": self.puct} if self.puct else {}),
+            operators={"mutate": 1.0 - self.crossover, "crossover": self.crossover},
+            archive=ArchiveConfig(size=self.size),
             seed=seed,
             budget=BudgetConfig(evaluations=evaluations),
         )
@@ -72,6 +81,10 @@ _VARIED = (
     *(Setting(islands=islands, alpha=alpha) for islands in (4, 2, 1) for alpha in (1.0, 2.0, 3.0)),
     Setting(islands=1, selection="offspring"),
     Setting(islands=1, selection="puct"),
+    Setting(islands=1, alpha=2.0, puct=0.5),
+    Setting(islands=1, alpha=2.0, crossover=0.2),
+    Setting(islands=1, alpha=2.0, crossover=0.5),
+    Setting(islands=1, alpha=2.0, size=50),
 )
 SETTINGS = {setting.name: setting for setting in _VARIED}
 
@@ -163,16 +176,40 @@ def reached(steps: Steps, target: float) -> int | None:
     return next((evaluation for evaluation, best in steps if best >= target - ROUNDING), None)
 
 
-def compared(found: Searches, last: int) -> dict[str, Any]:
-    """Where the base ends on each task, and how soon each setting is there."""
-    targets = {task: float(np.median([steps[-1][1] for steps in of])) for task, of in found[BASE].items()}
+def level(steps: Steps, evaluations: int) -> float:
+    """The best of a search after so many evaluations."""
+    return max((best for evaluation, best in steps if evaluation <= evaluations), default=-np.inf)
+
+
+def ahead(of: Mapping[str, list[Steps]], base: Mapping[str, list[Steps]], evaluations: int) -> dict[str, int]:
+    """How many searches are ahead of the base's on the same task and seed, and how many behind."""
+    levels = [
+        (level(one, evaluations), level(other, evaluations))
+        for task in base
+        for one, other in zip(of[task], base[task], strict=True)
+    ]
+    return {
+        "ahead": sum(one > other + ROUNDING for one, other in levels),
+        "behind": sum(one < other - ROUNDING for one, other in levels),
+    }
+
+
+def compared(found: Searches, base: str, last: int) -> dict[str, Any]:
+    """Where the base ends on each task, how soon each setting is there, and which is ahead before."""
+    targets = {task: float(np.median([steps[-1][1] for steps in of])) for task, of in found[base].items()}
     counts = {
         name: {task: [reached(steps, targets[task]) for steps in of] for task, of in by_task.items()}
         for name, by_task in found.items()
     }
     return {
         "targets": targets,
-        "settings": {name: _against(of, counts[BASE], last) for name, of in counts.items()},
+        "settings": {
+            name: {
+                **_against(of, counts[base], last),
+                "best_after": {str(last // part): ahead(found[name], found[base], last // part) for part in PARTS},
+            }
+            for name, of in counts.items()
+        },
     }
 
 
@@ -185,22 +222,21 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--evaluations", type=int, default=500, help="of a search, the seed's among them")
-    parser.add_argument(
-        "--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="beside the base, which is always made"
-    )
+    parser.add_argument("--base", choices=SETTINGS, default=BASE, help="what the others are compared with")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="beside the base")
     tasks = [task.name for task in TASKS]
     parser.add_argument("--tasks", nargs="+", choices=tasks, default=tasks)
     parser.add_argument("--answers", type=int, nargs="+", default=[1], help="of a proposal: 1, 4 or both")
     parser.add_argument("--keep", type=Path, help="a file that keeps each search; what stands there is not made again")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    names, kept = list(dict.fromkeys([BASE, *options.settings])), Kept[Steps](options.keep, "steps")
+    names, kept = list(dict.fromkeys([options.base, *options.settings])), Kept[Steps](options.keep, "steps")
     found = {answers: searches(names, answers, kept, options) for answers in options.answers}
     figures = {
         "seeds": options.seeds,
         "evaluations": options.evaluations,
-        "base": BASE,
-        "answers": {str(answers): compared(of, options.evaluations) for answers, of in found.items()},
+        "base": options.base,
+        "answers": {str(answers): compared(of, options.base, options.evaluations) for answers, of in found.items()},
     }
     report("exploration", figures, options.out)
 

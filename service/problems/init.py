@@ -36,7 +36,6 @@ target = 0.0001                          # a run ends here
 # name = "complexity"
 
 [search]                                 # defaults of the run configuration
-islands = 2
 evaluations = 300
 """
 

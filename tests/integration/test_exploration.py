@@ -74,14 +74,16 @@ async def test_a_program_that_does_not_do_is_invalid_and_the_next_is_scored(body
 def test_a_search_that_does_not_get_there_counts_with_its_last_evaluation() -> None:
     found: Searches = {
         BASE: {"one": [[(1, 0.0), (10, 1.0)]] * 2},
-        "other": {"one": [[(1, 0.0), (40, 1.0)], [(1, 0.9)]]},
+        "other": {"one": [[(1, 0.0), (5, 2.0 / 3), (40, 1.0)], [(1, 0.9)]]},
     }
-    report = compared(found, last=160)
+    report = compared(found, BASE, last=80)
     assert report["targets"] == {"one": 1.0}
     assert report["settings"]["other"]["reached_after"] == {"one": [40, None]}
     assert report["settings"]["other"]["not_reached"] == {"one": 1}
-    assert report["settings"]["other"]["ratio"] == pytest.approx(math.sqrt(4 * 16))
+    assert report["settings"]["other"]["ratio"] == pytest.approx(math.sqrt(4 * 8), abs=5e-4)
     assert report["settings"][BASE]["ratio"] == 1
+    ahead = {evaluations: [*of.values()] for evaluations, of in report["settings"]["other"]["best_after"].items()}
+    assert ahead == {"5": [2, 0], "10": [0, 2], "20": [0, 2], "40": [0, 1], "80": [0, 1]}
 
 
 def test_the_interval_of_a_ratio_holds_the_ratios_of_all_draws_of_two_seeds() -> None:

@@ -170,7 +170,7 @@ def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None
 
 
 @pytest.mark.parametrize(
-    ("evaluations", "islands"), [(1, 1), (200, 1), (999, 1), (1000, 2), (1999, 3), (2000, 4), (10**6, 4), (None, 4)]
+    ("evaluations", "islands"), [(1, 1), (200, 1), (7999, 1), (8000, 2), (15999, 3), (16000, 4), (10**6, 4), (None, 4)]
 )
 def test_islands_that_nobody_counted_are_as_many_as_the_budget_feeds(evaluations: int | None, islands: int) -> None:
     config = RunConfig(budget=BudgetConfig(evaluations=evaluations))

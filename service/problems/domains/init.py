@@ -28,7 +28,6 @@ file = "question.json"                   # one row of the published data set
 """
 _SEARCH = """
 [search]                                 # defaults of the run configuration
-islands = 2
 evaluations = 256
 """
 

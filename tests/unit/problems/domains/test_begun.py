@@ -19,7 +19,7 @@ def test_a_problem_begun_from_a_maze_can_be_read(tmp_path: Path) -> None:
     assert written.name == "problem.toml"
     assert loaded.problem.name == "walk"
     assert brief(maze_of("hard", "questions", 4)) in loaded.problem.description
-    assert loaded.search == {"islands": 2, "evaluations": 256}
+    assert loaded.search == {"evaluations": 256}
 
 
 @pytest.mark.parametrize("name", ROWS)
