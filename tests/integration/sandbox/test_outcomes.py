@@ -13,6 +13,7 @@ from evolve.problem import Objective
 from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
 
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "other-languages.md"
 SHORT = replace(LIMITS, wall_seconds=0.5)
 SCORE = (Objective(name="score"),)
 
@@ -314,6 +315,20 @@ async def test_a_command_that_the_machine_lacks_is_named_with_what_to_do(tmp_pat
         evaluation = await opened.evaluate(Program.of({"run.sh": "echo 1"}), "evl_1")
     assert evaluation.outcome is Outcome.ERROR
     assert evaluation.reason.startswith("the command 'no-such-awk' cannot be started: install it under /usr")
+
+
+async def test_a_scorer_in_another_language_scores_as_the_page_on_it_says(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    scorer, evaluator = re.findall(r"^```(?:awk|python)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[-2:]
+    async with sandbox(tmp_path, evaluator, files={"score.awk": scorer}) as opened:
+        good = await opened.evaluate(program("def solve():\n    return [3.0, 4.5]\n"), "evl_1")
+        bad = await opened.evaluate(program("def solve():\n    return 1 / 0\n"), "evl_2")
+    assert good.scores == {"gap": 16.25}
+    assert "ZeroDivisionError" in bad.reason
+    async with sandbox(tmp_path, evaluator, files={"score.awk": "{ nonsense"}) as opened:
+        broken = await opened.evaluate(program("def solve():\n    return [1.0]\n"), "evl_3")
+    assert broken.outcome is Outcome.INVALID
+    assert "score.awk" in broken.reason
 
 
 async def test_inputs_may_be_larger_than_outputs(tmp_path: Path) -> None:
