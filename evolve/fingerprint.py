@@ -21,7 +21,8 @@ _FREE_FORM = {
 }  # fmt: skip
 _CONTEXT = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
 _DOCUMENTED = {ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
-_Form = tuple[str, Callable[[Any], Iterable[Any]]]
+# The name of a kind of node, and what reads its fields: several at once, or the only one.
+_Form = tuple[str, Callable[[Any], Iterable[Any]] | None, Callable[[Any], Any] | None]
 
 
 def fingerprint(program: Program, language: str) -> str:
@@ -66,14 +67,18 @@ def syntax_words(text: str) -> list[str] | None:
     except SyntaxError:
         return None
     out: list[str] = ["python"]
-    write, push, pop = out.append, stack.extend, stack.pop
+    write, push, put, pop = out.append, stack.extend, stack.append, stack.pop
     while stack:
         node = pop()
         kind = type(node)
         form = _FORMS[kind]
         if form is not None:
-            write(form[0])
-            push(form[1](node))
+            name, several, one = form
+            write(name)
+            if several is not None:
+                push(several(node))
+            elif one is not None:
+                put(one(node))
         elif kind is list:
             write(f"[{len(node)}")
             push(node)
@@ -84,7 +89,7 @@ def syntax_words(text: str) -> list[str] | None:
 
 
 class _Forms(dict[type, _Form | None]):
-    """For each kind of node its name and what reads its fields; None for what is no node."""
+    """For each kind of node how it is written; None for what is no node."""
 
     def __missing__(self, kind: type) -> _Form | None:
         self[kind] = form = _form(kind) if issubclass(kind, ast.AST) else None
@@ -94,10 +99,14 @@ class _Forms(dict[type, _Form | None]):
 def _form(kind: type[ast.AST]) -> _Form:
     fields = [field for field in kind._fields if field not in _CONTEXT]
     if kind in _DOCUMENTED:
-        return kind.__name__, lambda node: [_body(node) if name == "body" else getattr(node, name) for name in fields]
+        return (
+            kind.__name__,
+            lambda node: [_body(node) if name == "body" else getattr(node, name) for name in fields],
+            None,
+        )
     if len(fields) > 1:
-        return kind.__name__, attrgetter(*fields)
-    return kind.__name__, lambda node: [getattr(node, name) for name in fields]
+        return kind.__name__, attrgetter(*fields), None
+    return kind.__name__, None, attrgetter(*fields) if fields else None
 
 
 def _body(node: Any) -> list[ast.stmt]:

@@ -13,7 +13,7 @@ _CUT = "\n[... {count} characters left out ...]\n"
 
 def fenced(text: str, info: str = "") -> str:
     """A text in a fence with more backticks than any run inside it; what is between the fences is the text itself."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    longest = max(map(len, _BACKTICKS.findall(text))) if "`" in text else 0
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info}\n{text}\n{fence}"
 
