@@ -95,6 +95,8 @@ def _event(value: dict[str, object]) -> str:
 
 def _serve(channel: Connection, latency_seconds: float, write: Write) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
+    # Else the kernel holds the second piece of an answer back until the first is acknowledged, 40 ms later.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = uvicorn.Server(uvicorn.Config(PolicyServer(latency_seconds, write).app(), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -339,6 +339,7 @@ def openai_server(respond: Respond, **state: Any) -> Iterator[OpenAIServer]:
     fake = OpenAIServer(respond, **state)
     # Bound and listening before the thread begins: whoever connects early waits in the backlog.
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms in its middle
     fake.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     config = uvicorn.Config(
         fake.app(), loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
