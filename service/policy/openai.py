@@ -89,7 +89,7 @@ class OpenAIPolicy:
         named = {entry.name: entry.context_tokens for entry in offered or ()}
         tokenizer = await server.count_tokens(model, "a b c") is not None
         await self.connection.pressure.look()
-        self._tokens = TokenCounter((lambda text: server.count_tokens(model, text)) if tokenizer else None)
+        self._tokens = TokenCounter((lambda text: server.count_tokens(model, sendable(text))) if tokenizer else None)
         context = named.get(model) or self.settings.context_tokens
         self.connection.found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
         return self.connection.found
@@ -146,7 +146,7 @@ class OpenAIPolicy:
                 reply_tokens = max(reply_tokens // 2, context_tokens // 8)
 
     def _build_for(self, proposal: Proposal, room: int, count: Count) -> Prompt:
-        return self._build_prompt(proposal, count=lambda text: count(sendable(text)), context_tokens=room)
+        return self._build_prompt(proposal, count=count, context_tokens=room)
 
     def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {

@@ -42,7 +42,9 @@ class TokenCounter:
         Raises:
             PolicyRefused: by the counts that there are, the prompt does not fit.
         """
-        for _ in range(_ROUNDS if self._ask else 0):
+        if self._ask is None:
+            return build(estimate_tokens)
+        for _ in range(_ROUNDS):
             missing: dict[str, str] = {}
             try:
                 prompt = build(partial(self._count, missing))
