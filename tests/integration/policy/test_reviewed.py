@@ -480,7 +480,7 @@ def test_a_run_waits_for_its_critic_and_goes_on(log: SqlRunLog, author: OpenAISe
                 critic.away = ""
 
     notes = Notes(react=react)
-    status = play(log, planned(writing(author), judging(critic), budget=BudgetConfig(evaluations=12)), notes)
+    status = play(log, planned(writing(author), judging(critic), budget=BudgetConfig(evaluations=100)), notes)
     assert status.reason == "evaluations"
     assert waited
     assert "the critic judge cannot be asked" in waited[0]

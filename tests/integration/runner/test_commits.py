@@ -1,0 +1,70 @@
+"""Commits of a run: what comes soon after one another goes together, and what people wait for does not wait."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from evolve.events import Kind
+from evolve.proposal import Proposal, Reply
+from service.bootstrap.clock import SystemClock
+from service.db.engine import Database
+from service.db.log import SqlRunLog
+from service.ports import LoggedEvent
+from service.runner.drive import GATHERING_SECONDS, MOST_UNCOMMITTED, drive
+from service.runner.orders import Orders
+from tests.integration.runner.scene import Notes, SilentPolicy, ToyPolicy, job, play
+
+
+@dataclass(frozen=True)
+class Batch:
+    began: float
+    ended: float
+    kinds: list[Kind]
+
+
+@dataclass
+class SteadyPolicy(ToyPolicy):
+    """Answers every few milliseconds."""
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        await asyncio.sleep(0.005)
+        async for reply in super().propose(proposal):
+            yield reply
+
+
+class TimedLog(SqlRunLog):
+    """Notes when it was given which batch."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, SystemClock())
+        self.batches: list[Batch] = []
+
+    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
+        began = time.monotonic()
+        super().append(run_id, fence, events)
+        self.batches.append(Batch(began, time.monotonic(), [entry.event.kind for entry in events]))
+
+
+def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(log: SqlRunLog, database: Database) -> None:
+    timed = TimedLog(database)
+    play(job(timed, SteadyPolicy(answers=1), evaluations=150), Notes())
+    *going_on, last = timed.batches
+    pairs = list(pairwise(going_on))
+    assert len(pairs) > 2
+    assert all(
+        after.began - before.ended >= GATHERING_SECONDS or len(after.kinds) >= MOST_UNCOMMITTED
+        for before, after in pairs
+    )
+    assert last.kinds[-1] is Kind.RUN_FINISHED
+
+
+def test_that_a_run_pauses_is_told_at_once(log: SqlRunLog, database: Database) -> None:
+    timed, orders = TimedLog(database), Orders()
+    notes = Notes(react=lambda _: orders.pause("tester"))  # as soon as anything is committed
+    asyncio.run(drive(job(timed, SilentPolicy()), observer=notes, orders=orders))
+    told = [batch for batch in timed.batches if Kind.RUN_PAUSING in batch.kinds]
+    assert len(told) == 1
+    assert Kind.RUN_PAUSED not in told[0].kinds
+    assert timed.batches[-1].kinds[-1] is Kind.RUN_PAUSED
