@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -157,21 +158,30 @@ def growing(options: Any, home: Path, python: Path) -> dict[str, Any]:
     rates: dict[str, list[list[float | None]]] = {}
     memory: dict[str, float] = {}
 
-    def note(title: str, ran: Ran) -> None:
-        rates.setdefault(title, []).append([rate_at(ran.done_at, live, options.window) for live in options.live])
-        memory[title] = max(memory.get(title, 0.0), round(ran.megabytes))
+    def note(title: str, runs: Sequence[Ran]) -> None:
+        each = [[rate_at(ran.done_at, live, options.window) for live in options.live] for ran in runs]
+        rates.setdefault(title, []).append([_middle(at_size) for at_size in zip(*each, strict=True)])
+        memory[title] = max(memory.get(title, 0.0), *(round(ran.megabytes) for ran in runs))
 
     with policy_server() as url:
         for turn in range(options.turns):
             project = write_project(home / f"growing{turn}", url, total, options.cores)
             output = home / f"out{turn}"
-            note(f"OpenEvolve {VERSION}", run_openevolve(python, project, output, total, options.limit))
-            for isolated in (True, False):
-                for model in ("single", "chain"):
-                    ours = Ours(isolated=isolated, model=model, calls=options.cores * 2, slots=options.cores)
-                    (folder := home / f"{turn}{isolated}{model}").mkdir()
-                    note(ours.title, asyncio.run(run_evolve(project, url, ours, total, folder)))
+            note(f"OpenEvolve {VERSION}", [run_openevolve(python, project, output, total, options.limit)])
+            runs: dict[str, list[Ran]] = {}
+            for again, isolated, model in product(range(options.repeats), (True, False), ("single", "chain")):
+                ours = Ours(isolated=isolated, model=model, calls=options.cores * 2, slots=options.cores)
+                (folder := home / f"{turn}{again}{isolated}{model}").mkdir()
+                ran = asyncio.run(run_evolve(project, url, ours, total, folder))
+                runs.setdefault(ours.title, []).append(ran)
+            for title, several in runs.items():
+                note(title, several)
     return {"candidates_per_second": _table(rates, options.live), "megabytes": memory}
+
+
+def _middle(rates: Sequence[float | None]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return statistics.median(known) if len(known) == len(rates) else None
 
 
 def _table(rates: Mapping[str, list[list[float | None]]], live: Sequence[int]) -> list[dict[str, Any]]:
@@ -217,6 +227,7 @@ def main() -> None:
     parser.add_argument("--live", type=int, nargs="+", default=[300, 1000, 2300])
     parser.add_argument("--window", type=int, default=100)
     parser.add_argument("--turns", type=int, default=1, help="times that all of it is done, in turn")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of Evolve in a turn: seconds each, not minutes")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--latency", type=float, default=2.0)
     parser.add_argument("--calls", type=int, nargs="+", default=[16, 32])
