@@ -1,5 +1,8 @@
 """Runs as the API shows them."""
 
+from dataclasses import replace
+from typing import get_args
+
 from service.ports import ENDED, Caller, Counters, RunRecord
 from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
 
@@ -12,6 +15,12 @@ def shown_state(run: RunRecord) -> State:
     if run.state in ENDED or run.desired_state in {run.state, "running"}:
         return state
     return _TRANSIENT.get(run.desired_state, state)
+
+
+def shown_alike(run: RunRecord) -> frozenset[State]:
+    """The states in which a run is shown as it is now, while the same is wanted of it."""
+    states: tuple[State, ...] = get_args(State)
+    return frozenset(state for state in states if shown_state(replace(run, state=state)) == shown_state(run))
 
 
 def shown(run: RunRecord, caller: Caller) -> Run:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import structlog
 from fastapi import Request
@@ -41,9 +41,9 @@ class Watch:
         """Wait until a run has an event after a sequence, or is gone; False: it had none in time."""
         return await self._until(run_id, lambda known: known[0] > sequence or not known[1], timeout_seconds)
 
-    async def left(self, run_id: str, state: str, timeout_seconds: float) -> bool:
-        """Wait until a run is in another state, or is gone; False: it was in this one all the time."""
-        return await self._until(run_id, lambda known: known[1] != state, timeout_seconds)
+    async def left(self, run_id: str, states: Collection[str], timeout_seconds: float) -> bool:
+        """Wait until a run is in none of these states, or is gone; False: it was in one of them all the time."""
+        return await self._until(run_id, lambda known: known[1] not in states, timeout_seconds)
 
     async def aclose(self) -> None:
         """Stop asking."""

@@ -272,6 +272,18 @@ async def test_waiting_ends_in_time_and_at_once_for_what_has_ended(told: Told, o
     assert (ended.json()["state"], ended.headers["Preference-Applied"]) == ("succeeded", "wait=60")
 
 
+async def test_waiting_for_a_pause_ends_when_the_run_is_shown_as_paused(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    assert (await owner.post(f"/v1/runs/{RUN}/pause")).json()["state"] == "pausing"
+    waiting = asyncio.create_task(owner.get(f"/v1/runs/{RUN}", headers={"Prefer": "wait=30"}))
+    await asyncio.sleep(0.2)
+    told.append([story.tell(Kind.RUN_PAUSING, by="test")])
+    finished, _ = await asyncio.wait([waiting], timeout=0.6)
+    assert not finished
+    told.append([story.tell(Kind.RUN_PAUSED, by="test")])
+    assert (await asyncio.wait_for(waiting, 10)).json()["state"] == "paused"
+
+
 async def test_waiting_with_a_tag_ends_with_whatever_is_new(told: Told, owner: httpx.AsyncClient) -> None:
     story = small_run(told)
     tag = (await owner.get(f"/v1/runs/{RUN}")).headers["ETag"]

@@ -15,7 +15,7 @@ from service.api.once import Once, OnceDep, made
 from service.api.opened import opened_of
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.parts import Parts
-from service.api.runs_shown import shown
+from service.api.runs_shown import shown, shown_alike
 from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
 from service.api.watch import watch_of
 from service.errors import StaleError
@@ -126,7 +126,7 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
     if run.state not in ENDED:
         with opened_of(request).one(caller.actor):
             if not request.headers.get("if-none-match"):
-                await watch_of(request).left(run.id, run.state, seconds)
+                await watch_of(request).left(run.id, shown_alike(run), seconds)
             elif seen(request, run_tag(run)):
                 await watch_of(request).beyond(run.id, run.sequence, seconds)
         run = await run_in_threadpool(reader.run, run.id)
