@@ -118,15 +118,21 @@ def test_a_child_too_near_is_refused_and_what_its_vector_cost_is_told_of_the_emb
 
 def test_a_run_waits_for_its_embedder_and_goes_on(log: SqlRunLog, server: OpenAIServer) -> None:
     waited: list[str] = []
+    asked: list[str] = []
+
+    def embed(text: str) -> list[float]:
+        asked.append(text)
+        if len(asked) == 5:
+            server.embedder_away = "loading"  # from the next request on
+        return seen(text)
 
     def react(events: Sequence[Any]) -> None:
         for one in events:
-            if one.event.kind is Kind.PROPOSAL_ANSWERED and not waited:
-                server.embedder_away = "loading"
             if one.event.kind is Kind.RUN_WAITING:
                 waited.append(one.event.payload["reason"])
                 server.embedder_away = ""
 
+    server.embed = embed
     status = play(log, planned(author(server), eye(server)), Notes(react=react))
     assert status.reason == "evaluations"
     assert waited

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -418,24 +418,30 @@ def test_reviews_use_up_a_budget(
         assert Money.read(status.counters.cost or "").amount >= limit.amount
 
 
-def repeated(tmp_path: Path, name: str, plan: Plan, orders: Callable[[], Orders] = Orders) -> list[Mapping[str, Any]]:
-    """The events of a run in a database of its own, without what depends on the clock."""
+def repeated(tmp_path: Path, name: str, plan: Plan, held: threading.Event | None = None) -> list[Mapping[str, Any]]:
+    """The events of a run in a database of its own, without what depends on the clock.
+
+    Args:
+        held: the run is paused after two answers, which then lets go what the server holds; and goes on.
+    """
     database = open_database(sqlite_file(tmp_path / f"{name}.db"))
     try:
         log = SqlRunLog(database, SystemClock())
         log.create(new_run())
         notes = Notes()
-        wanted = orders()
+        orders = Orders()
 
         def react(events: Sequence[Any]) -> None:
-            answered = sum(one.event.kind is Kind.PROPOSAL_ANSWERED for one in notes.events)
-            if name == "stopped" and answered == 2:
-                wanted.pause("tester")
+            if held is not None and notes.kinds().count(Kind.PROPOSAL_ANSWERED) >= 2:
+                orders.pause("tester")
+                held.set()
 
         notes.react = react
-        play(log, plan, notes, wanted)
-        if name == "stopped":
-            play(log, plan, notes)
+        status = play(log, plan, notes, orders)
+        if held is not None:
+            assert status.state == "paused"
+            status = play(log, plan, notes)
+        assert status.state == "succeeded"
         kinds = (Kind.CANDIDATE_CREATED, Kind.CANDIDATE_EVALUATED, Kind.INDIVIDUAL_INSERTED, Kind.PROPOSAL_CREATED)
         told = [one.event for one in notes.events if one.event.kind in kinds]
         return [{key: value for key, value in event.payload.items() if key != "seconds"} for event in told]
@@ -460,7 +466,10 @@ def test_a_run_with_a_critic_repeats_and_a_stopped_one_goes_on_the_same(tmp_path
             writing(author), judging(critic), budget=BudgetConfig(evaluations=16),
             deterministic=DeterministicConfig(window=2), concurrency=ConcurrencyConfig(policy=2), seed=5,
         )  # fmt: skip
-        whole, again, stopped = (repeated(tmp_path, name, plan) for name in ("whole", "again", "stopped"))
+        whole, again = (repeated(tmp_path, name, plan) for name in ("whole", "again"))
+        held = threading.Event()
+        author.script(Scripted(), Scripted(), Scripted(release=held))
+        stopped = repeated(tmp_path, "stopped", plan, held)
         critic.respond = lambda _: ["Another opinion."]
         other = repeated(tmp_path, "other", plan)
     assert whole == again
@@ -470,15 +479,21 @@ def test_a_run_with_a_critic_repeats_and_a_stopped_one_goes_on_the_same(tmp_path
 
 def test_a_run_waits_for_its_critic_and_goes_on(log: SqlRunLog, author: OpenAIServer, critic: OpenAIServer) -> None:
     waited: list[str] = []
+    asked: list[Mapping[str, Any]] = []
+
+    def respond(body: Mapping[str, Any]) -> list[str]:
+        asked.append(body)
+        if len(asked) == 3:
+            critic.away = "loading"  # from the next request on
+        return judge(body)
 
     def react(events: Sequence[Any]) -> None:
         for one in events:
-            if one.event.kind is Kind.PROPOSAL_ANSWERED and not waited:
-                critic.away = "loading"
             if one.event.kind is Kind.RUN_WAITING:
                 waited.append(one.event.payload["reason"])
                 critic.away = ""
 
+    critic.respond = respond
     notes = Notes(react=react)
     status = play(log, planned(writing(author), judging(critic), budget=BudgetConfig(evaluations=100)), notes)
     assert status.reason == "evaluations"
