@@ -91,7 +91,7 @@ class _Sitting:
         self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
-        self._gathering = False
+        self._gathering: asyncio.TimerHandle | None = None
         self._flight = Flight(
             self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
         )
@@ -248,7 +248,7 @@ class _Sitting:
         if self._committing is not None and self._committing.done():
             await self._committing
             self._committing = None
-        due = at_once or self._full or not self._gathering
+        due = at_once or self._full or self._gathering is None
         if self._committing is None and len(self._journal) and due:
             self._committing = asyncio.create_task(self._commit_beside())
             self._committing.add_done_callback(lambda _: self.wake())
@@ -256,11 +256,12 @@ class _Sitting:
     async def _commit_beside(self) -> None:
         """Commit beside the loop, and let what comes then gather: a commit costs little more for fifty events."""
         await self._commit()
-        self._gathering = True
-        asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._gathered)
+        if self._gathering is not None:
+            self._gathering.cancel()
+        self._gathering = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._gathered)
 
     def _gathered(self) -> None:
-        self._gathering = False
+        self._gathering = None
         self.wake()
 
     async def _commit(self) -> None:

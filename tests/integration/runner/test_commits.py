@@ -6,13 +6,16 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
+
 from evolve.events import Kind
 from evolve.proposal import Proposal, Reply
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
-from service.runner.drive import GATHERING_SECONDS, MOST_UNCOMMITTED, drive
+from service.runner import drive as driving
+from service.runner.drive import drive
 from service.runner.orders import Orders
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyPolicy, job, play
 
@@ -47,15 +50,18 @@ class TimedLog(SqlRunLog):
         self.batches.append(Batch(began, time.monotonic(), [entry.event.kind for entry in events]))
 
 
-def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(log: SqlRunLog, database: Database) -> None:
+@pytest.mark.parametrize("moment", [driving.GATHERING_SECONDS, 0.5], ids=["little gathers", "much gathers"])
+def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(
+    log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch, moment: float
+) -> None:
+    monkeypatch.setattr(driving, "GATHERING_SECONDS", moment)
     timed = TimedLog(database)
     play(job(timed, SteadyPolicy(answers=1), evaluations=150), Notes())
     *going_on, last = timed.batches
     pairs = list(pairwise(going_on))
     assert len(pairs) > 2
     assert all(
-        after.began - before.ended >= GATHERING_SECONDS or len(after.kinds) >= MOST_UNCOMMITTED
-        for before, after in pairs
+        after.began - before.ended >= moment or len(after.kinds) >= driving.MOST_UNCOMMITTED for before, after in pairs
     )
     assert last.kinds[-1] is Kind.RUN_FINISHED
 
