@@ -23,27 +23,26 @@ class Calls:
     """Lets calls out, and notes what became of them.
 
     Args:
-        url: of the server, for the sentence that says why none goes out.
         breaker: leaves a failing server alone.
         pressure: counts the calls under way.
         monotonic: seconds that never go back.
     """
 
-    def __init__(self, url: str, breaker: Breaker, pressure: Pressure, monotonic: Callable[[], float]) -> None:
-        self._url = url
+    def __init__(self, breaker: Breaker, pressure: Pressure, monotonic: Callable[[], float]) -> None:
         self._breaker = breaker
         self._pressure = pressure
         self._monotonic = monotonic
+        self._failure = "the policy server kept failing"
 
     def admit(self) -> None:
         """Ask to make a call. Whoever may make it must do so within `heard` or `call`.
 
         Raises:
-            PolicyUnavailable: the server is left alone for a while.
+            PolicyUnavailable: the server is left alone for a while; the text is that of its last failure.
         """
         wait = self._breaker.admit()
         if wait > 0.0:
-            raise PolicyUnavailable(f"the policy server {self._url} kept failing and is left alone for a while", wait)
+            raise PolicyUnavailable(self._failure, wait)
 
     @contextmanager
     def heard(self) -> Iterator[None]:
@@ -51,6 +50,7 @@ class Calls:
         try:
             yield
         except PolicyUnavailable as error:
+            self._failure = str(error)
             self._breaker.failed(error.retry_after_seconds)
             raise
         except PolicyError:

@@ -64,7 +64,7 @@ class Connection(Generic[_Found]):
         self.server = Server(settings, key, monotonic=monotonic, transport=transport)
         self._breaker = breaker or Breaker(monotonic)
         self.pressure = Pressure(self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic)
-        self.calls = Calls(str(settings.base_url), self._breaker, self.pressure, monotonic)
+        self.calls = Calls(self._breaker, self.pressure, monotonic)
         self.found: _Found | None = None
         self._finding = asyncio.Lock()
         self._rng = rng

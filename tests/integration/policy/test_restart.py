@@ -169,6 +169,8 @@ def assert_it_waited_and_went_on(events: Sequence[Event]) -> None:
     reasons = [event.payload["reason"] for event in events if event.kind is Kind.RUN_WAITING]
     assert any("connection refused" in reason for reason in reasons)
     assert any(LOADING in reason for reason in reasons)
+    # Why the server gives no answer is told, also while it is left alone.
+    assert all("gives no answer: " in reason or "broke off its stream" in reason for reason in reasons)
     last = len(kinds) - 1 - kinds[::-1].index(Kind.RUN_WAITING)
     assert Kind.RUN_GOING_ON in kinds[last:]
 
