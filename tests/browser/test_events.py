@@ -80,6 +80,34 @@ def test_new_events_come_at_the_end_until_somebody_pauses(page: Page, service: S
     expect(page.locator(f"#event-{shown[-1] + 5}")).to_be_visible()
 
 
+HOLD_THE_NEXT = """() => {
+    const real = window.fetch;
+    window.fetch = async (...asked) => {
+        const answer = await real(...asked);
+        const first = String(asked[0]).includes("/events/rows?") && !window.letGo;
+        if (first) await new Promise((done) => { window.letGo = done; });
+        return answer;
+    };
+}"""
+
+
+def test_what_was_asked_for_before_a_pause_is_not_shown_after_it(page: Page, service: Service, live_run: str) -> None:
+    page.goto(f"/runs/{live_run}/events?after={service.get(f'/v1/runs/{live_run}')['sequence'] - 1}")
+    page.evaluate(HOLD_THE_NEXT)
+    page.wait_for_function("() => window.letGo")
+    page.get_by_role("button", name="Following").click()
+    paused = page.get_by_role("button", name=re.compile(r"^Paused: follow \(\+\d+"))
+    expect(paused).to_be_visible()
+    shown = sequences(page)
+    page.evaluate("() => window.letGo()")
+    expect(paused).not_to_have_text(paused.inner_text())
+    assert sequences(page) == shown
+    paused.click()
+    expect(page.locator(f"#event-{shown[-1] + 5}")).to_be_visible()
+    grown = sequences(page)
+    assert grown == list(range(shown[0], grown[-1] + 1))
+
+
 def test_what_is_no_filter_is_told_on_a_page(page: Page, complaints: Complaints, finished_run: str) -> None:
     complaints.expect("console: .*422")
     answer = page.goto(f"/runs/{finished_run}/events?kind=run.exploded")

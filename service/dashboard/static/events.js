@@ -51,7 +51,9 @@ class Follower {
     const glue = this.table.dataset.src?.endsWith("?") ? "" : "&";
     const answer = await fetch(`${this.table.dataset.src}${glue}after=${begin}`, { headers: { "HX-Request": "true" } });
     if (!answer.ok) return false;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const text = await answer.text();
+    if (!this.following) return false; // paused meanwhile: it is asked for again
+    const page = new DOMParser().parseFromString(text, "text/html");
     const found = page.querySelector("table"), body = this.table.tBodies[0];
     if (!found || !body) return false;
     const rows = [...found.tBodies[0].rows].map((row) => document.adoptNode(row));
