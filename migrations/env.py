@@ -2,15 +2,11 @@
 
 from alembic import context
 
-from service.db.columns import Base
-from service.db.models import Tenant
-from service.db.people import ApiKeyRow
-
-assert Tenant.metadata is ApiKeyRow.metadata is Base.metadata  # the models are loaded
+from service.db.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
+    target_metadata=metadata(),
     render_as_batch=True,  # SQLite changes a table by copying it
 )
 context.run_migrations()

@@ -20,7 +20,8 @@ from typing import IO, Any, NoReturn
 
 from sqlalchemy import JSON, BigInteger, Double, Integer, LargeBinary, Table
 
-from service.db.columns import Base, UtcDateTime
+from service.db.columns import UtcDateTime
+from service.db.tables import all_tables
 from service.errors import StorageError
 
 FORMAT, VERSION = "evolve-backup", 1
@@ -53,11 +54,6 @@ class Source:
     batches: Iterator[Batch]
 
 
-def tables() -> list[Table]:
-    """Every table, those that are referred to before those that refer to them."""
-    return list(Base.metadata.sorted_tables)
-
-
 def write(file: IO[bytes], revision: str, made_at: datetime, rows: Callable[[Table], Iterable[Sequence[Any]]]) -> None:
     """Write a backup, one row after another."""
     counts: dict[str, int] = {}
@@ -66,10 +62,10 @@ def write(file: IO[bytes], revision: str, made_at: datetime, rows: Callable[[Tab
         def line(value: object) -> None:
             packed.write(json.dumps(value, allow_nan=False, separators=(",", ":")).encode() + b"\n")
 
-        names = [table.name for table in tables()]
+        names = [table.name for table in all_tables()]
         head = {"format": FORMAT, "version": VERSION, "revision": revision, "made_at": made_at.isoformat()}
         line(head | {"tables": names})
-        for table in tables():
+        for table in all_tables():
             line({"table": table.name, "columns": [column.name for column in table.columns]})
             counts[table.name] = 0
             for row in rows(table):
@@ -98,7 +94,7 @@ def opened(path: Path) -> Iterator[Source]:
 def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[Batch]:
     counts: dict[str, int] = {}
     line, _ = next(lines, _NOTHING)
-    for table in tables():
+    for table in all_tables():
         if line != {"table": table.name, "columns": [column.name for column in table.columns]}:
             _refuse(path, f"the table {table.name} is missing")
         counts[table.name], rows, held = 0, [], 0

@@ -15,6 +15,7 @@ from service.db.archive import Batch, DamagedError, Source
 from service.db.engine import Database, take_time
 from service.db.faults import translated
 from service.db.models import Tenant
+from service.db.tables import all_tables
 from service.errors import ConflictError, NotFoundError, RefusedError, StorageError, UsageError
 from service.ports import DEFAULT_TENANT, Clock
 
@@ -72,7 +73,7 @@ def restore(database: Database, path: Path) -> dict[str, int]:
         _shut(connection)
         _check_empty(connection, database.name)
         connection.execute(delete(Tenant))
-        counts = dict.fromkeys((table.name for table in archive.tables()), 0)
+        counts = dict.fromkeys((table.name for table in all_tables()), 0)
         for batch in source.batches:
             try:
                 connection.execute(insert(batch.table), list(batch.rows))
@@ -191,7 +192,7 @@ def _sqlite_source(path: Path) -> Iterator[Source]:
             if problem != "ok":
                 raise DamagedError(f"{path} is damaged: {problem}")
             found = schema.revision(connection)
-            missing = {table.name for table in archive.tables()} - set(inspect(connection).get_table_names())
+            missing = {table.name for table in all_tables()} - set(inspect(connection).get_table_names())
         if found.current is None or (missing and not found.behind):
             raise DamagedError(f"{path} is no backup of evolve: it lacks its tables")
         with engine.connect() as connection:
@@ -201,7 +202,7 @@ def _sqlite_source(path: Path) -> Iterator[Source]:
 
 
 def _sqlite_batches(path: Path, connection: Connection) -> Iterator[Batch]:
-    for table in archive.tables():
+    for table in all_tables():
         with _readable(path):
             result = connection.execution_options(yield_per=archive.BATCH).execute(select(table)).mappings()
             parts = result.partitions()
@@ -246,7 +247,7 @@ def _shut(connection: Connection) -> None:
 
 
 def _check_empty(connection: Connection, name: str) -> None:
-    for table in archive.tables():
+    for table in all_tables():
         query = select(func.count()).select_from(table)
         if table is Tenant.__table__:
             query = query.where(Tenant.id != DEFAULT_TENANT)

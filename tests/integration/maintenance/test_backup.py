@@ -2,18 +2,23 @@
 
 import gzip
 import json
+import re
 import secrets
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import inspect, select
 
 import migrations
+import service.db
 from evolve.events import Kind
 from service.db import archive
 from service.db.backup import backup, contents, restore
@@ -22,6 +27,7 @@ from service.db.engine import Database, connect, open_database
 from service.db.log import SqlRunLog
 from service.db.models import RunRow
 from service.db.people import ApiKeyRow, RequestRow
+from service.db.tables import MODEL_MODULES
 from service.errors import ConflictError, NotFoundError, ServiceError, UsageError
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 from tests.integration.maintenance.conftest import rows, store, tell
@@ -76,6 +82,42 @@ def test_what_is_restored_is_what_was_backed_up(database: Database, target: Data
     assert everything(target) == everything(database)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not [path for path in tmp_path.iterdir() if "partial" in path.name or path.name.startswith("the backup-")]
+
+
+BACKUP = "import sys; from service.cli.main import main; sys.exit(main(['db', 'backup', *sys.argv[1:]]))"
+
+
+def test_a_process_that_only_makes_a_backup_leaves_out_no_table(database: Database, tmp_path: Path) -> None:
+    """In a process of its own: here, the tests have imported every module."""
+    fill(database)
+    with database.read() as connection:
+        expected = set(inspect(connection).get_table_names()) - {"alembic_version"}
+    file, url = tmp_path / "backup", database.engine.url.render_as_string(hide_password=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BACKUP, str(file), "--db", url], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert tables_in(file) == expected
+
+
+def tables_in(file: Path) -> set[str]:
+    """The tables that a backup holds, of either form."""
+    if file.read_bytes().startswith(archive.MAGIC):
+        lines = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+        return {line["table"] for line in lines if isinstance(line, dict) and "table" in line}
+    with closing(sqlite3.connect(file)) as copy:
+        names = {name for (name,) in copy.execute("select name from sqlite_master where type = 'table'")}
+    return names - {"alembic_version"}
+
+
+def test_every_module_with_a_mapped_class_is_named_with_the_tables() -> None:
+    folder = Path(service.db.__file__).parent
+    mapped = {
+        path.stem
+        for path in folder.rglob("*.py")
+        if re.search(r"^class \w+\(.*\bBase\b", path.read_text(), re.MULTILINE)
+    }
+    assert mapped == {module.__name__.rpartition(".")[2] for module in MODEL_MODULES}
 
 
 def test_a_restored_run_goes_on_where_it_was(database: Database, target: Database, tmp_path: Path) -> None:
