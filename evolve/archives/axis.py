@@ -48,13 +48,23 @@ class Axis:
         return 0.0 if self._low is None else self._low + self.span * share
 
     def bin(self, value: float) -> int:
-        """Bin of a value; what lies outside the range falls into the outermost bin."""
-        return min(self._bins - 1, math.floor(self.share(value) * self._bins))
+        """Bin of a value; what lies outside the range falls into the outermost bin.
+
+        A border belongs to the bin above it. The product comes before the division: a share of the range is rounded,
+        and its product with the number of bins may then lie just below the border (29 / 50 * 50 < 29).
+        """
+        if self._low is None or self._high is None or self._low == self._high:
+            return 0
+        place = (value - self._low) * self._bins / (self._high - self._low)
+        return math.floor(max(0.0, min(place, self._bins - 1.0))) if not math.isnan(place) else 0
 
     def bins(self, values: Floats) -> NDArray[np.intp]:
         """Bins of many values, (n,), each as `bin` gives it."""
-        placed = np.floor(self.shares(values) * self._bins).astype(np.intp)
-        return np.asarray(np.minimum(placed, self._bins - 1))
+        if self._low is None or self._high is None or self._low == self._high:
+            return np.zeros(len(values), dtype=np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):  # a range may be wider than the largest number
+            place = (values - self._low) * self._bins / (self._high - self._low)
+        return np.floor(np.clip(np.nan_to_num(place), 0.0, self._bins - 1.0)).astype(np.intp)
 
     def cover(self, value: float) -> bool:
         """Grow a running range to hold a value; whether it grew.

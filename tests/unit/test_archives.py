@@ -9,6 +9,7 @@ import pytest
 
 from evolve.archives import (
     Archive,
+    Axis,
     CellArchive,
     CvtPartition,
     DominatedNoveltyArchive,
@@ -97,6 +98,14 @@ def test_a_running_range_at_least_doubles_so_that_re_binning_is_rare() -> None:
         archive.add(individual(str(i), float(i), measures={"m": float(i)}))
         rebins += archive.partition.axes[0].range != before
     assert rebins <= 11
+
+
+def test_a_whole_number_on_a_border_falls_into_the_bin_above_it() -> None:
+    """An axis from 0 to `bins` has a border at every whole number: with 50 bins 29 once fell into bin 28."""
+    for bins in range(1, 201):
+        axis = Axis(Measure(name="m", bins=bins, low=0.0, high=float(bins)))
+        assert [axis.bin(float(value)) for value in range(bins)] == list(range(bins))
+        assert axis.bins(np.arange(bins, dtype=float)).tolist() == list(range(bins))
 
 
 def test_auto_fits_the_problem() -> None:
