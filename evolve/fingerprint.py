@@ -20,6 +20,8 @@ _FREE_FORM = {
     "verilog", "zig",
 }  # fmt: skip
 _CONTEXT = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
+# Fields that Python 3.12 and 3.13 added to nodes of before: left out where they say nothing, as earlier versions do.
+_LATER_FIELDS = frozenset({"type_params", "default_value"})
 _DOCUMENTED = {ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
 # The name of a kind of node, and what reads its fields: several at once, or the only one.
 _Form = tuple[str, Callable[[Any], Iterable[Any]] | None, Callable[[Any], Any] | None]
@@ -27,6 +29,8 @@ _Form = tuple[str, Callable[[Any], Iterable[Any]] | None, Callable[[Any], Any] |
 
 def fingerprint(program: Program, language: str) -> str:
     """32 hex digits, equal for programs that are the same but for what does not matter to their running.
+
+    The same under Python 3.11 to 3.13, so that a run may go on under another one.
 
     Python is compared by syntax tree: comments, formatting and docstrings are ignored, names are kept. Other languages,
     Python that does not parse, and programs longer than `LONGEST_PARSED`, are compared by tokens line by line, with
@@ -83,8 +87,9 @@ def syntax_words(text: str) -> list[str] | None:
             write(f"[{len(node)}")
             push(node)
         else:
-            # Decimal digits of a huge integer are refused by the interpreter; hexadecimal ones are not.
-            write(hex(node) if kind is int else repr(node))
+            # Decimal digits of a huge integer are refused by the interpreter; hexadecimal ones are not. What `repr`
+            # escapes depends on the version's Unicode tables; what `ascii` escapes does not.
+            write(hex(node) if kind is int else ascii(node))
     return out
 
 
@@ -98,15 +103,28 @@ class _Forms(dict[type, _Form | None]):
 
 def _form(kind: type[ast.AST]) -> _Form:
     fields = [field for field in kind._fields if field not in _CONTEXT]
-    if kind in _DOCUMENTED:
-        return (
-            kind.__name__,
-            lambda node: [_body(node) if name == "body" else getattr(node, name) for name in fields],
-            None,
-        )
+    plain = [field for field in fields if field not in _LATER_FIELDS]
+    if kind is ast.JoinedStr:
+        return kind.__name__, None, _pieces
+    if kind in _DOCUMENTED or len(plain) < len(fields):
+        return kind.__name__, lambda node: [_value(node, name) for name in plain] + _later(node), None
     if len(fields) > 1:
         return kind.__name__, attrgetter(*fields), None
     return kind.__name__, None, attrgetter(*fields) if fields else None
+
+
+def _value(node: Any, field: str) -> Any:
+    return _body(node) if field == "body" and type(node) in _DOCUMENTED else getattr(node, field)
+
+
+def _later(node: Any) -> list[Any]:
+    """The fields of later versions that say something; the parser of an earlier one refuses such a program."""
+    return [value for name in sorted(_LATER_FIELDS) if (value := getattr(node, name, None))]
+
+
+def _pieces(node: ast.JoinedStr) -> list[ast.expr]:
+    """The pieces of an f-string without the empty constants that Python 3.12 alone writes."""
+    return [piece for piece in node.values if not (isinstance(piece, ast.Constant) and piece.value == "")]
 
 
 def _body(node: Any) -> list[ast.stmt]:

@@ -31,6 +31,28 @@ def test_a_fingerprint_is_32_hex_digits() -> None:
     assert int(digits, 16) >= 0
 
 
+# Written by Python 3.11.7, 3.12.1 and 3.13.0 alike. Each has its own trees for type parameters and f-strings, and its
+# own tables of what is printable.
+EVERY_PYTHON = "67043ff50bf0d33edc61d48853ba2929"
+TEXT = r"""import math
+
+
+class Shape:
+    sides: int = 4
+
+    async def area(self, *, scale=1, **more):
+        return f"{self.sides!r:>{scale}}" f'{scale:}' f"{scale=}" + "\u0c5d\U0001f6dc \x85"
+
+
+def total(values):
+    return [f"{value}" for value in values if (n := len(values)) > 0x10 and n]
+"""
+
+
+def test_a_fingerprint_is_the_same_under_every_version_of_python() -> None:
+    assert of(TEXT) == EVERY_PYTHON
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
