@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from evolve.configuration import RunConfig
 from evolve.earnings import Earnings
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
-from evolve.ports import Policy
+from evolve.ports import AdaptivePolicy, Policy
+from evolve.reply_form import ReplyForm, allowed_forms
 from evolve.selection import briefly
 
 _STREAM = 1  # apart from that of the plan of the same proposal
@@ -23,6 +24,7 @@ class Asking:
     Attributes:
         weight: how often it is asked, in proportion to those of the other policies of the run.
         currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
+        forms: that it may be asked in; empty: it has a way of its own, with these m and n.
     """
 
     policy: str
@@ -30,6 +32,7 @@ class Asking:
     samples: int = 1
     weight: float = 1.0
     currency: str | None = None
+    forms: tuple[ReplyForm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class Member:
             samples=policy.samples,
             weight=self.weight,
             currency=self.currency,
+            forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
         )
 
 
@@ -88,7 +92,9 @@ class Ensemble:
             if names.count(name) > 1:
                 raise ConfigurationError(f"two policies of the run are called {name}: give each its own name")
         self.currency = shared_currency(asking.currency for asking in askings)
-        self._askings = askings
+        self._askings = [
+            replace(asking, forms=allowed_forms(asking.forms, config.answers, config.samples)) for asking in askings
+        ]
         self._seed = config.seed
         self._earnings = earnings if config.policy_choice == "adaptive" else None
 

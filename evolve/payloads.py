@@ -6,6 +6,7 @@ from typing import Any
 from evolve.identity import candidate_id
 from evolve.money import Money
 from evolve.proposal import Candidate, Charge, Completed, Individual, Proposal, Usage
+from evolve.reply_form import ReplyForm
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -40,6 +41,7 @@ def describe_proposal(proposal: Proposal) -> dict[str, Any]:
         "answers": proposal.answers,
         "samples": proposal.samples,
         "limit": proposal.limit,
+        **({} if proposal.form is None else {"form": proposal.form.as_json()}),
     }
 
 
@@ -68,6 +70,7 @@ def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual
         answers=payload["answers"],
         samples=payload["samples"],
         limit=payload["limit"],
+        form=ReplyForm.read(payload["form"]) if "form" in payload else None,
     )
 
 

@@ -1,11 +1,12 @@
 """The doors between the search and the world: who answers proposals, who embeds programs, who scores them."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.program import Program
 from evolve.proposal import Proposal, Reply
+from evolve.reply_form import ReplyForm
 from evolve.vectors import Embedded
 
 
@@ -37,6 +38,15 @@ class Policy(Protocol):
         Raises:
             PolicyError: no answer came; its class says whether asking again may help.
         """
+
+
+@runtime_checkable
+class AdaptivePolicy(Policy, Protocol):
+    """A policy that can be asked in several forms, of which a run finds out which suits it."""
+
+    @property
+    def forms(self) -> Sequence[ReplyForm]:
+        """The forms that it may be asked in, at least one."""
 
 
 class Embedder(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 from evolve.evaluation import Evaluation
 from evolve.money import Money
 from evolve.program import Program
+from evolve.reply_form import ReplyForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class Proposal:
         why: what else decided, as a few JSON values: those of the parent by themselves, and those of the choice of
             `island`, `operator`, `policy` and `second_parent` as a mapping each, where there was one.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
+        form: how the policy is asked to write; None: in its own way.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
     """
 
@@ -83,6 +85,7 @@ class Proposal:
     answers: int = 1
     samples: int = 1
     limit: int = 1
+    form: ReplyForm | None = None
     review: str = ""
 
     def position(self, answer: "Answer") -> int | None:

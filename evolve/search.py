@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.fingerprint import fingerprint
+from evolve.form_credit import program_tokens
 from evolve.identity import candidate_id, proposal_id
 from evolve.islands import Island
 from evolve.migration import migrants, survivor, targets
@@ -34,6 +36,7 @@ from evolve.payloads import (
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal
+from evolve.reply_form import ReplyForm
 from evolve.state import State
 from evolve.strategies import open_strategy
 
@@ -114,13 +117,15 @@ class Search:
         if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
             return Step()
         asking = drawn.asking
-        most = (self.config.answers or asking.answers), (self.config.samples or asking.samples)
-        limit = self._limit(math.prod(most))
-        if limit < 1 or self._over(elapsed_seconds):
+        if self._limit(1) < 1 or self._over(elapsed_seconds):
             return Step()
         rng = np.random.default_rng([self.config.seed, number])
         plan = self._strategy.plan(number, self.state.islands, self.state.latest, rng)
+        form, why_form = self._form(number, asking, plan.parent)
+        most = (form.answers, form.samples) if form else self._own(asking)
+        limit = self._limit(math.prod(most))
         answers = min(most[0], limit)
+        why = {"policy": drawn.why, "form": why_form}
         proposal = Proposal(
             id=proposal_id(self.run_id, number),
             number=number,
@@ -133,16 +138,28 @@ class Search:
             failures=plan.failures,
             selection=plan.selection,
             weights=plan.weights,
-            why={**plan.why, "policy": drawn.why} if drawn.why else plan.why,
+            why={**plan.why, **{name: told for name, told in why.items() if told}},
             policy=asking.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,
             samples=min(most[1], math.ceil(limit / answers)),
             limit=min(limit, most[1] * answers),
+            form=form,
         )
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
         return Step(events=(event,), proposals=(proposal,))
+
+    def _form(self, number: int, asking: Asking, parent: Individual) -> tuple[ReplyForm | None, dict[str, Any]]:
+        """The form in which a policy is asked for children of a parent, and why; None where it has one of its own."""
+        if not asking.forms:
+            return None, {}
+        size = program_tokens(parent.program.size)
+        form, why = self.state.forms.draw(asking.policy, asking.forms, size, (self.config.seed, number))
+        return form, {"name": form.name, **why} if why else {}
+
+    def _own(self, asking: Asking) -> tuple[int, int]:
+        return self.config.answers or asking.answers, self.config.samples or asking.samples
 
     def answer(self, number: int, answer: Answer) -> Step:
         """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason.

@@ -11,6 +11,7 @@ from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
 from evolve.events import Event, Kind
+from evolve.form_credit import FormRecords
 from evolve.islands import Island
 from evolve.lineage import Lineage
 from evolve.operators import REPAIR, Trials
@@ -18,6 +19,7 @@ from evolve.payloads import bills
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
+from evolve.reply_form import ReplyForm
 from evolve.strategies import island_count
 
 # Stands for a program whose text a replay has not loaded: most candidates of a run are never looked at again.
@@ -58,6 +60,7 @@ class State:
         latest: what was evaluated last, failed or not.
         lineage: how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators and policies do, where that is asked.
+        forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
     """
 
@@ -68,6 +71,7 @@ class State:
             Island(number, problem, config.on_island(number), self.lineage) for number in range(island_count(config))
         ]
         self.trials = Trials()
+        self.forms = FormRecords()
         self.account = Account()
         self.budget = config.budget
         self.asked = 0
@@ -180,6 +184,8 @@ class State:
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = Open(payload=event.payload, proposal=subject)
         self.lineage.propose(number, _edges(event.payload)[0])
+        if form := event.payload.get("form"):
+            self.forms.begin(number, event.payload["policy"], ReplyForm.read(form))
         if self._tried:
             self._try(event.payload)
 
@@ -201,6 +207,7 @@ class State:
             self.open[number].taken.add(position)
             self.open[number].fresh += 1
             self.trials.await_children(number, 1)
+            self.forms.create(number)
             self.account.answers += 1
 
     def _rejected(self, event: Event) -> None:
@@ -213,6 +220,7 @@ class State:
         if number:
             self.open[number].fresh -= 1
             self.trials.await_children(number, -1)
+            self.forms.evaluate(number, valid=False)
 
     def _answered(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
@@ -221,6 +229,7 @@ class State:
         self.trials.earnings.pay(entry.payload["policy"], spent.tokens, cost)
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
+        self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload["tokens"])
         self.lineage.settle(int(event.payload["number"]))
 
     def _failed(self, event: Event) -> None:
@@ -231,6 +240,7 @@ class State:
         else:
             self.account.barren = 0 if entry.fresh else self.account.barren + 1
             self.trials.close(int(event.payload["number"]))
+        self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload.get("tokens"))
         self.lineage.settle(int(event.payload["number"]))
 
     def _spend(self, payload: Mapping[str, Any]) -> Account:
@@ -245,6 +255,8 @@ class State:
         payload = event.payload
         candidate = self.pending.pop(payload["candidate_id"])
         subject = event.subject if isinstance(event.subject, Individual) else None
+        # One that was cancelled says nothing against the form in which it was asked for.
+        self.forms.evaluate(candidate.number, valid=payload["outcome"] in {Outcome.OK, Outcome.CANCELLED})
         if payload["outcome"] == Outcome.CANCELLED:
             self.trials.tell(candidate.number, None)
             self.lineage.settle(candidate.number)

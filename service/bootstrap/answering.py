@@ -272,11 +272,12 @@ def prompt_builder(
     """
 
     def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
+        asked = proposal.form or form
         request = PromptRequest(
             problem=problem,
             proposal=proposal,
-            format=form.format,
-            edits=form.edits,
+            format=asked.format,
+            edits=asked.edits,
             config=config.on_island(proposal.island).prompt,
             templates=templates,
             context_tokens=context_tokens,

@@ -1,7 +1,7 @@
 """The policy behind an OpenAI-compatible server, vLLM first: a prompt out, a stream of chains back."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +10,11 @@ from typing import Any
 from evolve.chain import parse_format
 from evolve.errors import PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
+from evolve.reply_form import ReplyForm
 from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.chains import CUT, Chains
 from service.policy.connection import Connection
+from service.policy.forms import open_forms
 from service.policy.offered import choose
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
 
@@ -59,6 +61,11 @@ class OpenAIPolicy:
     def samples(self) -> int:
         """n: chains asked of one proposal."""
         return self.settings.samples if self.settings.temperature else 1
+
+    @property
+    def forms(self) -> Sequence[ReplyForm]:
+        """The forms that it may be asked in: that of its settings, and those that the settings leave open."""
+        return open_forms(self.settings)
 
     @property
     def concurrency(self) -> int:
@@ -163,8 +170,8 @@ class OpenAIPolicy:
 
     def _chains(self, proposal: Proposal, prompt: Prompt) -> Chains:
         return Chains(
-            self._format,
-            edits=self.settings.edits,
+            parse_format(proposal.form.format) if proposal.form else self._format,
+            edits=proposal.form.edits if proposal.form else self.settings.edits,
             samples=proposal.samples,
             answers=proposal.answers,
             limit=proposal.limit,

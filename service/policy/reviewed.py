@@ -1,7 +1,7 @@
 """Reviewed: an author who is told, with each proposal, what a critic thinks of the parent."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -10,9 +10,10 @@ import numpy as np
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.money import FREE, shared_currency
-from evolve.ports import Policy
+from evolve.ports import AdaptivePolicy, Policy
 from evolve.proposal import Charge, Completed, Proposal, Reply
 from evolve.reasoning import ReasoningFilter
+from evolve.reply_form import ReplyForm
 
 PURPOSE = "review"
 MOST_KEPT = 1024  # reviews whose authors could not be asked, and may never be for them
@@ -116,6 +117,11 @@ class Reviewed:
     def samples(self) -> int:
         """n: chains asked of one proposal."""
         return self._author.samples
+
+    @property
+    def forms(self) -> Sequence[ReplyForm]:
+        """The forms that the author may be asked in."""
+        return self._author.forms if isinstance(self._author, AdaptivePolicy) else ()
 
     @property
     def concurrency(self) -> int:

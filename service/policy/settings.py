@@ -123,6 +123,9 @@ class PolicySettings(BaseModel):
     format: Annotated[str, AfterValidator(_format)] = "tags:answer"
     edits: Literal["rewrite", "diff"] = "rewrite"
     answers: int = Field(default=4, ge=1, le=64, description="m: answers in one chain")
+    adapt: tuple[Literal["edits", "answers"], ...] | None = Field(
+        default=None, description="keys that a run may vary, by what the answers bring; None: those that are not named"
+    )
     samples: int = Field(default=2, ge=1, le=64, description="n: chains of one call")
     temperature: float = Field(default=1.0, ge=0.0, le=2.0, allow_inf_nan=False)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -179,7 +182,16 @@ class PolicySettings(BaseModel):
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
         unsaid = {key for key, plain in _UNSAID.items() if getattr(self, key) == plain}
-        return self.model_dump(include=self._acting - unsaid)
+        described = self.model_dump(include=self._acting - unsaid)
+        return described | ({"adapt": list(self.adaptable)} if "adapt" in described else {})
+
+    @property
+    def adaptable(self) -> tuple[str, ...]:
+        """The keys that a run may vary. A format is named for a model that was trained for it: then nothing varies."""
+        if self.adapt is not None:
+            return self.adapt
+        named = self.model_fields_set
+        return () if "format" in named else tuple(key for key in ("edits", "answers") if key not in named)
 
     @property
     def _acting(self) -> set[str]:

@@ -24,6 +24,7 @@ from evolve.configuration import (
 from evolve.ensemble import Asking
 from evolve.events import Event
 from evolve.problem import Problem
+from evolve.reply_form import ReplyForm
 from tests.fakes.world import ASKING, TEAM, World, new_search, resume, toy_problem
 
 WAYS = st.builds(
@@ -50,7 +51,12 @@ WAYS = st.builds(
     budget=st.just(BudgetConfig(evaluations=40)),
     seed=st.integers(0, 5),
 )
-ASKINGS = st.sampled_from([(ASKING,), TEAM])
+FORMS = tuple(
+    ReplyForm(format="tags:answer", edits=edits, answers=answers, samples=4 // answers)
+    for edits in ("rewrite", "diff")
+    for answers in (4, 1)
+)
+ASKINGS = st.sampled_from([(ASKING,), TEAM, (replace(ASKING, forms=FORMS), TEAM[1])])
 
 
 def repeated(problem: Problem) -> Problem:

@@ -34,6 +34,7 @@ Stories = dict[str, list[object]]
 
 PRICED = {"price.input": '"1"', "price.cached": '"0.5"', "price.output": '"2"'}
 UNSAID = {
+    "adapt": '["edits"]',
     "base_url": '"http://localhost"',
     "price": '{ input = "1", output = "2" }',
 }  # without a default that can be said
@@ -62,7 +63,7 @@ WRITING: Mapping[str, tuple[str, Lines]] = {
 SHAPED: Mapping[str, tuple[str, Lines]] = {"format": ('"fences"', {}), "answers": ("2", {}), "samples": ("1", {})}
 # What each is without its keys, and of each key another value, and what else must be said for it to matter.
 KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
-    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "weight": ("9.0", {})}),
+    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "adapt": ("[]", {}), "weight": ("9.0", {})}),
     "critic": ({"role": '"critic"'}, WRITING),
     # It writes nothing, and servers tell of no cache: the other prices are of tokens that it has none of.
     "embedder": ({"role": '"embedder"'}, SERVER),

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -7,6 +8,7 @@ from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled import shipped
 from service.policy.cast import read_policies
+from service.policy.forms import open_forms
 from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings, load_policies, read_policy
 
 SECRET = "sk-very-secret-0123456789"
@@ -92,7 +94,7 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
     vpo, base = load_policies(write(tmp_path, text))
     assert (vpo.format, vpo.edits, vpo.answers, vpo.timeout_seconds) == ("tags:response", "diff", 8, 30.0)
     assert base.kind == "syntax"
-    assert PolicySettings.model_validate(vpo.describe()) == vpo
+    assert PolicySettings.model_validate(vpo.describe()).describe() == vpo.describe()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,8 @@ def test_the_policies_of_several_words_go_together(tmp_path: Path) -> None:
     assert [(policy.name, policy.weight) for policy in found] == [
         ("syntax", 1.0), ("::1:8000", 1.0), ("h.example", 1.0), ("own", 2.5),
     ]  # fmt: skip
-    assert [PolicySettings.model_validate(policy.describe()) for policy in found] == found
+    described = [policy.describe() for policy in found]
+    assert [PolicySettings.model_validate(one).describe() for one in described] == described
     assert [policy.name for policy in read_policies(["http://h"])] == ["policy"]
 
 
@@ -219,7 +222,7 @@ def test_a_shipped_model_is_named_and_brings_its_defaults() -> None:
         "samples": 2, "temperature": 1.0, "top_p": 1.0, "max_tokens": 4096, "concurrency": 1,
     }  # fmt: skip
     assert (vpo.name, vpo.format, vpo.answers, vpo.samples, vpo.top_p) == ("bundled:maze-vpo", "tags:route", 3, 5, 0.5)
-    assert PolicySettings.model_validate(vpo.describe()) == vpo
+    assert PolicySettings.model_validate(vpo.describe()).describe() == vpo.describe()
     with pytest.raises(NotFoundError, match="choose one of maze-base, maze-vpo, or name a folder with a /"):
         load_policies("bundled:maze")
 
@@ -381,3 +384,32 @@ def test_what_runs_in_this_process_costs_nothing_and_what_has_no_price_is_not_kn
 def test_the_syntax_mutator_has_no_price(tmp_path: Path) -> None:
     text = '[[policies]]\nname = "s"\nkind = "syntax"\nprice = { input = "1", output = "1" }\n'
     assert "price has no meaning for the syntax mutator" in complaint(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [
+        ({}, ("edits", "answers")),
+        ({"edits": "diff"}, ("answers",)),
+        ({"answers": 2}, ("edits",)),
+        ({"edits": "diff", "answers": 2}, ()),
+        ({"format": "tags:response"}, ()),
+        ({"format": "tags:response", "adapt": ["edits"]}, ("edits",)),
+        ({"adapt": []}, ()),
+    ],
+)
+def test_what_a_policy_file_names_is_not_varied(named: dict[str, Any], left: tuple[str, ...]) -> None:
+    policy = read_policy({"base_url": "http://h/v1", **named}, "here")
+    assert policy.adaptable == left
+    assert read_policy(policy.describe(), "a record").adaptable == left
+
+
+def test_the_forms_of_a_policy_bring_about_as_many_answers_each() -> None:
+    forms = open_forms(read_policy({"base_url": "http://h/v1", "samples": 3}, "here"))
+    assert [(form.format, form.edits, form.answers, form.samples) for form in forms] == [
+        ("tags:answer", "rewrite", 4, 3), ("single", "rewrite", 1, 12),
+        ("tags:answer", "diff", 4, 3), ("single", "diff", 1, 12),
+    ]  # fmt: skip
+    cold = open_forms(read_policy({"base_url": "http://h/v1", "temperature": 0.0}, "here"))
+    assert {form.samples for form in cold} == {1}
+    assert len(open_forms(read_policy({"base_url": "http://h/v1", "adapt": []}, "here"))) == 1

@@ -1,12 +1,21 @@
 """The form in which a policy is asked follows what each form brought for its tokens."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from evolve.reply_form import FormRecords, ReplyForm, cost
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
+from evolve.driver import Driver
+from evolve.ensemble import Member
+from evolve.events import Kind
+from evolve.form_credit import FormRecords, cost
+from evolve.proposal import Completed, Proposal, Reply, Usage
+from evolve.reply_form import ReplyForm, allowed_forms
+from tests.fakes.world import answers, toy_problem
+from tests.integration.runner.scene import ToyEvaluator
 
 POLICY = "model"
 PROPOSALS = 60
@@ -110,3 +119,43 @@ def test_an_input_token_that_no_cache_held_costs_a_quarter_of_an_output_token() 
 
 def test_a_form_is_read_as_it_was_told() -> None:
     assert ReplyForm.read(FORMS[2].as_json()) == FORMS[2]
+
+
+@dataclass
+class FormedPolicy:
+    """A policy that writes something of use in one of its forms alone; of the toy world otherwise."""
+
+    able: str
+    name: str = "formed"
+    answers: int = 4
+    samples: int = 2
+    concurrency: int = 1
+    forms: Sequence[ReplyForm] = field(default_factory=lambda: tuple(FORMS))
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        assert proposal.form is not None
+        useful = proposal.form.name == self.able
+        for number, answer in enumerate(answers(proposal)):
+            yield answer if useful else replace(answer, text=f"no program {number}")
+        yield Completed(completions=("text",), usage=Usage(input=100, output=100 * proposal.limit))
+
+
+@pytest.mark.parametrize("able", ["rewrite:1", "diff:4"])
+async def test_a_run_finds_the_form_in_which_its_policy_can_answer(able: str) -> None:
+    toy = toy_problem()
+    config = RunConfig(budget=BudgetConfig(answers=400), concurrency=ConcurrencyConfig(policy=1))
+    driver = Driver("run_forms", toy, config, [Member(policy=FormedPolicy(able))], ToyEvaluator(toy), monotonic=float)
+    result = await driver.run()
+    created = [event.payload for event in result.events if event.kind is Kind.PROPOSAL_CREATED]
+    asked = [ReplyForm.read(payload["form"]).name for payload in created]
+    assert set(asked[:20]) > {able}
+    late = Counter(asked[len(asked) // 2 :])
+    assert late[able] > 0.7 * late.total()
+    assert created[-1]["why"]["form"]["name"] == asked[-1]
+    assert all(payload["limit"] <= 8 for payload in created)
+
+
+def test_a_run_that_says_how_many_answers_it_wants_leaves_only_the_edits_open() -> None:
+    assert {form.name for form in allowed_forms(FORMS, 4, 0)} == {"rewrite:4", "diff:4"}
+    assert [(form.name, form.samples) for form in allowed_forms(FORMS, 3, 5)] == [("rewrite:3", 5)]
+    assert allowed_forms((), 3, 5) == ()

@@ -1,0 +1,27 @@
+"""The reply forms that the settings of a policy leave open."""
+
+from itertools import product
+
+from evolve.reply_form import ReplyForm
+from service.policy.settings import PolicySettings
+
+ONE_ANSWER = "single"
+MAX_SAMPLES = 64
+
+
+def open_forms(settings: PolicySettings) -> tuple[ReplyForm, ...]:
+    """The forms in which a model behind a server may be asked, that of its settings first.
+
+    With fewer answers in a chain there are more chains, so that a proposal brings about as many. One answer needs no
+    tags around it: a small model that cannot keep to them still writes a program in a fence.
+    """
+    edits = [settings.edits, *(("rewrite", "diff") if "edits" in settings.adaptable else ())]
+    answers = [settings.answers, *((1,) if "answers" in settings.adaptable else ())]
+    forms = (_form(settings, edit, number) for edit, number in product(edits, answers))
+    return tuple(dict.fromkeys(forms))
+
+
+def _form(settings: PolicySettings, edits: str, answers: int) -> ReplyForm:
+    samples = min(MAX_SAMPLES, settings.samples * max(1, settings.answers // answers)) if settings.temperature else 1
+    alone = answers == 1 and settings.answers > 1
+    return ReplyForm(format=ONE_ANSWER if alone else settings.format, edits=edits, answers=answers, samples=samples)
