@@ -54,7 +54,7 @@ def edits(data: bytes) -> None:
     place = head[0] % len(PARENTS)
     parent = PARENTS[place]
     try:
-        child = apply_answer(parent, text, ("rewrite", "diff")[head[1] & 1], LANGUAGES[place])
+        child = apply_answer(parent, text, ("rewrite", "diff")[head[1] & 1], LANGUAGES[place]).program
     except AnswerError:
         return
     assert child.id != parent.id

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from evolve.edit import apply_answer
+from evolve.edit import Child, apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.nearness import Nearness
 from evolve.problem import Problem
@@ -33,17 +33,17 @@ class Admission:
         self._state = state
         self._nearness = Nearness([island.config.novelty for island in state.islands], problem.language)
 
-    def child(self, proposal: Proposal, answer: Answer) -> Program:
-        """The program that an answer makes of its parent.
+    def child(self, proposal: Proposal, answer: Answer) -> Child:
+        """What an answer makes of its parent.
 
         Raises:
             AnswerError, ProgramError: it makes none.
         """
-        program = apply_answer(proposal.parent.program, answer.text, answer.edits, self._language)
-        if program.size > MAX_PROGRAM_CHARACTERS:
+        child = apply_answer(proposal.parent.program, answer.text, answer.edits, self._language)
+        if child.program.size > MAX_PROGRAM_CHARACTERS:
             most = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
-            raise AnswerError(f"the program has {program.size:,} characters; {most}")
-        return program
+            raise AnswerError(f"the program has {child.program.size:,} characters; {most}")
+        return child
 
     def refuse_near(self, candidate: Candidate) -> None:
         """Refuse what is hardly new on its island.
@@ -63,7 +63,7 @@ class Admission:
         if entry is None or entry.proposal is None or entry.proposal.position(answer) in (None, *entry.taken):
             return None
         try:
-            return self.child(entry.proposal, answer)
+            return self.child(entry.proposal, answer).program
         except (AnswerError, ProgramError):
             return None
 

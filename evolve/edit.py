@@ -2,32 +2,44 @@
 
 import ast
 import re
-import warnings
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from evolve.errors import AnswerError, ProgramError
-from evolve.markup import Fence, fence, heading, opens_search
+from evolve.markup import Fence, fence, fence_after, fenced_blocks, heading
 from evolve.patch import patch
 from evolve.program import Program
+from evolve.python_source import is_python, parse_python
+from evolve.recovery import holds_edits, is_whole, json_program
 from evolve.regions import enforce, guarded
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
-# Characters of a program beyond which its syntax is not looked at. Parsing takes up to 4 us and 600 bytes a character:
-# a quarter of a second and 65 MB here, four seconds and half a gigabyte for the longest program that there may be.
-LONGEST_PARSED = 100_000
-# A tree takes about a hundred times the memory of its text.
-_LONGEST_KEPT = 20_000
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
 
 
-def apply_answer(parent: Program, text: str, edits: str, language: str) -> Program:
+MARKERS, EDITS, REWRITE, PARENT_COPY, JSON_CODE = "markers", "edits", "rewrite", "parent_copy", "json_code"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The program that an answer makes, and what of the answer had to be recovered for that.
+
+    Attributes:
+        recovered: `markers` that were left out and put back, `edits` where a rewrite was asked for, a `rewrite` where
+            edits were asked for, a `parent_copy` beside the new program, `json_code`: JSON around it.
+    """
+
+    program: Program
+    recovered: tuple[str, ...] = ()
+
+
+def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child:
     """Make the child that an answer describes.
 
     `rewrite`: the answer is the new text of a program of one file, or files headed by `FILE: path`; files that it does
     not name stay. A fence around a file is taken off. Out of prose with fenced blocks the largest closed block is
-    taken; prose without one is no program.
-    `diff`: SEARCH/REPLACE blocks (see `evolve.patch`).
+    taken that is not the parent; prose without one is no program. SEARCH/REPLACE blocks are read as edits.
+    `diff`: SEARCH/REPLACE blocks (see `evolve.patch`). A whole program in their place is read as a rewrite.
 
     Where the parent has EVOLVE-BLOCK regions, what the answer changes outside them is undone. Line endings become the
     parent's.
@@ -42,11 +54,14 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Progr
     Raises:
         AnswerError: the answer makes no child; the text is one sentence for the next prompt.
     """
-    sources = {path: _unix(content) for path, content in parent.files}
-    text = _unix(text)
-    changes = patch(sources, text) if edits == "diff" else _rewrite(sources, text, language.lower())
-    changes = {path: content for path, content in changes.items() if content != sources.get(path)}
-    child = enforce(parent, _replace(parent, changes))
+    reading = _Reading({path: _unix(content) for path, content in parent.files}, language.lower())
+    changes = reading.changes(_unix(text), edits)
+    changes = {path: content for path, content in changes.items() if content != reading.sources.get(path)}
+    written = _replace(parent, changes)
+    if guarded(parent):
+        _check_unmarked(written, changes, language)
+    enforced = enforce(parent, written, language)
+    child = enforced.program
     changed = [path for path, content in child.files if _differs(content, dict(parent.files).get(path))]
     if not changed:
         outside = changes and guarded(parent)
@@ -56,42 +71,7 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Progr
     for path in changed:
         if is_python(path, child, language):
             _check_syntax(path, dict(child.files)[path], child.single)
-    return child
-
-
-def is_python(path: str, program: Program, language: str) -> bool:
-    """Whether a file of a program is Python source, of which the syntax is looked at: a long program is text."""
-    if language.lower() != "python" or program.size > LONGEST_PARSED:
-        return False
-    return path.endswith((".py", ".pyi")) or program.single
-
-
-def parse_python(text: str) -> ast.Module:
-    """Parse Python source without the warnings that compiling it would give.
-
-    An answer is parsed when it is checked and again for its fingerprint: the last few trees are kept, so that it costs
-    once. They are shared and must not be changed.
-
-    Raises:
-        SyntaxError: it is none; `lineno` and `msg` say why. Too deep a nesting counts as one, and too long a text.
-    """
-    if len(text) > LONGEST_PARSED:
-        raise SyntaxError("too long to be parsed")
-    return _kept_tree(text) if len(text) <= _LONGEST_KEPT else _tree(text)
-
-
-def _tree(text: str) -> ast.Module:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (RecursionError, MemoryError, OverflowError) as error:
-        raise SyntaxError("nested too deeply") from error
-    except ValueError as error:
-        raise SyntaxError(str(error)) from error
-
-
-_kept_tree = lru_cache(maxsize=8)(_tree)
+    return Child(child, (*reading.recovered, *((MARKERS,) if enforced.restored else ())))
 
 
 def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
@@ -120,6 +100,14 @@ def _differs(text: str, other: str | None) -> bool:
     return other is None or (text != other and _unix(text).rstrip() != _unix(other).rstrip())
 
 
+def _check_unmarked(child: Program, changes: Mapping[str, str], language: str) -> None:
+    """Say of Python without markers that does not parse just that, and not that it lacks markers."""
+    for path in changes:
+        text = dict(child.files)[path]
+        if "EVOLVE-BLOCK" not in text and is_python(path, child, language):
+            _check_syntax(path, text, child.single)
+
+
 def _check_syntax(path: str, text: str, single: bool) -> None:
     try:
         parse_python(text)
@@ -128,27 +116,70 @@ def _check_syntax(path: str, text: str, single: bool) -> None:
         raise AnswerError(f"the program is not valid Python: {error.msg} in {place}") from error
 
 
-def _rewrite(sources: Mapping[str, str], text: str, language: str) -> dict[str, str]:
-    if any(opens_search(line) for line in text.split("\n") if line.startswith("<")):
-        raise AnswerError("the answer holds SEARCH/REPLACE edits where a whole program was asked for")
-    sections = _sections(text)
-    if len(sources) > 1:
-        if not sections:
-            raise AnswerError("the answer names no file: head each changed file by a line FILE: path")
-        return {path: _body(content, language) for path, content in sections}
-    path = next(iter(sources))
-    if not sections or not _headed(text):
-        return {path: _body(text, language)}
-    if len(sections) > 1 or sections[0][0] != path:
-        other = next((name for name, _ in sections if name != path), path)
-        raise AnswerError(f"the answer writes {other}, but the program is the one file {path}")
-    return {path: _body(sections[0][1], language)}
+@dataclass(slots=True)
+class _Reading:
+    """What an answer says of a parent's files, and what of it was not as asked."""
+
+    sources: Mapping[str, str]
+    language: str
+    recovered: list[str] = field(default_factory=list)
+
+    def changes(self, text: str, edits: str) -> dict[str, str]:
+        patched = holds_edits(text)
+        if edits == "diff" and not patched and is_whole(self.sources, text, self.language):
+            self.recovered.append(REWRITE)
+            return self._rewrite(text)
+        if edits != "diff" and patched:
+            self.recovered.append(EDITS)
+            return patch(self.sources, text)
+        return patch(self.sources, text) if edits == "diff" else self._rewrite(text)
+
+    def _rewrite(self, text: str) -> dict[str, str]:
+        sections = _sections(text)
+        if len(self.sources) > 1:
+            if not sections:
+                raise AnswerError("the answer names no file: head each changed file by a line FILE: path")
+            return {path: self._body(content, path) for path, content in sections}
+        path = next(iter(self.sources))
+        if not sections or not _headed(text):
+            return {path: self._body(text, path)}
+        if len(sections) > 1 or sections[0][0] != path:
+            other = next((name for name, _ in sections if name != path), path)
+            raise AnswerError(f"the answer writes {other}, but the program is the one file {path}")
+        return {path: self._body(sections[0][1], path)}
+
+    def _body(self, text: str, path: str) -> str:
+        """The text of one file out of what an answer says of it."""
+        program = json_program(text)
+        if program is not None:
+            self.recovered.append(JSON_CODE)
+            return program
+        lines = text.strip().split("\n")
+        blocks = list(fenced_blocks(lines))
+        if len(blocks) == 1 and len(blocks[0].lines) == len(lines) - 2:
+            return blocks[0].text
+        language = self.language
+        if (
+            language in _PLAIN_LANGUAGES
+            or not blocks
+            or (fence(lines[0]) is None and _is_python_program(text, language))
+        ):
+            return _unfenced(text, language)
+        return self._largest([block.text for block in blocks if block.closed] or [blocks[0].text], path)
+
+    def _largest(self, texts: list[str], path: str) -> str:
+        """The largest text that is not the parent's; an answer may quote the parent before it."""
+        own = self.sources.get(path, "").strip()
+        others = [text for text in texts if text.strip() != own]
+        if others and len(others) < len(texts):
+            self.recovered.append(PARENT_COPY)
+        return max(others or texts, key=len)
 
 
 def _headed(text: str) -> bool:
     """Whether a heading stands first, or outside code in an answer that fences its code."""
     first = next(line for line in text.split("\n") if line.strip())
-    return heading(first) is not None or any(True for _ in _fenced(text.split("\n")))
+    return heading(first) is not None or any(True for _ in fenced_blocks(text.split("\n")))
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
@@ -160,46 +191,10 @@ def _sections(text: str) -> list[tuple[str, str]]:
         if path is not None:
             found.append((path, []))
             continue
-        opened = _after(line, opened)
+        opened = fence_after(line, opened)
         if found:
             found[-1][1].append(line)
     return [(path, "\n".join(lines)) for path, lines in found]
-
-
-def _after(line: str, opened: Fence | None) -> Fence | None:
-    """The fence that is open after a line."""
-    if "`" not in line and "~" not in line:
-        return opened
-    if opened is None:
-        return fence(line)
-    return None if opened.closed_by(line) else opened
-
-
-def _fenced(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
-    """The contents of the fenced blocks, each with whether it is closed."""
-    opened: Fence | None = None
-    start = 0
-    for number, line in enumerate(lines):
-        after = _after(line, opened)
-        if opened is not None and after is None:
-            yield lines[start:number], True
-        elif opened is None and after is not None:
-            start = number + 1
-        opened = after
-    if opened is not None:
-        yield lines[start:], False
-
-
-def _body(text: str, language: str) -> str:
-    """The text of one file out of what an answer says of it."""
-    lines = text.strip().split("\n")
-    blocks = list(_fenced(lines))
-    if len(blocks) == 1 and len(blocks[0][0]) == len(lines) - 2:
-        return "\n".join(blocks[0][0])
-    if language in _PLAIN_LANGUAGES or not blocks or (fence(lines[0]) is None and _is_python_program(text, language)):
-        return _unfenced(text, language)
-    closed = ["\n".join(block) for block, complete in blocks if complete]
-    return max(closed, key=len) if closed else "\n".join(blocks[0][0])
 
 
 def _unfenced(text: str, language: str) -> str:

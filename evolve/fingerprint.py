@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
-from evolve.edit import is_python, parse_python
 from evolve.program import Program
+from evolve.python_source import is_python, parse_python
 
 # Quoted strings stay as they are; runs of operators stay together, so that `a++b` and `a + +b` differ.
 # The bound on strings keeps a line of unclosed ones linear.

@@ -1,6 +1,7 @@
 """The marks that give an answer its parts: fenced blocks, file headings, edit markers. One line is read at a time."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # No mark is longer; what is longer is text, and is not searched.
@@ -32,6 +33,52 @@ def fence(line: str) -> Fence | None:
     if match is None or (match[1][0] == "`" and "`" in match[2]):
         return None
     return Fence(match[1], match[2].strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a text: what it is said to hold, its lines, and whether it is closed."""
+
+    info: str
+    lines: list[str]
+    closed: bool
+
+    @property
+    def text(self) -> str:
+        """What stands in it."""
+        return "\n".join(self.lines)
+
+
+def fenced_blocks(lines: list[str]) -> Iterator[Block]:
+    """The fenced blocks of a text, in order; the last may have been left open."""
+    opened: Fence | None = None
+    start = 0
+    for number, line in enumerate(lines):
+        after = fence_after(line, opened)
+        if opened is not None and after is None:
+            yield Block(opened.info, lines[start:number], closed=True)
+        elif opened is None and after is not None:
+            start = number + 1
+        opened = after
+    if opened is not None:
+        yield Block(opened.info, lines[start:], closed=False)
+
+
+def in_fence(text: str) -> bool:
+    """Whether a text ends within a fenced block."""
+    opened: Fence | None = None
+    for line in text.split("\n"):
+        opened = fence_after(line, opened)
+    return opened is not None
+
+
+def fence_after(line: str, opened: Fence | None) -> Fence | None:
+    """The fence that is open after a line."""
+    if "`" not in line and "~" not in line:
+        return opened
+    if opened is None:
+        return fence(line)
+    return None if opened.closed_by(line) else opened
 
 
 def heading(line: str) -> str | None:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.configuration import NoveltyConfig
-from evolve.edit import is_python
 from evolve.fingerprint import syntax_words
 from evolve.novelty import tokens_of
 from evolve.program import Program
 from evolve.proposal import Individual
+from evolve.python_source import is_python
 from evolve.vectors import Vectors
 from evolve.vectors import distance as cosine_distance
 

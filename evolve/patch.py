@@ -57,6 +57,8 @@ def _blocks(lines: Iterable[str]) -> Iterator[_Block]:
         elif closes_replace(line):
             yield _Block(path, search, replacement)
             search = replacement = None
+        elif opens_search(line):
+            raise AnswerError("a SEARCH block is not closed by >>>>>>> REPLACE before the next one begins")
         else:
             replacement.append(line)
     if search is not None:

@@ -98,6 +98,7 @@ def describe_candidate(candidate: Candidate) -> dict[str, Any]:
         "program_id": candidate.program.id,
         "fingerprint": candidate.fingerprint,
         **({} if candidate.bar is None else {"bar": candidate.bar}),
+        **({"recovered": list(candidate.recovered)} if candidate.recovered else {}),
     }
 
 
@@ -115,12 +116,23 @@ def describe_rejection(
     }
 
 
-def describe_completion(number: int, answers: int, completed: Completed) -> dict[str, Any]:
-    """Payload of `proposal.answered`."""
+def describe_completion(
+    number: int, answers: int, completed: Completed, recovered: Mapping[str, int]
+) -> dict[str, Any]:
+    """Payload of `proposal.answered`.
+
+    Args:
+        number: of the proposal.
+        answers: how many were taken.
+        completed: the last word of its policy.
+        recovered: how many of the answers made a program though they were not written as asked, by kind.
+    """
+    kinds = {**completed.recovered, **recovered}
     return {
         "number": number,
         "answers": answers,
         "dropped": len(completed.dropped),
+        **({"recovered": kinds} if kinds else {}),
         **_spent(completed),
         "seconds": completed.seconds,
     }

@@ -20,6 +20,7 @@ class Candidate:
         fingerprint: hash of the normalised program; equal ones are duplicates.
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
         bar: fitness that further repeats of its evaluation depend on; None: all are made.
+        recovered: what of its answer was not in the form asked for; see `evolve.edit.Child`.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Candidate:
     fingerprint: str
     parents: tuple[tuple[str, str], ...] = ()
     bar: float | None = None
+    recovered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +193,7 @@ class Completed:
         completions: text of each chain; a policy without a model gives its own account of what it did.
         finish_reasons: why each chain ended, as the server says.
         dropped: what of the chains made no answer, with the reason.
+        recovered: how many answers were not set apart as asked, and taken all the same, by kind.
         cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
         attempts: requests made, failed ones included.
         charges: what was paid beside the completion.
@@ -200,6 +203,7 @@ class Completed:
     finish_reasons: tuple[str, ...] = ()
     prompt: Prompt | None = None
     dropped: tuple[Dropped, ...] = ()
+    recovered: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = Usage()
     cost: Money | None = None
     seconds: float = 0.0

@@ -2,8 +2,21 @@
 
 import re
 
-NAMES = ("think", "thinking")
-_OPENING = re.compile(rf"<({'|'.join(NAMES)})>", re.IGNORECASE | re.ASCII)
+from evolve.markup import Fence, fence_after
+
+NAMES = ("think", "thinking", "thought", "reasoning")
+_HARMONY = "<|channel|>analysis<|message|>"
+# How a block of reasoning begins, and how it ends: XML tags, the tokens of Seed and Magistral, and OpenAI's harmony.
+_BLOCKS = {
+    **{f"<{name}>": f"</{name}>" for name in NAMES},
+    "<seed:think>": "</seed:think>",
+    "[think]": "[/think]",
+    _HARMONY: "<|channel|>final<|message|>",
+}
+_LONGEST_MARK = max(len(mark) for pair in _BLOCKS.items() for mark in pair)
+# A template may put the opening mark into the prompt: then a completion ends its reasoning without having begun it.
+END_MARKS = tuple(f"</{name}>" for name in (*NAMES, "seed:think"))
+END_MARK = re.compile("|".join(END_MARKS), re.IGNORECASE | re.ASCII)
 _MOST_SPACE = 200
 
 
@@ -36,12 +49,13 @@ class ReasoningFilter:
         body = self._held.lstrip()
         if len(self._held) - len(body) > _MOST_SPACE:
             return self._pass(0)
-        opening = _OPENING.match(body)
-        if opening is not None:
-            self._closing = re.compile(f"</{opening[1]}>", re.IGNORECASE | re.ASCII)
-            self._held = body[opening.end() :]
-            return self._skip(self._closing)
-        undecided = any(f"<{name}>".startswith(body.lower()) for name in NAMES)
+        beginning = body[:_LONGEST_MARK].lower()
+        for opening, closing in _BLOCKS.items():
+            if beginning.startswith(opening):
+                self._closing = re.compile(re.escape(closing), re.IGNORECASE | re.ASCII)
+                self._held = body[len(opening) :]
+                return self._skip(self._closing)
+        undecided = any(opening.startswith(beginning) for opening in _BLOCKS)
         return "" if undecided else self._pass(0)
 
     def _skip(self, closing: re.Pattern[str]) -> str:
@@ -54,3 +68,23 @@ class ReasoningFilter:
     def _pass(self, start: int) -> str:
         text, self._held, self._past = self._held[start:], "", True
         return text
+
+
+def after_reasoning(text: str) -> str:
+    """A completion from the end of reasoning on that it did not begin; all of it where there is no such end.
+
+    An end mark inside a fenced block is part of a program.
+    """
+    if END_MARK.search(text) is None:
+        return text
+    rest: list[str] = []
+    opened: Fence | None = None
+    for line in text.split("\n"):
+        found = END_MARK.search(line) if opened is None else None
+        if found is not None:
+            rest.clear()
+        kept = line[found.end() :] if found is not None else line
+        rest.append(kept)
+        opened = fence_after(kept, opened)
+    said = "\n".join(rest)
+    return said if said.strip() else text

@@ -3,8 +3,10 @@
 import re
 from dataclasses import dataclass
 
+from evolve.alignment import unframed
 from evolve.errors import AnswerError, ProblemError
 from evolve.program import Program
+from evolve.python_source import is_python
 
 # A marker stands alone in its comment: before it come comment signs (or the comment words of Basic, m4, Fortran).
 _MARKER = re.compile(r"[^\w\n]*(?:(?:REM|rem|dnl|C|c)[^\w\n]+)?EVOLVE-BLOCK-(START|END)\b")
@@ -48,22 +50,49 @@ def check_markers(program: Program) -> None:
             raise ProblemError(f"{path}: {complaint}")
 
 
-def enforce(parent: Program, child: Program) -> Program:
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """A child within the regions of its parent; `restored` says whether markers that it left out were put back."""
+
+    program: Program
+    restored: bool = False
+
+
+def enforce(parent: Program, child: Program, language: str = "") -> Enforced:
     """The child with everything outside its parent's regions as the parent has it.
 
     What stands in the child's regions is put into the parent's frame, so that nothing outside changes; the parent's
-    files without markers are restored. A program without any marker may change anywhere.
+    files without markers are restored. A program without any marker may change anywhere. A file of one region whose
+    markers the child left out is aligned with its parent (see `evolve.alignment`).
 
     Raises:
         AnswerError: a file's regions do not correspond to its parent's, or a file was added.
     """
     if not guarded(parent):
-        return child
+        return Enforced(child)
     changed = dict(child.files)
     added = [path for path in changed if path not in dict(parent.files)]
     if added:
         raise AnswerError(f"the answer adds {added[0]}, but only the EVOLVE-BLOCK regions may change")
-    return parent.replace({path: _transplant(path, text, changed.get(path, text)) for path, text in parent.files})
+    files, restored = {}, False
+    for path, text in parent.files:
+        other = changed.get(path, text)
+        aligned = _restored(text, other, is_python(path, parent, language)) if other != text else None
+        restored |= aligned is not None
+        files[path] = aligned if aligned is not None else _transplant(path, text, other)
+    return Enforced(parent.replace(files), restored)
+
+
+def _restored(parent: str, child: str, python: bool) -> str | None:
+    """A child without markers in the frame of its parent; None where it has some, or cannot be aligned."""
+    frame, answer = parent.split("\n"), child.split("\n")
+    slots, _ = _pair(frame)
+    if len(slots) != 1 or _markers(answer):
+        return None
+    (slot,) = slots
+    head, region, tail = frame[: slot.start - 1], frame[slot.start : slot.end], frame[slot.end + 1 :]
+    inner = unframed(head, region, tail, answer, python)
+    return None if inner is None else "\n".join([*frame[: slot.start], *inner, *frame[slot.end :]])
 
 
 def _transplant(path: str, parent: str, child: str) -> str:

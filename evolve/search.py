@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -176,8 +176,9 @@ class Search:
         events = Decisions(self.state)
         parents = edges(proposal, answer.shown)
         try:
-            program = self.admission.child(proposal, answer)
-            candidate = self._candidate(number, position, proposal.island, program, parents)
+            child = self.admission.child(proposal, answer)
+            made = self._candidate(number, position, proposal.island, child.program, parents)
+            candidate = replace(made, recovered=child.recovered)
             self.admission.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
@@ -192,7 +193,8 @@ class Search:
         if entry is None:
             return Step()
         events = Decisions(self.state)
-        events.add(Kind.PROPOSAL_ANSWERED, describe_completion(number, len(entry.taken), completed), completed)
+        payload = describe_completion(number, len(entry.taken), completed, entry.recovered)
+        events.add(Kind.PROPOSAL_ANSWERED, payload, completed)
         return Step(events=events.taken())
 
     def fail(self, number: int, reason: str, cut: Completed | None = None) -> Step:

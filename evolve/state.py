@@ -1,5 +1,6 @@
 """The state of a run as the fold of its events; the search decides on it, a restart replays into it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,12 +35,14 @@ class Open:
         proposal: None while a replay has not rebuilt it.
         taken: positions whose answers were taken.
         fresh: answers that became candidates to evaluate.
+        recovered: how many answers made a program though they were not written as asked, by kind.
     """
 
     payload: Mapping[str, Any]
     proposal: Proposal | None = None
     taken: set[int] = field(default_factory=set)
     fresh: int = 0
+    recovered: Counter[str] = field(default_factory=Counter)
 
     @property
     def outstanding(self) -> int:
@@ -206,6 +209,7 @@ class State:
         if number:
             self.open[number].taken.add(position)
             self.open[number].fresh += 1
+            self.open[number].recovered.update(payload.get("recovered", ()))
             self.trials.await_children(number, 1)
             self.forms.create(number)
             self.account.answers += 1

@@ -73,7 +73,7 @@ class ProgramJudge:
 
     def _child(self, record: Record, text: str) -> Program | None:
         try:
-            return apply_answer(record.parent, restore(text), record.edits, self._problem.language)
+            return apply_answer(record.parent, restore(text), record.edits, self._problem.language).program
         except (AnswerError, ProgramError):
             return None
 

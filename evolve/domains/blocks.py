@@ -27,7 +27,7 @@ def check_count(m: int) -> None:
 
 def tagged(text: str, chain_format: ChainFormat, m: int, cut: bool) -> tuple[list[str], list[str]]:
     """The texts of up to `m` answers in the order written, and what was dropped."""
-    parser = ChainParser(chain_format, m)
+    parser = ChainParser(chain_format, m, programs=False)
     parsed = [*parser.feed(text), *parser.close(cut)]
     return [one.text for one in parsed], parser.dropped
 

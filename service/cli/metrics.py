@@ -1,5 +1,6 @@
 """What a run came to, in a terminal: the metrics of `docs/reference/metrics.md`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from service.bootstrap.site import Site
@@ -68,8 +69,17 @@ def metric_rows(found: "RunStatistics") -> Rows:
             if moved.arrivals
             else None,
         ),
+        ("recovered", recovered_words(found) or None),
         ("collinearity", None if found.collinearity is None else figures.number(found.collinearity.value, 3)),
     ]
+
+
+def recovered_words(found: "RunStatistics") -> str:
+    """Answers that were not written as asked and made a program all the same, by kind, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for one in found.policies:
+        counts.update(one.recovered)
+    return ", ".join(f"{figures.count(count)} {plain(kind)}" for kind, count in counts.most_common())
 
 
 def draws_table(found: "RunStatistics") -> "Table":
@@ -96,7 +106,15 @@ def passes(found: "RunStatistics") -> str:
 def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
     """What became of what was asked for; what is no answer, or none that can be used, beside it."""
     table = plain_table(
-        f"{noun}~", "answers>", "unreadable>", "rejected>", "duplicates>", "evaluated>", "valid>", "improved>"
+        f"{noun}~",
+        "answers>",
+        "unreadable>",
+        "recovered>",
+        "rejected>",
+        "duplicates>",
+        "evaluated>",
+        "valid>",
+        "improved>",
     )
     for one in yields:
         counts = (one.answers, one.dropped, one.rejected, one.duplicates, one.evaluations)

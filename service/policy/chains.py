@@ -1,5 +1,7 @@
 """The chains of one completion: each choice of the stream taken apart into answers as it is written."""
 
+from collections import Counter
+
 from evolve.chain import ChainFormat, ChainParser
 from evolve.proposal import Answer, Dropped, Usage
 from evolve.special import restore
@@ -64,6 +66,14 @@ class Chains:
             for chain, parser in enumerate(self._parsers)
             for reason in parser.dropped
         )
+
+    @property
+    def recovered(self) -> dict[str, int]:
+        """How many answers were not set apart as asked, and taken all the same, by kind."""
+        counts: Counter[str] = Counter()
+        for parser in self._parsers:
+            counts.update(parser.recovered)
+        return dict(counts)
 
     def feed(self, chunk: Chunk) -> list[Answer]:
         """Take one event; gives the answers that it completes. Choices nobody asked for are ignored."""

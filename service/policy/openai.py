@@ -197,6 +197,7 @@ class OpenAIPolicy:
             finish_reasons=chains.finish_reasons,
             prompt=prompt,
             dropped=chains.dropped,
+            recovered=chains.recovered,
             usage=usage,
             cost=self.settings.cost(usage),
             seconds=seconds,

@@ -28,6 +28,7 @@ class Cost:
         money: what their tokens cost; None: some of it is not known.
         seconds: of each that was answered.
         finish_reasons: why completions ended, as servers said, with how many of each.
+        recovered: answers that were not written as asked and made a program all the same, by kind.
     """
 
     proposals: int = 0
@@ -43,6 +44,7 @@ class Cost:
     money: str | None = "0"
     seconds: "array[float]" = field(default_factory=lambda: array("f"))
     finish_reasons: Counter[str] = field(default_factory=Counter)
+    recovered: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Cost") -> None:
         """Count what another holds as well."""
@@ -51,6 +53,7 @@ class Cost:
         self.money = added(self.money, other.money)
         self.seconds.extend(other.seconds)
         self.finish_reasons.update(other.finish_reasons)
+        self.recovered.update(other.recovered)
 
     def finish(self, reasons: Iterable[str]) -> None:
         """Count why completions ended; servers that say something new each time are not told apart for ever."""
@@ -63,7 +66,7 @@ class Cost:
         return float(np.quantile(np.array(self.seconds), share)) if self.seconds else None
 
 
-COUNTED = tuple(name for name in Cost.__slots__ if name not in ("money", "seconds", "finish_reasons"))
+COUNTED = tuple(name for name in Cost.__slots__ if name not in ("money", "seconds", "finish_reasons", "recovered"))
 
 
 class Costs:
@@ -158,6 +161,8 @@ class Costs:
         for name in ("answers", "dropped"):
             self._count(number, name, told[name])
         cost = self._cost(number)
+        if cost is not None:
+            cost.recovered.update(told.get("recovered", {}))
         if cost is not None and told.get("seconds") is not None:
             cost.seconds.append(told["seconds"])
 

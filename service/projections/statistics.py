@@ -107,6 +107,7 @@ def _yield(name: str, success: Success | None, cost: Cost) -> Yield:
         name=name,
         answers=cost.answers,
         dropped=cost.dropped,
+        recovered=dict(cost.recovered),
         rejected=cost.rejected,
         duplicates=cost.duplicates,
         evaluations=success.evaluations if success else 0,

@@ -72,6 +72,9 @@ class Yield(Foreign):
     name: str
     answers: Count = Field(description="Of proposals that were answered; duplicates and rejected ones among them")
     dropped: Count = Field(description="Parts of completions in which no answer could be read")
+    recovered: dict[str, Count] = Field(
+        description="Answers that were not written as asked and made a program all the same, by kind"
+    )
     rejected: Count = Field(description="Answers that made no program, or one too near to others")
     duplicates: Count = Field(description="Answers that repeat a program of the run")
     evaluations: Count

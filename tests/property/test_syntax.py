@@ -42,7 +42,7 @@ def test_answers_are_different_children_that_parse(
         answers, completed = ask(asked, language)
     except PolicyRefused:
         return
-    found = [apply_answer(program, answer.text, answer.edits, language) for answer in answers]
+    found = [apply_answer(program, answer.text, answer.edits, language).program for answer in answers]
     assert len({child.id for child in found} | {program.id}) == len(found) + 1
     assert len(answers) + len(completed.dropped) * 8 >= 8
     assert language == "c" or all(parses(child.text) for child in found)

@@ -3,9 +3,10 @@ import time
 
 import pytest
 
-from evolve.edit import apply_answer, is_python, parse_python
+from evolve.edit import apply_answer
 from evolve.errors import AnswerError
 from evolve.program import Program
+from evolve.python_source import is_python, parse_python
 
 PARENT = Program.of({"main.py": "import math\n\n\ndef area(r):\n    return 3 * r * r\n"})
 BETTER = "import math\n\n\ndef area(r):\n    return math.pi * r * r\n"
@@ -13,11 +14,11 @@ FOLDER = Program.of({"main.py": "import part\n", "lib/part.py": "x = 1\n", "data
 
 
 def rewrite(text: str, parent: Program = PARENT, language: str = "python") -> Program:
-    return apply_answer(parent, text, "rewrite", language)
+    return apply_answer(parent, text, "rewrite", language).program
 
 
 def diff(text: str, parent: Program = PARENT, language: str = "python") -> Program:
-    return apply_answer(parent, text, "diff", language)
+    return apply_answer(parent, text, "diff", language).program
 
 
 def block(search: str, replacement: str) -> str:
@@ -110,9 +111,8 @@ def test_an_invalid_escape_gives_no_warning() -> None:
     assert len(parse_python("x = 1 is 1\n").body) == 1
 
 
-def test_edits_where_a_program_was_asked_for_are_refused() -> None:
-    with pytest.raises(AnswerError, match="SEARCH/REPLACE edits where a whole program"):
-        rewrite(block("import math", "import cmath"))
+def test_edits_where_a_program_was_asked_for_are_read_as_edits() -> None:
+    assert rewrite(block("import math", "import cmath")).text == PARENT.text.replace("import math", "import cmath")
 
 
 def test_the_line_endings_of_the_parent_are_kept() -> None:

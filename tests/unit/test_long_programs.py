@@ -7,10 +7,11 @@ import time
 import pytest
 
 from evolve.admission import MAX_PROGRAM_CHARACTERS
-from evolve.edit import LONGEST_PARSED, apply_answer, is_python
+from evolve.edit import apply_answer
 from evolve.errors import AnswerError, PolicyRefused
 from evolve.fingerprint import fingerprint
 from evolve.program import Program
+from evolve.python_source import LONGEST_PARSED, is_python
 from service.policy.syntax.scan import numerals
 from service.policy.syntax.source import Source
 from tests.unit.syntax.proposals import ask, children, proposal
@@ -39,7 +40,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_long_program_is_never_parsed(parsed: list[int]) -> None:
-    child = apply_answer(of(LINE), LONG, "rewrite", "python")
+    child = apply_answer(of(LINE), LONG, "rewrite", "python").program
     assert child.text == LONG
     fingerprint(child, "python")
     assert len(children(child, seeds=1)) == 8

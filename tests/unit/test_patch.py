@@ -109,3 +109,9 @@ def test_repetitive_text_is_searched_in_linear_time() -> None:
     with pytest.raises(AnswerError):
         patched(block(" a\n" * 20_000, "c"), "a\n" * 50_000)
     assert time.process_time() - started < 5.0
+
+
+def test_a_block_that_is_not_closed_does_not_swallow_the_next() -> None:
+    text = "<<<<<<< SEARCH\na\n=======\nb\n<<<<<<< SEARCH\nc\n=======\nd\n>>>>>>> REPLACE\n"
+    with pytest.raises(AnswerError, match="not closed by >>>>>>> REPLACE before the next one begins"):
+        patch({"f.c": "a\nc\n"}, text)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from evolve.edit import LONGEST_PARSED
+from evolve.python_source import LONGEST_PARSED
 from service.policy.syntax.numeral import Numeral, read
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

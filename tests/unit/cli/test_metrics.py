@@ -16,6 +16,7 @@ from tests.unit.cli.recording import Reply, record_run, shrinking_problem, sqlit
 RICH = Yield(
     name="Qwen2.5-Coder-7B",
     answers=1_234_567,
+    recovered={"markers": 2},
     dropped=123_456,
     rejected=123_456,
     duplicates=234_567,

@@ -63,7 +63,7 @@ def children(
     found = []
     for seed in range(seeds):
         answers, _ = ask(proposal(program, inspirations, seed=seed), language)
-        found += [apply_answer(program, answer.text, answer.edits, language) for answer in answers]
+        found += [apply_answer(program, answer.text, answer.edits, language).program for answer in answers]
     return found
 
 

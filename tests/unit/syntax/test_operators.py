@@ -41,7 +41,9 @@ def children(asked: Proposal, language: str = "python", seeds: int = 30) -> list
     for seed in range(seeds):
         answers, _ = ask(replace(asked, seed=seed), language)
         parent = asked.parent.program
-        found |= dict.fromkeys(apply_answer(parent, answer.text, answer.edits, language).text for answer in answers)
+        found |= dict.fromkeys(
+            apply_answer(parent, answer.text, answer.edits, language).program.text for answer in answers
+        )
     return list(found)
 
 
@@ -64,7 +66,7 @@ def test_a_crossover_takes_whole_functions_and_values_of_the_second_parent() -> 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_first_child_of_a_crossover_is_made_of_nothing_but_its_parents(seed: int) -> None:
     answers, _ = ask(replace(crossed(FIRST, SECOND), seed=seed, answers=1, limit=1))
-    child = apply_answer(one(FIRST), answers[0].text, answers[0].edits, "python").text
+    child = apply_answer(one(FIRST), answers[0].text, answers[0].edits, "python").program.text
     assert words(child) <= words(FIRST) | words(SECOND)
 
 

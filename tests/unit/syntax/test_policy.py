@@ -130,5 +130,7 @@ def test_a_climb_on_its_answers_finds_the_constants_of_a_formula() -> None:
     for number in range(150):
         program = Program.of({"p.py": best})
         answers, _ = ask(proposal(program, seed=number))
-        best = min([best, *(apply_answer(program, one.text, one.edits, "python").text for one in answers)], key=miss)
+        best = min(
+            [best, *(apply_answer(program, one.text, one.edits, "python").program.text for one in answers)], key=miss
+        )
     assert miss(best) < 1e-4
