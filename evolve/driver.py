@@ -118,13 +118,15 @@ class Driver:
                 self._write(step.events)
         self._write(self._search.close(self._flight.cut).events)
         best = self._chronicle.best
+        detail = self._search.explain(reason) if reason else ""
         if reason is None:
             self._note(Kind.RUN_CANCELLED, {"by": ""})
         else:
             named = best.candidate_id if best else None
             fitness = best.fitness if best else None
-            self._note(Kind.RUN_FINISHED, {"reason": reason, "candidate_id": named, "fitness": fitness})
-        return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds)
+            payload: dict[str, object] = {"reason": reason, "candidate_id": named, "fitness": fitness}
+            self._note(Kind.RUN_FINISHED, payload | ({"detail": detail} if detail else {}))
+        return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
 
     def _note_waiting(self) -> None:
         self._write(self._flight.news())

@@ -73,6 +73,7 @@ class Ensemble:
     """Chooses the policy of each proposal.
 
     Attributes:
+        names: of all policies.
         currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
 
     Args:
@@ -95,6 +96,7 @@ class Ensemble:
         self._askings = [
             replace(asking, forms=allowed_forms(asking.forms, config.answers, config.samples)) for asking in askings
         ]
+        self.names = tuple(names)
         self._seed = config.seed
         self._earnings = earnings if config.policy_choice == "adaptive" else None
 

@@ -107,6 +107,10 @@ class Ordering:
         """Why the run is over, or None."""
         return self._search.ended(elapsed_seconds)
 
+    def explain(self, reason: str) -> str:
+        """One sentence on an end that is a failure, with the cure; else empty."""
+        return self._search.explain(reason)
+
     def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
         """Let go of everything in flight, with what of it was cut off and with what waits for its turn."""
         kept = {number: end.cut if isinstance(end, _Failure) else end for number, end in self._ends.items()}

@@ -7,6 +7,7 @@ from evolve.identity import candidate_id
 from evolve.money import Money
 from evolve.proposal import Candidate, Charge, Completed, Individual, Proposal, Usage
 from evolve.reply_form import ReplyForm
+from evolve.yields import grouped_drops
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -36,6 +37,7 @@ def describe_proposal(proposal: Proposal) -> dict[str, Any]:
         "why": dict(proposal.why),
         "parents": [list(edge) for edge in edges(proposal)],
         "failures": [failure.candidate_id for failure in proposal.failures],
+        "rejections": [list(rejection) for rejection in proposal.rejections],
         "policy": proposal.policy,
         "seed": proposal.seed,
         "answers": proposal.answers,
@@ -62,6 +64,7 @@ def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual
         mate=next((one for one, role in others if role == CROSSOVER), None),
         inspirations=tuple(one for one, role in others if role == INSPIRATION),
         failures=tuple(loaded[candidate] for candidate in payload["failures"]),
+        rejections=tuple((reason, count) for reason, count in payload.get("rejections", ())),
         selection=payload["selection"],
         weights=tuple(payload["weights"]),
         why=payload.get("why", {}),
@@ -133,6 +136,7 @@ def describe_completion(
         "answers": answers,
         "dropped": len(completed.dropped),
         **({"recovered": kinds} if kinds else {}),
+        "drops": grouped_drops(completed.dropped),
         **_spent(completed),
         "seconds": completed.seconds,
     }

@@ -68,6 +68,7 @@ class Proposal:
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
         form: how the policy is asked to write; None: in its own way.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
+        rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Proposal:
     limit: int = 1
     form: ReplyForm | None = None
     review: str = ""
+    rejections: tuple[tuple[str, int], ...] = ()
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

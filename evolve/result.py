@@ -26,7 +26,8 @@ class Result:
     """What became of a run.
 
     Attributes:
-        reason: why it ended: a budget key, `target`, `exhausted`, `error` (no seed could be scored), `interrupted`.
+        reason: why it ended: a budget key, `target`, `exhausted`, `interrupted`, or a failure (see `Search.ended`).
+        detail: of a failure, one sentence with its cause and the cure.
         best: the fittest individual; None when nothing could be scored.
         front: the individuals that no other one dominates, the fittest first.
         history: the best fitness after each evaluation; None while nothing could be scored.
@@ -51,6 +52,7 @@ class Result:
     account: Account
     seconds: float
     assessment: Assessment | None = None
+    detail: str = ""
 
     @property
     def source(self) -> str:
@@ -111,11 +113,12 @@ class Chronicle:
             self._events.append(event)
             self._fold(event)
 
-    def result(self, reason: str, account: Account, seconds: float) -> Result:
+    def result(self, reason: str, account: Account, seconds: float, detail: str = "") -> Result:
         """All of it."""
         return Result(
             run_id=self._run_id,
             reason=reason,
+            detail=detail,
             problem=self._problem,
             config=self._config,
             best=self.best,

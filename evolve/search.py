@@ -145,6 +145,7 @@ class Search:
             samples=min(most[1], math.ceil(limit / answers)),
             limit=min(limit, most[1] * answers),
             form=form,
+            rejections=self._rejections(asking.policy, plan.island),
         )
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
@@ -261,13 +262,22 @@ class Search:
         return Step(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
-        """Why the run is over: a budget key, `target`, `exhausted`, `error` (no seed could be scored); None: go on.
+        """Why the run is over: a budget key, `target`, `exhausted`, or a failure; None: go on.
 
+        The failures are `error` (no seed could be scored) and `policy_refused`, `no_usable_answers`, `no_new_programs`
+        and `no_valid_children`, which `explain` explains.
         Where nothing new may be asked for, what is in flight comes home first; target, patience and time end at once.
         """
         reason = self._over(elapsed_seconds)
         in_flight = self.state.open or self.state.pending
-        return None if reason not in AT_ONCE and in_flight else reason
+        if reason is None or (reason not in AT_ONCE and in_flight):
+            return None
+        return reason if reason == "target" else self.state.yields.judged(reason)
+
+    def explain(self, reason: str) -> str:
+        """One sentence on an end that is a failure of the policies or of all children, with the cure; else empty."""
+        last = self.state.latest
+        return self.state.yields.detail(reason, last.evaluation.reason if last else "")
 
     def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
         """Let go of everything in flight, because the run has ended.
@@ -314,7 +324,12 @@ class Search:
         if self.state.reached:
             return "target"
         best = self.state.best.fitness if self.state.best else None
-        return ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
+        limit = ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
+        return limit or self.state.yields.failed(self._ensemble.names)
+
+    def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
+        most = self.state.islands[island].config.prompt.rejections
+        return self.state.yields.of(policy).rejections(most)
 
     @property
     def _seeding(self) -> bool:

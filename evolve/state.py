@@ -8,6 +8,7 @@ from typing import Any
 from evolve.archives import Insertion
 from evolve.bandit import gain
 from evolve.budget import Account, extended
+from evolve.closing import ENDED
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
@@ -22,6 +23,7 @@ from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.strategies import island_count
+from evolve.yields import Yields
 
 # Stands for a program whose text a replay has not loaded: most candidates of a run are never looked at again.
 UNLOADED = Program.of({"unloaded": ""})
@@ -65,6 +67,7 @@ class State:
         trials: proposals whose success will say how their operators and policies do, where that is asked.
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
+        yields: what the answers of each policy became.
     """
 
     def __init__(self, problem: Problem, config: RunConfig) -> None:
@@ -76,6 +79,7 @@ class State:
         self.trials = Trials()
         self.forms = FormRecords()
         self.account = Account()
+        self.yields = Yields()
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, Open] = {}
@@ -212,10 +216,13 @@ class State:
             self.open[number].recovered.update(payload.get("recovered", ()))
             self.trials.await_children(number, 1)
             self.forms.create(number)
+            self.yields.of(self.open[number].payload["policy"]).create()
             self.account.answers += 1
 
     def _rejected(self, event: Event) -> None:
-        self.open[int(event.payload["number"])].taken.add(int(event.payload["position"]))
+        entry = self.open[int(event.payload["number"])]
+        entry.taken.add(int(event.payload["position"]))
+        self.yields.of(entry.payload["policy"]).reject(event.payload["reason"])
         self.account.answers += 1
 
     def _duplicated(self, event: Event) -> None:
@@ -223,6 +230,7 @@ class State:
         self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
+            self.yields.of(self.open[number].payload["policy"]).repeat()
             self.trials.await_children(number, -1)
             self.forms.evaluate(number, valid=False)
 
@@ -231,6 +239,8 @@ class State:
         spent = self._spend(event.payload)
         cost = None if spent.money is None else str(spent.money)
         self.trials.earnings.pay(entry.payload["policy"], spent.tokens, cost)
+        dropped, answers = int(event.payload.get("dropped", 0)), len(entry.taken)
+        self.yields.of(entry.payload["policy"]).complete(event.payload.get("drops", {}), dropped, answers)
         self.account.barren = 0 if entry.fresh else self.account.barren + 1
         self.trials.close(int(event.payload["number"]))
         self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload["tokens"])
@@ -238,10 +248,13 @@ class State:
 
     def _failed(self, event: Event) -> None:
         entry = self.open.pop(int(event.payload["number"]))
-        self._spend(event.payload)
+        spent = self._spend(event.payload)
         if event.payload.get("away"):
             self.trials.forget(int(event.payload["number"]))
         else:
+            if event.payload["reason"] != ENDED:
+                written = bool(entry.taken or spent.tokens)
+                self.yields.of(entry.payload["policy"]).refuse(event.payload["reason"], written=written)
             self.account.barren = 0 if entry.fresh else self.account.barren + 1
             self.trials.close(int(event.payload["number"]))
         self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload.get("tokens"))
@@ -270,6 +283,7 @@ class State:
         self.lineage.settle(candidate.number)
         origin = self.trials.tell(candidate.number, individual)
         if candidate.number:
+            self.yields.children[str(payload["outcome"])] += 1
             island = self.islands[candidate.island]
             best = self.best.fitness if self.best else None
             island.arm.learn(gain(individual.fitness, island.best, best))

@@ -26,13 +26,16 @@ class PromptConfig:
         template_dir: folder whose files replace the built-in templates of the same name.
         feedback_kb: most kilobytes of the parent's feedback shown.
         failures: how many recent failures of the island are shown.
+        rejections: how many reasons are shown why the policy's last answers could not be used.
     """
 
     system: str = ""
     template_dir: str = ""
     feedback_kb: float = 4.0
     failures: int = 3
+    rejections: int = 3
 
     def __post_init__(self) -> None:
         at_least("prompt.feedback_kb", self.feedback_kb, 0)
         at_least("prompt.failures", self.failures, 0)
+        at_least("prompt.rejections", self.rejections, 0)

@@ -17,6 +17,7 @@ from evolve.regions import guarded
 Count = Callable[[str], int]
 
 _MESSAGE_TOKENS = 8  # what a chat template puts around a message, with some to spare
+_LONGEST_REJECTION = 160
 _LEAST_SAID = 200  # characters: less says nothing
 MOST_REVIEW_BYTES = 4096
 
@@ -46,8 +47,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
     Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback,
-    then the review, then the second parent of a crossover, so that a mutation is asked for; the parent is always shown
-    whole. Each part is counted once, and the sum of the parts stands for the prompt.
+    then the review, then why the last answers could not be used, then the second parent of a crossover, so that a
+    mutation is asked for; the parent is always shown whole. Each part is counted once, and the sum of the parts stands for the prompt.
 
     Args:
         request: the proposal, the problem, and the form and the size that prompt and reply may have.
@@ -63,12 +64,13 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         space.spend(text)
     mate, ending = _fit_ending(request, space)
     _refuse_huge(request, space)
+    rejections = _fit_rejections(request, space)
     review = _fit_said(request, space, "review", request.proposal.review, MOST_REVIEW_BYTES)
     feedback = _fit_feedback(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
     individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
-    parts = (shared, *inspirations, failures, parent, feedback, review, mate, ending)
+    parts = (shared, *inspirations, failures, parent, feedback, review, mate, rejections, ending)
     return _prompt(system, parts, space, individuals, request)
 
 
@@ -262,6 +264,17 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
         return part
     space.spend(part)
     return part
+
+
+def _fit_rejections(request: PromptRequest, space: _Space) -> str:
+    """Why the policy's last answers could not be used; not shown where it does not fit."""
+    shown_reasons = request.proposal.rejections[: request.config.rejections]
+    if not shown_reasons:
+        return ""
+    lines = [f"- {count} times: {one_line(reason, _LONGEST_REJECTION)}" for reason, count in shown_reasons]
+    total = sum(count for _, count in shown_reasons)
+    part = fill(request.templates, "rejections", rejections="\n".join(lines), count=total)
+    return part if space.take(part) else ""
 
 
 def _fit_failures(request: PromptRequest, space: _Space) -> str:

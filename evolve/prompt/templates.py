@@ -148,6 +148,12 @@ answer should do better under just these weights.
 
 """
 
+_REJECTIONS = """\
+Of the latest answers $count could not be used. Avoid what made them unusable:
+$rejections
+
+"""
+
 _REQUEST_ONE = "# Your answer\n\nWrite one program that scores better than the parent, in the form asked for.\n"
 
 _REQUEST_SCALAR = """\
@@ -211,6 +217,7 @@ TEMPLATES: Mapping[str, Template] = {
     "critic_system": Template(text=_CRITIC_SYSTEM),
     "critic": Template(text=_CRITIC),
     "weights": Template(text=_WEIGHTS, required=("weights",)),
+    "rejections": Template(text=_REJECTIONS, required=("rejections",), optional=("count",)),
     "request_one": Template(text=_REQUEST_ONE),
     "request_scalar": Template(text=_REQUEST_SCALAR, required=("count",)),
     "request_vector": Template(text=_REQUEST_VECTOR, required=("count",), optional=("names",)),

@@ -105,5 +105,5 @@ def _open(policy: object) -> dict[str, object]:
 def _failure(run: RunRecord) -> RunFailure | None:
     if run.state != "failed":
         return None
-    detail = (run.waiting or {}).get("detail") or "no seed could be scored: read the feedback of proposal 0"
-    return RunFailure(code=run.reason or "error", detail=str(detail))
+    detail = run.failure or "no seed could be scored: read the feedback of proposal 0"
+    return RunFailure(code=run.reason or "error", detail=detail)

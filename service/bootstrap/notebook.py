@@ -30,7 +30,7 @@ from service.bootstrap.plan import Plan, RunOrder, plan_loaded
 from service.bootstrap.retold import RunResult, told
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
-from service.errors import InvalidProblemError, NotFoundError, UsageError
+from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
 from service.policy.cast import Cast, refuse_unread
 from service.policy.function import FunctionPolicy, form_for
 from service.policy.reviewed import Critic, reviewed
@@ -92,6 +92,7 @@ def run(
 
     Raises:
         InvalidProblemError, ProblemError: the problem cannot be searched on, or no seed can be scored.
+        ServiceError: the search came to nothing, as where no answer of the policy could be used.
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
@@ -367,4 +368,6 @@ def _with_seed(result: Result) -> Result:
     if result.reason == "error":
         why = next((record["reason"] for record in result.candidates if record["reason"]), "nothing was returned")
         raise InvalidProblemError([f"no seed of {result.problem.name} could be scored: {why}"])
+    if result.detail:
+        raise ServiceError(f"the run failed: {result.detail}")
     return result

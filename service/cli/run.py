@@ -21,7 +21,7 @@ from service.cli.summary import Outcome, read_outcome, show_summary, summary_jso
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.cli.wish import DETERMINISTIC_WINDOW, Wish
 from service.config import Settings, load_settings, redacted
-from service.errors import InvalidProblemError, StorageError, UsageError
+from service.errors import InvalidProblemError, ServiceError, StorageError, UsageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
 from service.projections.closing import assessment_of
@@ -205,7 +205,7 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
             why = plain(outcome.seed.reason if outcome.seed else run.reason)
             mend = f"mend it, and try it with: {evolve()} problem check {run.source}"
             raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
-        return FAILED
+        raise ServiceError(f"the run failed: {run.failure or run.reason}")
     if wish.require_target and run.reason != "target":
         print(f"evolve: the target was not reached ({run.reason})", file=sys.stderr)
         return TARGET_MISSED

@@ -93,7 +93,8 @@ def run_rows(run: RunRecord, front: Front | None = None, assessment: Assessment 
 def _state(run: RunRecord) -> str:
     state = f"{run.state} ({run.reason})" if run.reason else run.state
     waiting = f", waiting: {run.waiting.get('reason', '')}" if run.waiting else ""
-    return plain(state + waiting)
+    failure = f": {run.failure}" if run.failure else ""
+    return plain(state + waiting + failure)
 
 
 def _objective(entry: Mapping[str, Any]) -> str:

@@ -44,6 +44,8 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
         terminal.note(f"it is paused; it goes on with: {terminal.command(f'resume {figures.short(run.id)}')}")
         return INTERRUPTED
     if run.state != "succeeded":
+        if run.failure:
+            terminal.note(f"evolve: the run failed: {run.failure}")
         return FAILED
     if require_target and run.reason != "target":
         terminal.note(f"evolve: the target was not reached ({run.reason})")

@@ -52,7 +52,9 @@ def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any
 
 def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
     totals["state"] = state
-    totals["waiting"] = None
+    # Of a run that failed the column keeps why: it waits for nothing any more.
+    detail = logged.event.payload.get("detail")
+    totals["waiting"] = {"detail": str(detail)} if detail and state == "failed" else None
     totals["reason"] = logged.event.payload.get("reason") or ""
     ended = state in {"succeeded", "failed", "cancelled"}
     totals["finished_at"] = logged.at if ended else None

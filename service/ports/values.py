@@ -105,6 +105,7 @@ class RunRecord:
         revision: how often front doors wrote to it.
         fork_of: candidate of another run whose program is the seed; empty: it is no fork.
         wanted_budget: keys of the budget whose wanted values no runner has taken up yet.
+        failure: of a run that failed, one sentence with the cause and the cure; empty: the reason says it all.
     """
 
     id: str
@@ -141,6 +142,7 @@ class RunRecord:
     revision: int = 0
     wanted_budget: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from evolve.evaluation import Outcome
 from evolve.events import Event, Kind
 from evolve.payloads import bills
+from evolve.yields import UNSUCCESSFUL
 from service.ports import Counters
 from service.projections.money import added
 
@@ -21,7 +22,7 @@ _ENTERED = {
 def entered(event: Event) -> str | None:
     """The state that a run enters with an event; None: it stays where it is."""
     if event.kind is Kind.RUN_FINISHED:
-        return "failed" if event.payload.get("reason") == "error" else "succeeded"
+        return "failed" if event.payload.get("reason") in UNSUCCESSFUL else "succeeded"
     return _ENTERED.get(event.kind)
 
 

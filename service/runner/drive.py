@@ -241,6 +241,8 @@ class _Sitting:
             "candidate_id": best.candidate_id if best else None,
             "fitness": best.fitness if best else None,
         }
+        detail = self._search.explain(reason)
+        payload |= {"detail": detail} if detail else {}
         self._journal.note(Kind.RUN_FINISHED, payload)
 
     async def _commit_soon(self, *, at_once: bool = False) -> None:

@@ -173,7 +173,7 @@ class Run(Reply):
     id: str
     state: State
     desired_state: str = Field(description="What is wanted of it: `running`, `paused` or `cancelled`")
-    reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, `error`")
+    reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, or why it failed")
     waiting: Waiting | None
     error: RunFailure | None
     problem: str = Field(description="Name of its problem")

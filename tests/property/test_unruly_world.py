@@ -37,6 +37,7 @@ from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
 from evolve.search import Search, Step
 from evolve.state import State
+from evolve.yields import UNSUCCESSFUL
 from service.ports import Counters
 from service.projections import count
 from service.runner.status import StatusFold
@@ -146,7 +147,7 @@ def check_budget(search: Search | Ordering, config: RunConfig, problem: Problem,
         assert account.answers <= budget.answers
     if reason in {"evaluations", "answers"}:
         assert getattr(account, reason) >= getattr(budget, reason)
-    assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted"}
+    assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted", *UNSUCCESSFUL}
 
 
 def check_log(search: Search | Ordering, log: list[Event]) -> None:
@@ -316,7 +317,7 @@ def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_even
         world.close(search)
     else:
         reason = world.play(search)
-        assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted"}
+        assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted", *UNSUCCESSFUL}
     account = search.state.account
     assert account.evaluations <= max(most["evaluations"], len(problem.seeds))
     assert account.answers <= most["answers"]

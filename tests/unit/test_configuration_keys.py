@@ -68,6 +68,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "answers": (1, {}),
     "samples": (5, {}),
     "prompt.failures": (0, {}),
+    "prompt.rejections": (0, {}),
     "budget.evaluations": (40, {}),
     "budget.answers": (30, {}),
     "budget.tokens": (200, {}),
@@ -76,7 +77,12 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "seed": (1, {}),
     "deterministic.window": (3, {}),
 }
-PROMPT: Mapping[str, Any] = {"prompt.system": "Be brief.", "prompt.feedback_kb": 0.01, "prompt.failures": 0}
+PROMPT: Mapping[str, Any] = {
+    "prompt.system": "Be brief.",
+    "prompt.feedback_kb": 0.01,
+    "prompt.failures": 0,
+    "prompt.rejections": 0,
+}
 # What shows with several objectives alone.
 SEVERAL = {"archive.front"}
 # What shows with several policies alone.
@@ -165,7 +171,13 @@ def proposal_on(island: int) -> Proposal:
     parent = individual("parent", feedback="slow on case 4, and more " * 20)
     failed = individual("failed", outcome=Outcome.ERROR, reason="ValueError: unlucky")
     return Proposal(
-        id="prp_1", number=1, island=island, operator="mutate", parent=parent, failures=(failed,), answers=1, limit=1
+        id="prp_1",
+        number=1,
+        island=island,
+        operator="mutate",
+        parent=parent,
+        failures=(failed,),
+        rejections=(("the answer equals its parent", 5),),
     )
 
 

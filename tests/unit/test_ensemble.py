@@ -206,10 +206,10 @@ def test_proposals_that_were_given_up_do_not_exhaust_a_search() -> None:
         (proposal,) = search.ask().proposals
         search.forgo(proposal.number, "away")
     assert search.ended() is None
-    for _ in range(100):
+    for count in range(100):
         (proposal,) = search.ask().proposals
-        search.fail(proposal.number, "refused")
-    assert search.ended() == "exhausted"
+        search.fail(proposal.number, f"refused for reason {count}")
+    assert search.ended() == "policy_refused"
 
 
 def test_a_run_waits_while_all_policies_are_away() -> None:

@@ -104,7 +104,7 @@ def test_wall_clock_ends_a_run() -> None:
     assert not search.ask(10.0).proposals
 
 
-def test_a_policy_that_repeats_itself_exhausts_the_run() -> None:
+def test_a_policy_that_only_repeats_the_seed_fails_the_run() -> None:
     toy = toy_problem()
     search = Search("run_toy", toy, RunConfig(), ASKING)
     seed = search.start().candidates[0]
@@ -113,8 +113,9 @@ def test_a_policy_that_repeats_itself_exhausts_the_run() -> None:
         (proposal,) = search.ask().proposals
         search.answer(proposal.number, Answer(chain=0, index=0, text=seed.program.text.replace("0.0", "0.0  # same")))
         search.complete(proposal.number, Completed(completions=("same",)))
-    assert search.ended() == "exhausted"
+    assert search.ended() == "no_new_programs"
     assert search.state.account.evaluations == 1
+    assert "was new" in search.explain("no_new_programs")
 
 
 def test_a_run_whose_seeds_all_fail_ends_with_an_error() -> None:

@@ -1,0 +1,200 @@
+"""Yields: what each policy's answers became, a fold of events; whether a run can go on with such policies, and why not."""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evolve.proposal import Dropped
+
+REFUSALS = 5
+UNUSABLE_ANSWERS = 20
+FAILED_CHILDREN = 20
+WINDOW = 24
+MAX_KINDS = 8
+MAX_REASON = 160
+POLICY_REFUSED = "policy_refused"
+NO_USABLE_ANSWERS = "no_usable_answers"
+NO_NEW_PROGRAMS = "no_new_programs"
+NO_VALID_CHILDREN = "no_valid_children"
+UNSUCCESSFUL = frozenset({"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PROGRAMS, NO_VALID_CHILDREN})
+DUPLICATE = "the answer is the same program as an earlier one"
+NO_ANSWER = "the completion brought no answer"
+_OWN = re.compile(r"'[^']*'|\"[^\"]*\"|cnd_\w+|\d+")
+
+
+def short(reason: str, longest: int = MAX_REASON) -> str:
+    """A reason on one line, cut to a length."""
+    flat = " ".join(reason[: 4 * longest].split())
+    return flat if len(flat) <= longest else flat[: longest - 3] + "..."
+
+
+def kind(reason: str) -> str:
+    """What equal reasons share: the reason without its quotes, numbers and ids."""
+    return _OWN.sub("*", reason)
+
+
+def grouped(reasons: Iterable[str], most: int = MAX_KINDS) -> tuple[tuple[str, int], ...]:
+    """Reasons by kind with their counts, the most frequent first; each kind is told in the words of its latest."""
+    counts: Counter[str] = Counter()
+    words: dict[str, str] = {}
+    for reason in map(short, reasons):
+        counts[kind(reason)] += 1
+        words[kind(reason)] = reason
+    return tuple((words[one], count) for one, count in counts.most_common(most))
+
+
+def grouped_drops(dropped: Sequence[Dropped]) -> dict[str, int]:
+    """Drops of a completion by kind, as its event tells them."""
+    return dict(grouped(one.reason for one in dropped))
+
+
+@dataclass(slots=True, kw_only=True)
+class PolicyYield:
+    """What the answers of one policy became.
+
+    Attributes:
+        refusals: identical refusals in a row, with nothing written.
+        refusal: the reason of the latest refusal.
+        programs: answers that became a program, duplicates included.
+        unusable: answers and completions that became none.
+        reasons: their reasons, the latest of each kind; of a bounded number of kinds.
+        latest: what the last answers became: a reason, or nothing where they could be used.
+    """
+
+    refusals: int = 0
+    refusal: str = ""
+    programs: int = 0
+    unusable: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    words: dict[str, str] = field(default_factory=dict)
+    latest: deque[str] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def create(self) -> None:
+        """An answer became a program."""
+        self.programs += 1
+        self.latest.append("")
+
+    def repeat(self) -> None:
+        """The program that was created last is a duplicate."""
+        if self.latest:
+            self.latest[-1] = DUPLICATE
+
+    def reject(self, reason: str, times: int = 1) -> None:
+        """An answer, or some, became no program."""
+        reason = short(reason)
+        self.unusable += times
+        self.latest.extend([reason] * min(times, WINDOW))
+        one = kind(reason)
+        if one in self.counts or len(self.counts) < 4 * MAX_KINDS:
+            self.counts[one] += times
+            self.words[one] = reason
+
+    def complete(self, drops: Mapping[str, int], dropped: int, answers: int) -> None:
+        """A completion ended."""
+        self.refusals = 0
+        for reason, times in drops.items():
+            self.reject(reason, times)
+        rest = dropped - sum(drops.values())
+        if rest > 0 or not (dropped or answers):
+            self.reject(NO_ANSWER, max(1, rest))
+
+    def refuse(self, reason: str, *, written: bool) -> None:
+        """A proposal failed."""
+        same = reason == self.refusal
+        self.refusals = 0 if written else self.refusals + 1 if same else 1
+        self.refusal = reason
+
+    @property
+    def fails(self) -> str:
+        """Why a run of this policy alone comes to nothing; empty: it may come to something."""
+        if self.refusals >= REFUSALS:
+            return POLICY_REFUSED
+        return NO_USABLE_ANSWERS if not self.programs and self.unusable >= UNUSABLE_ANSWERS else ""
+
+    def rejections(self, most: int) -> tuple[tuple[str, int], ...]:
+        """Why the last answers could not be used: the most frequent kinds of reasons, with how often each came."""
+        return grouped((reason for reason in self.latest if reason), most) if most else ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Yields:
+    """What the answers of all policies of a run became.
+
+    Attributes:
+        policies: by name.
+        children: candidates evaluated that are no seeds, by outcome; cancelled ones excepted.
+    """
+
+    policies: dict[str, PolicyYield] = field(default_factory=dict)
+    children: Counter[str] = field(default_factory=Counter)
+
+    def of(self, policy: str) -> PolicyYield:
+        """That of one policy."""
+        return self.policies.setdefault(policy, PolicyYield())
+
+    def failed(self, policies: Sequence[str]) -> str | None:
+        """Why a run cannot go on, by what every one of its policies did; None: it can."""
+        reasons = [self.of(policy).fails for policy in policies]
+        if not all(reasons):
+            return None
+        if all(reason == POLICY_REFUSED for reason in reasons):
+            return POLICY_REFUSED
+        return None if self.children else NO_USABLE_ANSWERS
+
+    def judged(self, reason: str) -> str:
+        """The reason of an end, or why it is a failure: nothing was evaluated, or all of it failed."""
+        if reason == "exhausted" and not self.children:
+            return self._fruitless()
+        many = self.children.total() >= FAILED_CHILDREN
+        return NO_VALID_CHILDREN if many and not self.children["ok"] and reason not in UNSUCCESSFUL else reason
+
+    def _fruitless(self) -> str:
+        if any(one.programs for one in self.policies.values()):
+            return NO_NEW_PROGRAMS
+        return NO_USABLE_ANSWERS if any(one.unusable for one in self.policies.values()) else POLICY_REFUSED
+
+    def detail(self, reason: str, last: str = "") -> str:
+        """One sentence on why a run failed, with the cure; empty for an end that is no failure.
+
+        Args:
+            reason: of the end.
+            last: why the child that was evaluated last failed.
+        """
+        match reason:
+            case "policy_refused":
+                return self._refused()
+            case "no_usable_answers":
+                return self._unusable()
+            case "no_new_programs":
+                programs = sum(one.programs for one in self.policies.values())
+                return (
+                    f"none of {programs} programs was new, each repeated an earlier one: try a higher temperature,"
+                    " a larger model, or another seed program"
+                )
+            case "no_valid_children":
+                outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self.children.most_common(4))
+                said = f"; the last: {short(last).rstrip('.')}" if last else ""
+                return (
+                    f"all {self.children.total()} children failed ({outcomes}){said}: check the evaluator with"
+                    " `evolve problem check`, or try a larger model"
+                )
+        return ""
+
+    def _refused(self) -> str:
+        refused = {name: one for name, one in self.policies.items() if one.refusal}
+        said = "; ".join(f"{name}: {short(one.refusal, 300).rstrip('.')}" for name, one in list(refused.items())[:4])
+        return f"the policy refused every proposal ({said}): change its settings or name another with --policy"
+
+    def _unusable(self) -> str:
+        counts: Counter[str] = Counter()
+        words: dict[str, str] = {}
+        for one in self.policies.values():
+            counts.update(one.counts)
+            words |= one.words
+        total = sum(one.unusable for one in self.policies.values())
+        (most, times), *_ = counts.most_common(1) or [("", 0)]
+        return (
+            f"none of {total} answers could be used; {times} times: {words.get(most, NO_ANSWER).rstrip('.')}. Try"
+            " --answers 1, a larger max_tokens, or a larger model"
+        )
