@@ -1,4 +1,4 @@
-"""Yields: what each policy's answers became, a fold of events; whether a run can go on with such policies, and why not."""
+"""Yields: what the answers of each policy became, as a fold of events, and whether a run can continue with them."""
 
 import re
 from collections import Counter, deque
@@ -27,6 +27,11 @@ def short(reason: str, longest: int = MAX_REASON) -> str:
     """A reason on one line, cut to a length."""
     flat = " ".join(reason[: 4 * longest].split())
     return flat if len(flat) <= longest else flat[: longest - 3] + "..."
+
+
+def times(count: int) -> str:
+    """How often."""
+    return "once" if count == 1 else f"{count} times"
 
 
 def kind(reason: str) -> str:
@@ -80,21 +85,21 @@ class PolicyYield:
         if self.latest:
             self.latest[-1] = DUPLICATE
 
-    def reject(self, reason: str, times: int = 1) -> None:
+    def reject(self, reason: str, count: int = 1) -> None:
         """An answer, or some, became no program."""
         reason = short(reason)
-        self.unusable += times
-        self.latest.extend([reason] * min(times, WINDOW))
+        self.unusable += count
+        self.latest.extend([reason] * min(count, WINDOW))
         one = kind(reason)
         if one in self.counts or len(self.counts) < 4 * MAX_KINDS:
-            self.counts[one] += times
+            self.counts[one] += count
             self.words[one] = reason
 
     def complete(self, drops: Mapping[str, int], dropped: int, answers: int) -> None:
         """A completion ended."""
         self.refusals = 0
-        for reason, times in drops.items():
-            self.reject(reason, times)
+        for reason, count in drops.items():
+            self.reject(reason, count)
         rest = dropped - sum(drops.values())
         if rest > 0 or not (dropped or answers):
             self.reject(NO_ANSWER, max(1, rest))
@@ -193,8 +198,8 @@ class Yields:
             counts.update(one.counts)
             words |= one.words
         total = sum(one.unusable for one in self.policies.values())
-        (most, times), *_ = counts.most_common(1) or [("", 0)]
+        (most, often), *_ = counts.most_common(1) or [("", 0)]
         return (
-            f"none of {total} answers could be used; {times} times: {words.get(most, NO_ANSWER).rstrip('.')}. Try"
+            f"none of {total} answers could be used; {times(often)}: {words.get(most, NO_ANSWER).rstrip('.')}. Try"
             " --answers 1, a larger max_tokens, or a larger model"
         )

@@ -13,6 +13,7 @@ from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, inert, one_line, shown
 from evolve.proposal import Individual, Message, Prompt, Proposal
 from evolve.regions import guarded
+from evolve.yields import times
 
 Count = Callable[[str], int]
 
@@ -48,7 +49,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
 
     Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback,
     then the review, then why the last answers could not be used, then the second parent of a crossover, so that a
-    mutation is asked for; the parent is always shown whole. Each part is counted once, and the sum of the parts stands for the prompt.
+    mutation is asked for; the parent is always shown whole. Each part is counted once, and the sum of the parts stands
+    for the prompt.
 
     Args:
         request: the proposal, the problem, and the form and the size that prompt and reply may have.
@@ -271,7 +273,7 @@ def _fit_rejections(request: PromptRequest, space: _Space) -> str:
     shown_reasons = request.proposal.rejections[: request.config.rejections]
     if not shown_reasons:
         return ""
-    lines = [f"- {count} times: {one_line(reason, _LONGEST_REJECTION)}" for reason, count in shown_reasons]
+    lines = [f"- {times(count)}: {one_line(reason, _LONGEST_REJECTION)}" for reason, count in shown_reasons]
     total = sum(count for _, count in shown_reasons)
     part = fill(request.templates, "rejections", rejections="\n".join(lines), count=total)
     return part if space.take(part) else ""

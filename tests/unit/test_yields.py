@@ -1,4 +1,4 @@
-"""Yields: a policy that gives nothing usable fails a run, one that gets better does not, and reasons reach its prompts."""
+"""Yields: a policy that gives nothing usable fails a run, and the reasons reach its next prompts."""
 
 import pytest
 
@@ -114,7 +114,7 @@ def test_reasons_reach_the_next_prompt_in_groups_and_leave_it_once_they_no_longe
     assert reasons["the answer equals its parent"] == 1
     assert sum(reasons.values()) == 3
     text = build_prompt(PromptRequest(problem=search.problem, proposal=proposal), len).messages[1].content
-    assert "- 1 times: the answer equals its parent\n" in text
+    assert "- once: the answer equals its parent\n" in text
     assert text.index("equals its parent") > text.index("# The parent program")
     for count in range(WINDOW):
         answer(search, f"x = {10 + 7 * count}\n")
