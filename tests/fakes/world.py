@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from evolve.events import Event
 from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Limits, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
+from evolve.proposal import Answer, Candidate, Completed, Dropped, Individual, Proposal, Usage
 from evolve.search import Search, Step
 
 BUSY = 6
@@ -75,11 +75,13 @@ class World:
     Attributes:
         evaluated: ids of the candidates that were scored, in order.
         log: every event the search gave.
+        faulty: whether proposals are refused, dropped and answered by their parent too, by their seeds.
         boundaries: lengths of the log at which a commit may have been the last: steps are committed whole.
     """
 
     problem: Problem
     choose: Callable[[int], int] = lambda _: 0
+    faulty: bool = False
     log: list[Event] = field(default_factory=list)
     boundaries: list[int] = field(default_factory=lambda: [0])
     evaluated: list[str] = field(default_factory=list)
@@ -120,8 +122,18 @@ class World:
         return search.tell(candidate.id, score(self.problem, candidate.program))
 
     def _reply(self, search: Search | Ordering, proposal: Proposal) -> Step:
-        steps = [search.answer(proposal.number, answer) for answer in answers(proposal)]
-        completed = Completed(completions=("toy",) * proposal.samples, usage=Usage(input=10, output=5))
+        fault = proposal.seed % 8 if self.faulty else 0
+        if fault == 1:
+            return search.fail(proposal.number, f"refused {proposal.seed % 16}")
+        replies = [] if fault == 2 else answers(proposal)
+        if fault == 3:
+            replies = [replace(reply, text=proposal.parent.program.text) for reply in replies]
+        steps = [search.answer(proposal.number, answer) for answer in replies]
+        completed = Completed(
+            completions=("toy",) * proposal.samples,
+            usage=Usage(input=10, output=5),
+            dropped=(Dropped(chain=0, reason=f"{proposal.seed} answers without text"),) if fault == 2 else (),
+        )
         steps.append(search.complete(proposal.number, completed))
         return Step(
             events=tuple(event for step in steps for event in step.events),

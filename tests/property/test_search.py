@@ -85,17 +85,19 @@ def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
     assert play(wild, window, way, askings) == calm
 
 
-@given(data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97), askings=ASKINGS)
+@given(
+    data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97), askings=ASKINGS, faulty=st.booleans()
+)
 @settings(max_examples=60, deadline=None)
 def test_a_run_cut_anywhere_goes_on_to_the_same_end(
-    data: st.DataObject, window: int, way: RunConfig, part: float, askings: Sequence[Asking]
+    data: st.DataObject, window: int, way: RunConfig, part: float, askings: Sequence[Asking], faulty: bool
 ) -> None:
     problem = repeated(toy_problem(several=True, seeds=(0.0, 5.0)))
-    whole = World(problem)
+    whole = World(problem, faulty=faulty)
     search = new_search(problem, config(way, window), askings)
     whole.play(search, search.start())
     prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
-    again = World(problem, individuals=whole.individuals, candidates=whole.candidates)
+    again = World(problem, faulty=faulty, individuals=whole.individuals, candidates=whole.candidates)
     second = new_search(problem, config(way, window), askings)
     again.play(second, resume(again, second, prefix))
     if window:

@@ -17,7 +17,7 @@ from evolve.events import Event, Kind
 from evolve.problem import Direction, EvaluatorSpec, Limits, Measure, Objective, Problem
 from evolve.program import Program
 from evolve.result import Result
-from service.errors import InvalidProblemError, NotFoundError, UsageError
+from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
 from service.policy.syntax.policy import SyntaxPolicy
 from tests.fakes.openai_server import openai_server
 
@@ -373,6 +373,20 @@ def test_a_later_call_that_fails_costs_its_proposal_alone() -> None:
     failed = [event.payload["reason"] for event in result.events if event.kind is Kind.PROPOSAL_FAILED]
     assert set(failed) == {"the policy policy failed: ConnectionError: the line is cut"}
     assert (result.reason, len(failed)) == ("evaluations", 3)
+
+
+def test_a_function_that_fails_ever_after_its_first_call_fails_the_run_in_its_own_words() -> None:
+    calls: list[str] = []
+
+    def policy(prompt: str) -> str:
+        calls.append(prompt)
+        if len(calls) > 1:
+            raise ValueError("no key was given")
+        return "x = 101\n"
+
+    with pytest.raises(ServiceError, match=r"the run failed: .*ValueError: no key was given"):
+        evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=50)
+    assert len(calls) < 12
 
 
 def test_a_function_may_ask_to_be_asked_again() -> None:
