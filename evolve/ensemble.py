@@ -73,7 +73,7 @@ class Ensemble:
     """Chooses the policy of each proposal.
 
     Attributes:
-        names: of all policies.
+        forms: in how many forms each policy may be asked, by name.
         currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
 
     Args:
@@ -96,7 +96,7 @@ class Ensemble:
         self._askings = [
             replace(asking, forms=allowed_forms(asking.forms, config.answers, config.samples)) for asking in askings
         ]
-        self.names = tuple(names)
+        self.forms = {asking.policy: len(asking.forms) for asking in self._askings}
         self._seed = config.seed
         self._earnings = earnings if config.policy_choice == "adaptive" else None
 

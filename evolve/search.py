@@ -325,7 +325,7 @@ class Search:
             return "target"
         best = self.state.best.fitness if self.state.best else None
         limit = ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
-        return limit or self.state.yields.failed(self._ensemble.names)
+        return limit or self.state.yields.failed(self._ensemble.forms)
 
     def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
         most = self.state.islands[island].config.prompt.rejections

@@ -18,6 +18,8 @@ NO_USABLE_ANSWERS = "no_usable_answers"
 NO_NEW_PROGRAMS = "no_new_programs"
 NO_VALID_CHILDREN = "no_valid_children"
 UNSUCCESSFUL = frozenset({"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PROGRAMS, NO_VALID_CHILDREN})
+# Ends before which a search must have taken place; who asks for one evaluation asks for that of the seed.
+_WITHOUT_CHILDREN = frozenset({"exhausted", "answers", "tokens", "money", "wall_seconds"})
 DUPLICATE = "the answer is the same program as an earlier one"
 NO_ANSWER = "the completion brought no answer"
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|cnd_\w+|\d+")
@@ -110,12 +112,16 @@ class PolicyYield:
         self.refusals = 0 if written else self.refusals + 1 if same else 1
         self.refusal = reason
 
-    @property
-    def fails(self) -> str:
-        """Why a run of this policy alone comes to nothing; empty: it may come to something."""
+    def fails(self, forms: int) -> str:
+        """Why a run of this policy alone comes to nothing; empty: it may come to something.
+
+        Args:
+            forms: in how many forms it may be asked. A model may be able to write in one of them alone.
+        """
         if self.refusals >= REFUSALS:
             return POLICY_REFUSED
-        return NO_USABLE_ANSWERS if not self.programs and self.unusable >= UNUSABLE_ANSWERS else ""
+        unusable = not self.programs and self.unusable >= UNUSABLE_ANSWERS * max(1, forms)
+        return NO_USABLE_ANSWERS if unusable else ""
 
     def rejections(self, most: int) -> tuple[tuple[str, int], ...]:
         """Why the last answers could not be used: the most frequent kinds of reasons, with how often each came."""
@@ -138,9 +144,13 @@ class Yields:
         """That of one policy."""
         return self.policies.setdefault(policy, PolicyYield())
 
-    def failed(self, policies: Sequence[str]) -> str | None:
-        """Why a run cannot go on, by what every one of its policies did; None: it can."""
-        reasons = [self.of(policy).fails for policy in policies]
+    def failed(self, forms: Mapping[str, int]) -> str | None:
+        """Why a run cannot go on, by what every one of its policies did; None: it can.
+
+        Args:
+            forms: in how many forms each policy may be asked, by name.
+        """
+        reasons = [self.of(policy).fails(count) for policy, count in forms.items()]
         if not all(reasons):
             return None
         if all(reason == POLICY_REFUSED for reason in reasons):
@@ -149,7 +159,7 @@ class Yields:
 
     def judged(self, reason: str) -> str:
         """The reason of an end, or why it is a failure: nothing was evaluated, or all of it failed."""
-        if reason == "exhausted" and not self.children:
+        if reason in _WITHOUT_CHILDREN and not self.children:
             return self._fruitless()
         many = self.children.total() >= FAILED_CHILDREN
         return NO_VALID_CHILDREN if many and not self.children["ok"] and reason not in UNSUCCESSFUL else reason
@@ -157,7 +167,9 @@ class Yields:
     def _fruitless(self) -> str:
         if any(one.programs for one in self.policies.values()):
             return NO_NEW_PROGRAMS
-        return NO_USABLE_ANSWERS if any(one.unusable for one in self.policies.values()) else POLICY_REFUSED
+        refused = any(one.refusals for one in self.policies.values())
+        unusable = any(one.unusable for one in self.policies.values())
+        return POLICY_REFUSED if refused and not unusable else NO_USABLE_ANSWERS
 
     def detail(self, reason: str, last: str = "") -> str:
         """One sentence on why a run failed, with the cure; empty for an end that is no failure.
@@ -198,6 +210,8 @@ class Yields:
             counts.update(one.counts)
             words |= one.words
         total = sum(one.unusable for one in self.policies.values())
+        if not total:
+            return "no answer came before the run reached its limit: raise it, or ask for fewer answers a chain"
         (most, often), *_ = counts.most_common(1) or [("", 0)]
         return (
             f"none of {total} answers could be used; {times(often)}: {words.get(most, NO_ANSWER).rstrip('.')}. Try"

@@ -48,7 +48,7 @@ def refusing() -> Iterator[Reply]:
     [
         ("unasked", 8192, True, "policy_refused", "max_tokens"),
         ("", 8192, False, "no_usable_answers", "answers could be used"),
-        ("You should try a larger step.", 8192, False, "no_usable_answers", "no answer in the format"),
+        ("You should try a larger step.", 8192, False, "no_usable_answers", "answers could be used"),
         (PROGRAM.format(x=1.0), 64, False, "policy_refused", "context"),
     ],
     ids=["refused", "empty", "prose", "tiny context"],

@@ -14,7 +14,7 @@ from evolve.events import Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Completed
 from evolve.search import Search
-from tests.fakes.world import ASKING, World, new_search, resume, score, toy_problem
+from tests.fakes.world import ASKING, World, answers, new_search, resume, score, toy_problem
 
 
 def run(config: RunConfig, **problem: object) -> tuple[Search, World, str | None]:
@@ -99,6 +99,9 @@ def test_wall_clock_ends_a_run() -> None:
     seed = search.start().candidates[0]
     search.tell(seed.id, score(toy, seed.program))
     assert search.ended(9.9) is None
+    (proposal,) = search.ask(9.0).proposals
+    made = [child for answer in answers(proposal) for child in search.answer(1, answer).candidates]
+    search.tell(made[0].id, score(toy, made[0].program))
     assert search.ask(9.9).proposals
     assert search.ended(10.0) == "wall_seconds"
     assert not search.ask(10.0).proposals

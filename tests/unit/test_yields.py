@@ -8,7 +8,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.prompt.build import PromptRequest, build_prompt
 from evolve.proposal import Answer, Completed, Dropped, Proposal
 from evolve.search import Search
-from evolve.yields import REFUSALS, WINDOW, grouped
+from evolve.yields import NO_USABLE_ANSWERS, REFUSALS, UNUSABLE_ANSWERS, WINDOW, PolicyYield, Yields, grouped
 from tests.fakes.world import ASKING, score, toy_problem
 
 ONE = Asking(policy="toy")
@@ -69,7 +69,7 @@ def test_refusals_of_one_policy_fail_no_run_in_which_another_answers() -> None:
         if proposal.policy == "refusing":
             search.fail(proposal.number, "no")
     assert search.state.yields.of("refusing").refusals > REFUSALS
-    assert search.state.yields.failed(("refusing", "slow")) is None
+    assert search.state.yields.failed({"refusing": 0, "slow": 0}) is None
 
 
 @pytest.mark.parametrize("good_after", [19, None])
@@ -141,3 +141,24 @@ def test_a_reason_in_a_prompt_is_inert_and_bounded() -> None:
 def test_reasons_that_differ_in_quotes_numbers_and_ids_are_one_kind() -> None:
     reasons = ["line 3: 'a' is odd", "line 47: 'b' is odd", "near to cnd_12ab", "near to cnd_9f"]
     assert grouped(reasons) == (("line 47: 'b' is odd", 2), ("near to cnd_9f", 2))
+
+
+def test_a_policy_with_several_forms_fails_once_it_could_write_in_none_of_them() -> None:
+    one = PolicyYield()
+    one.reject("no program", UNUSABLE_ANSWERS)
+    assert (one.fails(0), one.fails(1), one.fails(4)) == (NO_USABLE_ANSWERS, NO_USABLE_ANSWERS, "")
+    one.reject("no program", 3 * UNUSABLE_ANSWERS)
+    assert one.fails(4) == NO_USABLE_ANSWERS
+
+
+@pytest.mark.parametrize("reason", ["answers", "tokens", "money", "wall_seconds"])
+def test_a_limit_that_comes_before_the_first_child_is_a_failure(reason: str) -> None:
+    nothing = Yields()
+    assert nothing.judged(reason) == NO_USABLE_ANSWERS
+    assert "before the run reached its limit" in nothing.detail(NO_USABLE_ANSWERS)
+    nothing.children["ok"] += 1
+    assert nothing.judged(reason) == reason
+
+
+def test_a_run_that_only_scores_its_seed_succeeds() -> None:
+    assert Yields().judged("evaluations") == "evaluations"
