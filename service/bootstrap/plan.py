@@ -17,11 +17,21 @@ from service.identifiers import new_id
 from service.policy.cast import Cast, read_policies, together
 from service.policy.settings import PolicySettings, read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
-from service.problems.configuration import config_as_json, config_from_json, parse_sets, read_config, read_config_file
+from service.problems.configuration import (
+    PROBLEM,
+    Layer,
+    config_as_json,
+    config_from_json,
+    limit_sources,
+    parse_sets,
+    read_config,
+    read_config_file,
+)
 from service.problems.description import measures_as_json, objectives_as_json
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
 
+PROBLEM_FILE = "problem.toml"
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -59,6 +69,7 @@ class Plan:
         source: where the problem's folder lay.
         warnings: what the problem says and is not honoured.
         record: what is stored of it; None for a new one.
+        limits: each limit of a new run's budget, with where it was set.
     """
 
     run_id: str
@@ -69,6 +80,7 @@ class Plan:
     policies: tuple[PolicySettings, ...]
     warnings: tuple[str, ...] = ()
     record: RunRecord | None = None
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
@@ -91,7 +103,7 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
         run_id: id of the run.
         words: where the order's flags stood, for messages.
     """
-    layers = [("the problem", loaded.search)]
+    layers = [(PROBLEM, loaded.search)]
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), (words, order.flags)]
     config = read_config(layers)
@@ -103,7 +115,23 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
         config=config,
         policies=tuple(_policies(order, loaded)),
         warnings=_warnings(loaded, config),
+        limits=limits_of(layers, loaded.place),
     )
+
+
+def limits_of(layers: Sequence[Layer], place: str) -> dict[str, dict[str, Any]]:
+    """Each limit of a budget with where it was set; the problem by its file.
+
+    Args:
+        layers: of the configuration.
+        place: where the problem lies.
+    """
+    file = Path(place) / PROBLEM_FILE
+    problem = str(file) if file.is_file() else place
+    return {
+        key: {**entry, "from": problem if entry["from"] == PROBLEM else entry["from"]}
+        for key, entry in limit_sources(layers).items()
+    }
 
 
 def plan_again(run_id: str, storage: Storage, slots: int | None) -> Plan:
@@ -174,6 +202,7 @@ def record_of(plan: Plan, isolation: str, now: datetime) -> NewRun:
         known_best=problem.known_best,
         source=plan.source,
         created_at=now,
+        limits=plan.limits,
     )
 
 

@@ -16,7 +16,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.answering import read_templates
 from service.bootstrap.parts import refuse_too_much, refuse_unpermitted, scoring
-from service.bootstrap.plan import Plan, new_run
+from service.bootstrap.plan import Plan, limits_of, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
 from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
@@ -41,7 +41,7 @@ from service.ports import (
     Upload,
 )
 from service.problems.check import check_problem
-from service.problems.configuration import Layer, read_config
+from service.problems.configuration import PROBLEM, Layer, read_config
 from service.problems.description import describe_problem
 from service.problems.documents import DocumentError, check_size, storable
 from service.problems.fork import fork_problem
@@ -219,7 +219,7 @@ class BundledSubmissions:
         loaded, asked = known[record.id], request.policy
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),
-            layers=[("the problem", loaded.search)],
+            layers=[(PROBLEM, loaded.search)],
             policies=self._choice.named(loaded.policies) if asked is None else self._choice.asked(asked),
             source=f"{SOURCE}{record.name}@{record.version}",
         )
@@ -235,7 +235,7 @@ class BundledSubmissions:
         policies = self._choice.again(run.policies) if asked is None else self._choice.asked(asked)
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=run.problem_name)),
-            layers=[("the problem", loaded.search), (f"the run {run.id}", run.config)],
+            layers=[(PROBLEM, loaded.search), (f"the run {run.id}", run.config)],
             policies=policies,
             source=f"{SOURCE}{candidate.id}",
             fork_of=candidate.id,
@@ -246,7 +246,8 @@ class BundledSubmissions:
             check_size("the request", request.config)
         except DocumentError as error:
             raise ConfigurationError(str(error)) from error
-        config = read_config([*start.layers, ("the request", request.config)])
+        layers = [*start.layers, ("the request", request.config)]
+        config = read_config(layers)
         plan = Plan(
             run_id=new_id("run", now),
             problem=start.loaded.problem,
@@ -254,6 +255,7 @@ class BundledSubmissions:
             source=start.source,
             config=config,
             policies=tuple(start.policies),
+            limits=limits_of(layers, f"problem {start.loaded.problem.name}"),
         )
         _refuse_outside(config.prompt.template_dir)
         read_templates(plan)

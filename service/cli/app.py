@@ -101,7 +101,19 @@ def run(
         Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
     ] = None,
     *,
-    evaluations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated. [problem's, else 200]")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies. [no limit]")
+    ] = None,
+    wall_seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="S", help="Budget: time at work. [problem's, else no limit]")
+    ] = None,
+    target: Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run. [no target]")] = None,
+    patience: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
+    ] = None,
     policy: PolicyWords = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
@@ -139,7 +151,11 @@ def run(
         settings=tuple(set_ or ()),
         flags={
             "budget.evaluations": evaluations,
+            "budget.tokens": tokens,
             "budget.money": money,
+            "budget.wall_seconds": wall_seconds,
+            "budget.target": target,
+            "budget.patience": patience,
             "answers": answers,
             "samples": samples,
             "islands": islands,

@@ -14,6 +14,7 @@ from service.bootstrap.plan import RunOrder
 from service.bootstrap.runs import Opened, open_run
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
+from service.cli.ending import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
@@ -51,7 +52,10 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
                 resume=run_id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
-        outcome = read_outcome(storage.reader, opened_id, partial(assessment_of, storage.reader))
+        created = (event.as_json() for event in storage.log.events(opened_id, limit=1))
+        outcome = read_outcome(
+            storage.reader, opened_id, partial(assessment_of, storage.reader), limit_sources(created)
+        )
         if terminal.as_json:
             with suppress(OutputClosed):  # the exit code still tells
                 terminal.emit(summary_json(outcome))
@@ -86,7 +90,7 @@ def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
     changed = [word for word, value in named.items() if value is not None]
     changed += ["--set"] if wish.settings else []
     changed += ["--deterministic"] if wish.deterministic else []
-    changed += [f"--{key.rpartition('.')[2]}" for key in flags if key != "concurrency.evaluations"]
+    changed += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in flags if key != "concurrency.evaluations"]
     if changed:
         raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(changed)}")
 

@@ -8,6 +8,7 @@ from evolve.assessment import Assessment
 from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
+from service.cli.ending import Limit, ending_limit, limit_sources, limit_words
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json
@@ -36,11 +37,19 @@ def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool
         )
     elif terminal.as_json:
         front, assessed = site.front(found), assessment_json(site.assessment(found))
-        terminal.emit({**run_json(found), "front": None if front is None else asdict(front), "assessment": assessed})
+        limit = _limit(site, found)
+        ended = {"ended_by": None if limit is None else limit.as_json()}
+        shown = {**run_json(found), "front": None if front is None else asdict(front), "assessment": assessed}
+        terminal.emit({**shown, **ended})
     else:
-        terminal.show(facts(run_rows(found, site.front(found), site.assessment(found))))
+        terminal.show(facts(run_rows(found, site.front(found), site.assessment(found), _limit(site, found))))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
+
+
+def _limit(site: Site, run: RunRecord) -> Limit | None:
+    """The limit that ended a run; its events are asked for only where one did."""
+    return ending_limit(run, {}) and ending_limit(run, limit_sources(site.events(run.id, 0)))
 
 
 def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
@@ -60,13 +69,19 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
     raise NotFoundError(f"there is no run or candidate {identity}: evolve runs lists the runs")
 
 
-def run_rows(run: RunRecord, front: Front | None = None, assessment: Assessment | None = None) -> Rows:
+def run_rows(
+    run: RunRecord,
+    front: Front | None = None,
+    assessment: Assessment | None = None,
+    limit: Limit | None = None,
+) -> Rows:
     """What there is to say of a run."""
     counters = run.counters
     rows: Rows = [
         ("run", run.id),
         ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
+        ("ended by", plain(limit_words(limit)) if limit else None),
         ("best", f"{figures.exact(as_score(run, run.best_fitness))}  {figures.short(run.best_candidate_id)}"),
         ("front", front_words(front) if front else None),
         *assessment_rows(run, assessment),

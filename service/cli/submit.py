@@ -63,7 +63,9 @@ def _refuse(wish: Wish) -> None:
             "--config": wish.config,
         }
         given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
-        given += [f"--{key.rpartition('.')[2]}" for key, value in wish.flags.items() if value is not None]
+        given += [
+            f"--{key.rpartition('.')[2].replace('_', '-')}" for key, value in wish.flags.items() if value is not None
+        ]
         if given:
             raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(given)}")
     elif wish.problem is None:

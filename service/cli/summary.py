@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evolve.assessment import Assessment
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
+from service.cli.ending import ending_limit, limit_words
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
 from service.cli.rejections import rejections
@@ -49,6 +50,7 @@ class Outcome:
         files: paths of the best program.
         remark: what nearly all answers came to, where nothing new came any more.
         assessment: what came of examining what was found; None where nothing did.
+        limits: where each limit of the budget was set, as far as it is known.
     """
 
     run: RunRecord
@@ -57,6 +59,7 @@ class Outcome:
     files: tuple[str, ...] = ()
     remark: str = ""
     assessment: Assessment | None = None
+    limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
 
     @property
     def compared(self) -> str:
@@ -77,7 +80,10 @@ class Outcome:
 
 
 def read_outcome(
-    reader: ResultReader, run_id: str, assessment: Callable[[RunRecord], Assessment | None] = lambda _: None
+    reader: ResultReader,
+    run_id: str,
+    assessment: Callable[[RunRecord], Assessment | None] = lambda _: None,
+    limits: "Mapping[str, Mapping[str, Any]] | None" = None,
 ) -> Outcome:
     """Read what is stored of a run's end.
 
@@ -85,6 +91,7 @@ def read_outcome(
         reader: where it is stored.
         run_id: the run.
         assessment: reads what came of examining what was found.
+        limits: where each limit of the budget was set.
     """
     run = reader.run(run_id)
     seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.number == 0]
@@ -93,7 +100,13 @@ def read_outcome(
     best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
     files = tuple(path for path, _ in reader.program(best.id).files) if best else ()
     return Outcome(
-        run=run, seed=seed, best=best, files=files, remark=rejections(reader, run), assessment=assessment(run)
+        run=run,
+        seed=seed,
+        best=best,
+        files=files,
+        remark=rejections(reader, run),
+        assessment=assessment(run),
+        limits=limits or {},
     )
 
 
@@ -112,6 +125,7 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
         "run_id": run.id,
         "state": run.state,
         "reason": run.reason,
+        "ended_by": None if (limit := ending_limit(run, outcome.limits)) is None else limit.as_json(),
         "best": None if best is None else {
             "candidate_id": best.id,
             "program_id": best.program_id,
@@ -202,6 +216,7 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
         ("best", outcome.best.id if outcome.best else "none: no program was evaluated with success"),
         ("scores", further or None),
         *assessment_rows(run, outcome.assessment),
+        ("ended by", ended_by(run, outcome.limits)),
         (
             "evaluated",
             f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
@@ -215,6 +230,12 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
         ("run", run.id),
         ("stored in", plain(database)),
     ]
+
+
+def ended_by(run: RunRecord, limits: "Mapping[str, Mapping[str, Any]]") -> str | None:
+    """The limit that ended a run, where it was set and how to change it."""
+    limit = ending_limit(run, limits)
+    return None if limit is None else plain(f"{ENDS.get(run.reason, run.reason)} ({limit_words(limit)})")
 
 
 def _further_scores(outcome: Outcome) -> str:

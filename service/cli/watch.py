@@ -8,6 +8,7 @@ from typing import Any
 from evolve.events import Event, Kind
 from service.bootstrap.site import Site
 from service.cli import figures
+from service.cli.ending import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
@@ -34,7 +35,7 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
         _follow(terminal, site, run, after)
     except KeyboardInterrupt:
         return _detached(terminal, run)
-    outcome = read_outcome(site.reader, run.id, site.assessment)
+    outcome = read_outcome(site.reader, run.id, site.assessment, limit_sources(site.events(run.id, 0)))
     if terminal.as_json:
         terminal.emit(summary_json(outcome))
     else:

@@ -33,7 +33,8 @@ def create(connection: Connection, run: NewRun) -> None:
     if not add(connection, RunRow, [_row(run, store(connection, problem))]):
         raise ConflictError(f"a run {run.id} exists already")
     event = {"run_id": run.id, "sequence": 1, "kind": str(Kind.RUN_CREATED), "at": run.created_at}
-    connection.execute(insert(EventRow), [event | {"payload": {"by": run.tenant}}])
+    limits = {"limits": {key: dict(entry) for key, entry in run.limits.items()}} if run.limits else {}
+    connection.execute(insert(EventRow), [event | {"payload": {"by": run.tenant} | limits}])
 
 
 def _row(run: NewRun, problem_id: str) -> dict[str, object]:

@@ -31,6 +31,7 @@ class NewRun:
         policies: name, kind, address and model of each policy; never a key.
         created_by: name of the key that it was submitted with; empty: of none.
         source: where the problem's folder lay, for people.
+        limits: each limit of the budget, with `limit` and `from`: where it was set.
     """
 
     id: str
@@ -53,6 +54,7 @@ class NewRun:
     document: Mapping[str, Any] = field(default_factory=dict)
     owner: str = ""
     created_by: str = ""
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,9 @@ _ABSENT = {
     "policies": "policies are no part of the configuration: name them with --policy, or in policy over the API",
 }
 VARIANTS = "variants"
+PROBLEM = "the problem"
+DEFAULT = "the default"
+_BUDGET, _TIME = "budget.", "budget.wall_seconds"
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 _TABLES = TypeAdapter(list[dict[str, Any]])
 _NUMBERS = TypeAdapter(list[int], config=ConfigDict(strict=True))
@@ -34,14 +37,15 @@ def read_config(layers: Sequence[Layer]) -> RunConfig:
 
     A layer is a name for messages, such as `--config run.toml`, and a mapping: nested, or with dotted keys.
     `evaluations` is short for `budget.evaluations`; the text `none` lifts a limit (TOML has no null). A later layer
-    replaces single keys; `selection` and `operators` are one key each, whose shares are replaced as a whole.
+    replaces single keys; `selection` and `operators` are one key each, whose shares are replaced as a whole. The time
+    limit of a problem's file gives way to any other limit of the budget that a later layer sets.
 
     Raises:
         ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
             of range, all of them in one text.
     """
     complaints: list[str] = []
-    config = _build(_merged(layers, complaints), complaints)
+    config = _build(_without_default_time(_merged(layers, complaints)), complaints)
     if complaints or config is None:
         raise ConfigurationError("; ".join(complaints))
     return config
@@ -58,6 +62,23 @@ def merge(layers: Sequence[Layer]) -> dict[str, Any]:
     if complaints:
         raise ConfigurationError("; ".join(complaints))
     return {key: str(value) if isinstance(value, Money) else value for key, (_, value) in merged.items()}
+
+
+def limit_sources(layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
+    """Each limit of the budget that layers lead to: its value and the name of the layer that set it."""
+    merged = _without_default_time(_merged(layers, []))
+    values = config_as_json(read_config(layers))["budget"]
+    sources = {key: merged.get(f"{_BUDGET}{key}", (DEFAULT, None))[0] for key in values}
+    return {key: {"limit": limit, "from": sources[key]} for key, limit in values.items() if limit is not None}
+
+
+def _without_default_time(merged: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
+    """What was merged, without the time limit of a problem's file where somebody set another limit."""
+    asked = any(
+        key.startswith(_BUDGET) and name != PROBLEM and value is not None for key, (name, value) in merged.items()
+    )
+    stands = not asked or merged.get(_TIME, ("", None))[0] != PROBLEM
+    return merged if stands else {key: entry for key, entry in merged.items() if key != _TIME}
 
 
 def _merged(layers: Sequence[Layer], complaints: list[str]) -> dict[str, tuple[str, Any]]:

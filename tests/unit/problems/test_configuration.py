@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from evolve.configuration import SELECTIONS, BudgetConfig, RunConfig
 from evolve.errors import ConfigurationError
 from service.problems.configuration import (
+    PROBLEM,
     check_layer,
     config_as_json,
     config_from_json,
     known_keys,
+    limit_sources,
     merge,
     parse_set,
     parse_sets,
@@ -198,3 +200,22 @@ def test_money_is_kept_as_an_exact_decimal(said: object, kept: str | None) -> No
     assert record["budget"]["money"] == kept
     assert config_from_json(record) == config
     assert merge([("there", {"budget.money": said})]) == {"budget.money": kept}
+
+
+@pytest.mark.parametrize("named", [{"evaluations": 500}, {"budget.tokens": 9}, {"budget": {"patience": 3}}])
+def test_the_time_limit_of_a_problem_gives_way_to_any_other_limit_that_is_set(named: dict[str, Any]) -> None:
+    problem = (PROBLEM, {"budget": {"evaluations": 9000, "wall_seconds": 60.0}})
+    assert read_config([problem]).budget.wall_seconds == 60.0
+    assert read_config([problem, ("--set", {"seed": 3})]).budget.wall_seconds == 60.0
+    assert read_config([problem, ("--set", {"budget.answers": "none"})]).budget.wall_seconds == 60.0
+    assert read_config([problem, ("the flags", named)]).budget.wall_seconds is None
+    kept = read_config([problem, ("--set", {"budget.wall_seconds": 5.0}), ("the flags", named)])
+    assert kept.budget.wall_seconds == 5.0
+
+
+def test_each_limit_is_known_by_the_layer_that_set_it() -> None:
+    layers = [(PROBLEM, {"budget": {"wall_seconds": 60.0}}), ("the flags", {"budget.wall_seconds": 9.0})]
+    assert limit_sources(layers) == {
+        "evaluations": {"limit": 200, "from": "the default"},
+        "wall_seconds": {"limit": 9.0, "from": "the flags"},
+    }
