@@ -19,6 +19,7 @@ from service.bootstrap.plan import Plan
 from service.bootstrap.policies import Way, submitted, way_to
 from service.config import PoliciesSettings
 from service.errors import UsageError
+from service.policy.activity import Activity, total
 from service.policy.cast import READERS, Cast
 from service.policy.reviewed import Critic, named, reviewed
 from service.problems.bundle import open_bundle
@@ -49,12 +50,14 @@ class Answering:
         critic: for authors that come from elsewhere.
         embedder: embeds programs, where the run has one.
         health: how the servers fare, by policy.
+        activity: what models behind servers do at present; None: there are none.
     """
 
     members: tuple[Member, ...]
     critic: Critic | None = None
     embedder: "OpenAIEmbedder | None" = None
     health: Health = unknown
+    activity: Callable[[], Activity | None] = lambda: None
 
 
 @asynccontextmanager
@@ -89,7 +92,9 @@ async def answering(plan: Plan, policies: PoliciesSettings, own: Critic | None =
             )
             for settings, policy in zip(cast.authors, authors, strict=True)
         )
-        yield Answering(members=members, critic=critic, embedder=embedder, health=opening.health)
+        yield Answering(
+            members=members, critic=critic, embedder=embedder, health=opening.health, activity=opening.activity
+        )
 
 
 @dataclass(slots=True)
@@ -108,6 +113,13 @@ class _Opening:
         """How the servers fare, by policy, where there are any."""
         servers = self.servers
         return (lambda: {server.name: server.health() for server in servers}) if servers else unknown
+
+    def activity(self) -> Activity | None:
+        """What the models behind servers do at present; None: there are none."""
+        from service.policy.openai import OpenAIPolicy
+
+        readings = [server.activity() for server in self.servers if isinstance(server, OpenAIPolicy)]
+        return total(readings) if readings else None
 
     async def author(self, settings: "PolicySettings") -> "Policy":
         if settings.kind == "syntax":

@@ -18,6 +18,7 @@ from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
+from service.policy.activity import Activity
 from service.ports import PAUSED, RUNNING, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
@@ -35,6 +36,7 @@ class Opened:
     """A run that is ready to be driven.
 
     Attributes:
+        activity: what models behind servers do at present; None: there are none.
         critic: its name, where the run has one; empty: it has none.
         isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
@@ -44,6 +46,7 @@ class Opened:
 
     job: RunJob
     critic: str
+    activity: Callable[[], Activity | None]
     isolation: str
     warnings: tuple[str, ...]
     resumed: bool
@@ -91,6 +94,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         yield Opened(
             job=job,
             critic=asked.critic.name if asked.critic else "",
+            activity=asked.activity,
             isolation=scorer.isolation,
             warnings=warnings,
             resumed=plan.record is not None,

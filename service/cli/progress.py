@@ -1,12 +1,14 @@
 """The progress of a run while it goes on: one live line on a terminal, plain lines elsewhere, events for programs."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evolve.money import Money
 from service.cli import figures
+from service.cli.activity import AnswerTally, ReadActivity, TokenRate, activity_parts, no_activity
 from service.cli.records import budget_used
 from service.cli.terminal import OutputClosed, Terminal, plain
 from service.jsonlines import as_line
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 PACE_SECONDS = 10.0
 PLAIN_SECONDS = 5.0
+QUIET_SECONDS = 15.0
+LEFT_SECONDS = 30.0  # over which the time left is smoothed
+MIN_LEFT_SECONDS = 5.0  # before which it says nothing
 
 
 class Pace:
@@ -51,10 +56,12 @@ class Goal:
     Attributes:
         budget: the limits by key.
         objective: the objective whose score is shown; empty: the fitness is shown.
+        model: whether a model writes, elsewhere perhaps.
     """
 
     budget: Mapping[str, Any]
     objective: str = ""
+    model: bool = False
 
 
 def limits(budget: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,22 +101,100 @@ def seconds_left(status: "RunStatus", goal: Goal, rate: float) -> float | None:
     return min(estimates, default=None)
 
 
-def pieces(status: "RunStatus", goal: Goal, rate: float) -> list[str]:
-    """The parts of the progress line."""
+class TimeLeft:
+    """The time left as it is shown: a burst of evaluations, or a pause, changes it little by little."""
+
+    def __init__(self) -> None:
+        self._shown: float | None = None
+        self._at = 0.0
+
+    def smooth(self, estimate: float | None, at: float) -> float | None:
+        """The time left at a time; None when nothing can be said."""
+        if estimate is None:
+            return None
+        if self._shown is None:
+            self._shown, self._at = estimate, at
+            return estimate
+        passed = max(0.0, at - self._at)
+        share = 1.0 - math.exp(-passed / LEFT_SECONDS)
+        # It runs down with the clock, and from there moves towards the estimate by a share of its logarithm.
+        expected = math.log1p(max(0.0, self._shown - passed))
+        self._shown, self._at = math.expm1(expected + share * (math.log1p(estimate) - expected)), at
+        return min(self._shown, estimate) if estimate <= 1.0 else self._shown
+
+
+class Reading:
+    """What the lines show: the last status, brought forward to now, and what policies do meanwhile."""
+
+    def __init__(self, goal: Goal, read: ReadActivity) -> None:
+        self._goal, self._read = goal, read
+        self._pace, self._rate, self._left = Pace(), TokenRate(), TimeLeft()
+        self._began: float | None = None
+        self.tally = AnswerTally()
+        self.status: RunStatus | None = None
+        self._told_at = 0.0
+
+    def take(self, events: Sequence["LoggedEvent"], status: "RunStatus", at: float) -> None:
+        """Take in what is durable at a time."""
+        self._began = at if self._began is None else self._began
+        for entry in events:
+            self.tally.take(entry.event)
+        self.status, self._told_at = status, at
+        self._pace.add(at, status.counters.evaluations)
+
+    def parts(self, at: float) -> list[str]:
+        """The parts of the line at a time; none before anything is known."""
+        if self.status is None:
+            return []
+        running = self.status.state == "running"
+        elapsed = self.status.elapsed_seconds + (at - self._told_at if running else 0.0)
+        status, rate = replace(self.status, elapsed_seconds=elapsed), self._pace.rate(at)
+        early = self._began is None or at - self._began < MIN_LEFT_SECONDS
+        estimate = None if early else seconds_left(status, self._goal, rate)
+        left = self._left.smooth(estimate, at)
+        return pieces(status, self._goal, rate, left=left, policies=self._policies(status, at))
+
+    def _policies(self, status: "RunStatus", at: float) -> list[str]:
+        activity = self._read()
+        if activity is None and not self._goal.model:
+            return []
+        rate = self._rate.add(at, activity.tokens if activity else 0.0)
+        return activity_parts(activity, self.tally, rate, status.counters.answers)
+
+
+def pieces(
+    status: "RunStatus", goal: Goal, rate: float, *, left: float | None = None, policies: Sequence[str] = ()
+) -> list[str]:
+    """The parts of the progress line.
+
+    Args:
+        status: where the run stands.
+        goal: what it is held against.
+        rate: candidates a second.
+        left: seconds left; None: not known.
+        policies: parts about policies.
+    """
     counters = status.counters
     score = status.best_scores.get(goal.objective, status.best_fitness)
-    parts = [
-        f"best {figures.number(score)}",
-        f"{figures.number(rate, 3)}/s",
-        f"{counters.valid} valid {counters.failed} failed {counters.duplicates} dup",
-        *(f"{_amount(key, entry)}" for key, entry in budget_used(goal.budget, used(status)).items()),
-    ]
+    best, pace = f"best {figures.number(score)}", f"{figures.number(rate, 3)}/s"
+    outcomes = f"{counters.valid} valid {counters.failed} failed {counters.duplicates} dup"
+    amounts = [_amount(key, entry) for key, entry in budget_used(goal.budget, used(status)).items()]
     if status.waiting:
-        return [*parts[:1], f"waiting: {plain(status.waiting)}", *parts[2:]]
-    if status.away:
-        parts.insert(1, f"away: {plain(', '.join(status.away))}")
-    left = seconds_left(status, goal, rate)
-    return parts if left is None else [*parts, f"{_clock(left)} left"]
+        state = [f"waiting: {plain(status.waiting)}"]
+    else:
+        state = [f"away: {plain(', '.join(status.away))}"] if status.away else []
+    left = None if status.waiting else left
+    if policies:  # a narrow terminal shows what changes while a model writes
+        return [best, *state, *policies, *amounts, *_clocks(status, goal, left), outcomes]
+    paces = [] if status.waiting else [pace]
+    clocks = _clocks(status, goal, left)[-1:]  # one of the two, to fit 80 columns
+    return [best, *state, *paces, outcomes, *amounts, *clocks]
+
+
+def _clocks(status: "RunStatus", goal: Goal, left: float | None) -> list[str]:
+    """The time at work, where no limit shows it, and the time left."""
+    elapsed = [] if goal.budget.get("wall_seconds") is not None else [_clock(status.elapsed_seconds)]
+    return elapsed if left is None else [*elapsed, f"{_clock(left)} left"]
 
 
 def _amount(key: str, entry: Mapping[str, float]) -> str:
@@ -130,13 +215,13 @@ def _clock(seconds: float) -> str:
 class LiveLine:
     """One line on a terminal that is drawn anew while the run goes on."""
 
-    def __init__(self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float], read: ReadActivity = no_activity
+    ) -> None:
         from rich.live import Live
 
-        self._goal, self._monotonic = goal, monotonic
-        self._pace = Pace()
-        self._status: RunStatus | None = None
-        self._told_at = 0.0
+        self._monotonic = monotonic
+        self._reading = Reading(goal, read)
         self._live = Live(
             console=terminal.err,
             get_renderable=self.render,
@@ -152,43 +237,52 @@ class LiveLine:
     def __exit__(self, *error: object) -> None:
         self._live.stop()
 
-    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:
         """Take in what is durable now; the line is drawn by its own clock."""
-        self._told_at = self._monotonic()
-        self._status = status
-        self._pace.add(self._told_at, status.counters.evaluations)
+        self._reading.take(events, status, self._monotonic())
 
     def render(self) -> "Text":
         """The line as of now."""
         from rich.text import Text
 
-        if self._status is None:
+        parts, status = self._reading.parts(self._monotonic()), self._reading.status
+        if status is None:
             return Text("starting …", style="dim")
-        now = self._monotonic()
-        parts = pieces(self._status, self._goal, self._pace.rate(now))
         rest = " · ".join(["", *parts[1:]])
-        colour = "yellow" if self._status.waiting or self._status.away else ""
+        colour = "yellow" if status.waiting or status.away else ""
         return Text.assemble((parts[0], "bold green"), (rest, colour), no_wrap=True, overflow="ellipsis")
 
 
 class PlainLines:
     """A line now and then, for logs."""
 
-    def __init__(self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float]) -> None:
-        self._terminal, self._goal, self._monotonic = terminal, goal, monotonic
-        self._pace = Pace()
+    def __init__(
+        self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float], read: ReadActivity = no_activity
+    ) -> None:
+        self._terminal, self._monotonic, self._read = terminal, monotonic, read
+        self._reading = Reading(goal, read)
         self._next_at = monotonic() + PLAIN_SECONDS
         self._held_up: tuple[str, tuple[str, ...]] = "", ()
 
-    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
+    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:
         """Say how it stands every few seconds, and at once what it waits for and which policy is away."""
         now = self._monotonic()
-        self._pace.add(now, status.counters.evaluations)
+        self._reading.take(events, status, now)
         held_up = status.waiting, status.away
         if now >= self._next_at or held_up != self._held_up:
             self._held_up = held_up
-            self._next_at = now + PLAIN_SECONDS
-            self._terminal.note(" · ".join(pieces(status, self._goal, self._pace.rate(now))))
+            self._say(now)
+
+    def tick(self) -> None:
+        """Say how it stands where nothing is committed for long because a model writes."""
+        now = self._monotonic()
+        if now >= self._next_at + QUIET_SECONDS - PLAIN_SECONDS and self._read() is not None:
+            self._say(now)
+
+    def _say(self, now: float) -> None:
+        self._next_at = now + PLAIN_SECONDS
+        if parts := self._reading.parts(now):
+            self._terminal.note(" · ".join(parts))
 
 
 class EventLog:

@@ -113,7 +113,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
                 stack.enter_context(observer)
             if isinstance(observer, EventLines) and not opened.resumed:
                 observer.committed(list(storage.log.events(opened.job.run_id, limit=1)))  # run.created came before
-            hearing = asyncio.create_task(_hear(opened, orders))
+            hearing = asyncio.create_task(_hear(opened, orders, observer))
             try:
                 status = await drive(opened.job, observer=observer, orders=orders)
             finally:
@@ -123,14 +123,16 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
     return opened.job.run_id, status.state not in ("succeeded", "failed", "cancelled")
 
 
-async def _hear(opened: Opened, orders: Orders) -> None:
-    """Pass on what people elsewhere want of the run, until it is asked to stop here."""
+async def _hear(opened: Opened, orders: Orders, observer: "RunObserver") -> None:
+    """Pass on what people elsewhere want of the run, until it is asked to stop here; lines in a log go on meanwhile."""
     while orders.wish is Wanted.RUNNING:
         with suppress(StorageError):  # the loop of the run says so
             intent = await asyncio.to_thread(opened.wanted)
             if intent is not None and orders.wish is Wanted.RUNNING:
                 orders.want(intent)
         await asyncio.sleep(HEAR_SECONDS)
+        if isinstance(observer, PlainLines):
+            observer.tick()
 
 
 def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None]) -> "RunObserver":
@@ -144,7 +146,8 @@ def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None
     )
     if terminal.verbosity > 0:
         return EventLog()
-    return (LiveLine if terminal.err.is_terminal else PlainLines)(terminal, goal, opened.job.clock.monotonic)
+    lines = LiveLine if terminal.err.is_terminal else PlainLines
+    return lines(terminal, goal, opened.job.clock.monotonic, opened.activity)
 
 
 def _opening(opened: Opened) -> str:

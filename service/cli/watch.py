@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from evolve.events import Event, Kind
@@ -12,10 +13,10 @@ from service.cli.ending import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
-from service.cli.summary import read_outcome, show_summary, summary_json
+from service.cli.summary import read_outcome, show_summary, summary_json, used_model
 from service.cli.terminal import Terminal
 from service.jsonlines import as_line
-from service.ports import ENDED, PAUSED, RUNNING, RunRecord
+from service.ports import ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from service.projections import count, entered
 from service.runner.status import RunStatus, away_after
 
@@ -63,19 +64,19 @@ def _follow(terminal: Terminal, site: Site, run: RunRecord, after: int) -> None:
         _log(_until_rest(site, run, run.sequence))
         return
     objective = str(run.objectives[0]["name"]) if len(run.objectives) == 1 else ""
-    goal = Goal(budget=limits(run.config.get("budget", {})), objective=objective)
+    goal = Goal(budget=limits(run.config.get("budget", {})), objective=objective, model=used_model(run))
     status, began = _status(run, objective), time.monotonic()
     if terminal.err.is_terminal:
         with LiveLine(terminal, goal, time.monotonic) as line:
             line.committed((), status)
             for event in _until_rest(site, run, run.sequence):
                 status = _folded(run, status, event, began, objective)
-                line.committed((), status)
+                line.committed(_logged(run, event), status)
         return
     lines = PlainLines(terminal, goal, time.monotonic)
     for event in _until_rest(site, run, run.sequence):
         status = _folded(run, status, event, began, objective)
-        lines.committed((), status)
+        lines.committed(_logged(run, event), status)
 
 
 def _until_rest(site: Site, run: RunRecord, after: int) -> Iterator[Mapping[str, Any]]:
@@ -130,6 +131,14 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
             scores = _scores(run, objective, told["fitness"])
             return replace(status, best_fitness=told["fitness"], best_scores=scores)
     return status
+
+
+def _logged(run: RunRecord, told: Mapping[str, Any]) -> list[LoggedEvent]:
+    """An event that was told, as a log holds it; none where a later version tells of it."""
+    if told.get("kind") not in set(Kind):
+        return []
+    event = Event(kind=Kind(told["kind"]), payload=told)
+    return [LoggedEvent(run_id=run.id, sequence=told["sequence"], at=datetime.fromisoformat(told["at"]), event=event)]
 
 
 def _scores(run: RunRecord, objective: str, fitness: float | None) -> Mapping[str, float]:

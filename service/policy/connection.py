@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import Backoff
+from service.policy.activity import ActivityMeter
 from service.policy.breaker import Breaker
 from service.policy.calls import Calls
 from service.policy.pressure import LOOK_SECONDS, Pressure
@@ -43,6 +44,7 @@ class Connection(Generic[_Found]):
         server: speaks to it.
         pressure: how many calls at once suit it.
         calls: lets calls out.
+        activity: counts what the server sends.
         found: what the last look at the server found; None: nobody looked, or it may be another one by now.
     """
 
@@ -65,6 +67,7 @@ class Connection(Generic[_Found]):
         self._breaker = breaker or Breaker(monotonic)
         self.pressure = Pressure(self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic)
         self.calls = Calls(self._breaker, self.pressure, monotonic)
+        self.activity = ActivityMeter()
         self.found: _Found | None = None
         self._finding = asyncio.Lock()
         self._rng = rng

@@ -11,6 +11,7 @@ from evolve.chain import parse_format
 from evolve.errors import PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
 from evolve.reply_form import ReplyForm
+from service.policy.activity import Activity
 from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.chains import CUT, Chains
 from service.policy.connection import Connection
@@ -75,6 +76,10 @@ class OpenAIPolicy:
     def health(self) -> dict[str, Any]:
         """How its server fares: what the breaker holds of it, and what was seen of its queue."""
         return self.connection.health()
+
+    def activity(self) -> Activity:
+        """Calls in flight, and what was received and dropped so far."""
+        return self.connection.activity.read(self.connection.pressure.in_flight)
 
     async def close(self) -> None:
         """Close every connection to the server."""
@@ -184,6 +189,7 @@ class OpenAIPolicy:
             done = False
             async with aclosing(self.connection.server.stream(body, tokens)) as chunks:
                 async for chunk in chunks:
+                    self.connection.activity.receive(chunk)
                     for answer in chains.feed(chunk):
                         yield answer
                     done = chunk.done
@@ -191,6 +197,7 @@ class OpenAIPolicy:
                 raise PolicyUnavailable(f"the policy server {self.settings.base_url} broke off its stream", 0.0)
 
     def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
+        self.connection.activity.drop(chains.dropped)
         usage = chains.usage or _estimated(chains, prompt)
         return Completed(
             completions=chains.completions,

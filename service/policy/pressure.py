@@ -53,6 +53,11 @@ class Pressure:
         """Calls at once that suit the server at present."""
         return self._limit.calls
 
+    @property
+    def in_flight(self) -> int:
+        """Calls in flight."""
+        return self._now
+
     @contextmanager
     def call(self) -> Iterator[None]:
         """A call is under way."""

@@ -7,8 +7,19 @@ import pytest
 from rich.console import Console
 
 from evolve.events import Event, Kind
-from service.cli.progress import EventLines, EventLog, Goal, LiveLine, Pace, PlainLines, pieces, seconds_left
+from service.cli.progress import (
+    EventLines,
+    EventLog,
+    Goal,
+    LiveLine,
+    Pace,
+    PlainLines,
+    TimeLeft,
+    pieces,
+    seconds_left,
+)
 from service.cli.terminal import OutputClosed, Terminal
+from service.policy.activity import Activity
 from service.ports import Counters, LoggedEvent
 from service.runner.status import RunStatus, StatusFold
 from service.telemetry import configure_logging
@@ -62,7 +73,7 @@ def test_no_pace_without_time() -> None:
 
 def test_the_line_says_best_pace_outcomes_budget_and_time_left() -> None:
     goal = Goal(budget=BUDGET, objective="loss")
-    assert pieces(STATUS, goal, 5.0) == [
+    assert pieces(STATUS, goal, 5.0, left=30.0) == [
         "best 2.5", "5/s", "40 valid 10 failed 7 dup", "50/200", "0:30 left",
     ]  # fmt: skip
 
@@ -78,7 +89,7 @@ def test_the_line_fits_eighty_columns() -> None:
         counters=Counters(evaluations=2345, valid=2000, failed=1345, duplicates=2345, answers=15000),
     )
     goal = Goal(budget={**BUDGET, "evaluations": 20000}, objective="radii")
-    assert len(" · ".join(pieces(busy, goal, 123.4))) <= 80
+    assert len(" · ".join(pieces(busy, goal, 123.4, left=143.0))) <= 80
 
 
 def test_a_waiting_run_says_why() -> None:
@@ -203,3 +214,60 @@ def test_who_asked_for_logs_gets_the_events() -> None:
     EventLog().committed([EVENT], STATUS)
     logged = json.loads(stream.getvalue())
     assert (logged["event"], logged["run_id"], logged["sequence"], logged["by"]) == ("run.started", RUN, 2, "x")
+
+
+def test_the_line_moves_between_commits_while_a_model_writes() -> None:
+    clock, now = Ticking(), {"tokens": 0.0}
+    terminal = Terminal()
+    live = LiveLine(
+        terminal,
+        Goal(budget=BUDGET),
+        clock,
+        lambda: Activity(calls=3, tokens=now["tokens"], dropped={"no program": 7, "empty": 2}),
+    )
+    live.committed([EVENT], STATUS)
+    first = live.render().plain
+    clock.now, now["tokens"] = clock.now + 2.0, 122.0
+    assert first.startswith("best -2.5 · 3 calls out · 0 tok/s · 60 answers, 9 dropped (7 no program) · 50/200 · 0:10")
+    assert "3 calls out · 61 tok/s" in live.render().plain
+    assert " · 0:12 · " in live.render().plain
+
+
+def test_the_clock_of_a_paused_run_stands() -> None:
+    clock = Ticking()
+    live = LiveLine(Terminal(), Goal(budget=BUDGET), clock)
+    live.committed([EVENT], replace(STATUS, state="paused"))
+    clock.now += 30.0
+    assert live.render().plain.endswith("· 0:10")
+
+
+def test_a_log_shows_what_a_model_does_while_nothing_is_committed() -> None:
+    terminal, clock = Listening(), Ticking()
+    lines = PlainLines(terminal, Goal(budget=BUDGET), clock, lambda: Activity(calls=1, tokens=9.0))
+    lines.committed([EVENT], STATUS)
+    for _ in range(40):
+        clock.now += 1.0
+        lines.tick()
+    assert ["1 call out" in line for line in terminal.kept] == [True, True]
+
+
+def test_where_only_events_are_known_proposals_without_an_answer_are_calls() -> None:
+    live = LiveLine(Terminal(), Goal(budget=BUDGET, model=True), Ticking())
+    told = [
+        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 1}),
+        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 2}),
+        Event(kind=Kind.PROPOSAL_ANSWERED, payload={"number": 1, "answers": 1, "dropped": 4}),
+    ]
+    live.committed([replace(EVENT, event=event) for event in told], STATUS)
+    assert "· 1 call out · 60 answers, 4 dropped ·" in live.render().plain
+
+
+def test_a_burst_changes_the_time_left_little_by_little() -> None:
+    left = TimeLeft()
+    assert left.smooth(5565.0, 0.0) == 5565.0
+    after = left.smooth(238.0, 5.0)
+    assert after is not None
+    assert 2500.0 < after < 5565.0
+    for second in range(6, 200):
+        after = left.smooth(238.0, float(second))
+    assert after == pytest.approx(238.0, rel=0.15)

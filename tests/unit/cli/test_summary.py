@@ -83,8 +83,8 @@ def test_the_json_summary_has_the_contracts_keys(packing: str, home: Path) -> No
     with open_storage(load_settings(), packing) as storage:
         summary = summary_json(read_outcome(storage.reader, RUN))
     assert set(summary) == {
-        "kind", "run_id", "state", "reason", "ended_by", "best", "seed_fitness", "known_best", "assessment", "evaluations",
-        "answers", "valid", "failed", "duplicates", "tokens", "cost", "seconds",
+        "kind", "run_id", "state", "reason", "ended_by", "best", "seed_fitness", "known_best", "assessment",
+        "evaluations", "answers", "valid", "failed", "duplicates", "tokens", "cost", "seconds",
     }  # fmt: skip
     assert set(summary["best"]) == {"candidate_id", "program_id", "scores", "fitness"}
     assert (summary["best"]["fitness"], summary["seed_fitness"], summary["known_best"]) == (3.0, 1.0, 4.0)

@@ -1,0 +1,60 @@
+"""Activity: what is received from a policy's server between two commits, for whoever watches a run."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evolve.proposal import Dropped
+from service.policy.tokens import CHARACTERS_PER_TOKEN
+from service.policy.wire import Chunk
+
+MAX_REASONS, OTHER = 20, "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """A reading of what policies do.
+
+    Attributes:
+        calls: in flight.
+        tokens: received since the process started, by estimate.
+        dropped: parts of completions that made no answer, by reason.
+    """
+
+    calls: int = 0
+    tokens: float = 0.0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+def total(readings: Iterable[Activity]) -> Activity:
+    """The sum of what several policies do."""
+    known = list(readings)
+    dropped: Counter[str] = Counter()
+    for reading in known:
+        dropped.update(reading.dropped)
+    return Activity(
+        calls=sum(reading.calls for reading in known), tokens=sum(reading.tokens for reading in known), dropped=dropped
+    )
+
+
+class ActivityMeter:
+    """Counts what one server sends."""
+
+    def __init__(self) -> None:
+        self._characters = 0
+        self._dropped: Counter[str] = Counter()
+
+    def receive(self, chunk: Chunk) -> None:
+        """Count the text of one event of a stream."""
+        self._characters += sum(len(delta.text) for delta in chunk.deltas)
+
+    def drop(self, dropped: Iterable[Dropped]) -> None:
+        """Count what made no answer; there is an end to the reasons."""
+        for entry in dropped:
+            reason = entry.reason.partition(":")[0]
+            known = reason in self._dropped or len(self._dropped) < MAX_REASONS
+            self._dropped[reason if known else OTHER] += 1
+
+    def read(self, calls: int) -> Activity:
+        """The reading now, with the calls in flight."""
+        return Activity(calls=calls, tokens=self._characters / CHARACTERS_PER_TOKEN, dropped=dict(self._dropped))
