@@ -57,6 +57,9 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, or: last.")],
     source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
+    proposal: Annotated[
+        int | None, typer.Option("--proposal", min=1, metavar="N", help="Show this proposal of the run.")
+    ] = None,
     metrics: Annotated[bool, typer.Option("--metrics", help="Show what the run came to, in numbers.")] = False,
     db: Db = None,
     server: Server = None,
@@ -65,10 +68,13 @@ def show(
 ) -> None:
     """Show a run or a candidate."""
     from service.cli.metrics import show_metrics
-    from service.cli.show import show_anything
+    from service.cli.show import show_anything, show_proposal
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
+        if proposal is not None:
+            show_proposal(terminal_of(ctx, json, db, where), site.reader, id_, proposal, prompt=prompt)
+            return
         if metrics:
             show_metrics(terminal_of(ctx, json, db, where), site, id_, alone=not (source or prompt))
             return

@@ -1,7 +1,7 @@
 """One run or one candidate, with everything that is known of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from evolve.assessment import Assessment
@@ -50,6 +50,28 @@ def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool
 def _limit(site: Site, run: RunRecord) -> Limit | None:
     """The limit that ended a run; its events are asked for only where one did."""
     return ending_limit(run, {}) and ending_limit(run, limit_sources(site.events(run.id, 0)))
+
+
+def show_proposal(terminal: Terminal, reader: ResultReader, run_id: str, number: int, *, prompt: bool) -> None:
+    """Print a proposal of a run: who was asked for what, what came back, and what was dropped."""
+    proposal = reader.proposal(find_run(reader, run_id).id, number)
+    if terminal.as_json:
+        terminal.emit(proposal_json(proposal))
+        return
+    spent = _tokens(proposal.tokens_input, proposal.tokens_cached, proposal.tokens_output)
+    terminal.show(
+        facts(
+            [
+                ("proposal", f"{proposal.id} ({proposal.number})"),
+                ("state", plain(f"{proposal.state}: {proposal.reason}" if proposal.reason else proposal.state)),
+                ("made by", plain(f"{proposal.operator}, policy {proposal.policy}")),
+                ("tokens", spent),
+                ("cost", proposal.cost),
+                ("time", None if proposal.seconds is None else figures.duration(proposal.seconds)),
+            ]
+        )
+    )
+    _show_proposal(terminal, proposal if prompt else replace(proposal, prompt=()))
 
 
 def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:

@@ -7,6 +7,8 @@ import pytest
 
 from service.bootstrap.storage import open_storage
 from service.cli.ending import ending_limit, limit_sources, limit_words
+from service.cli.show import show_proposal
+from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.ports import RunRecord
 from tests.unit.cli.recording import RUN
@@ -51,3 +53,14 @@ def test_a_limit_says_who_set_it(run: RunRecord, source: str, words: str) -> Non
     limit = ending_limit(run, {"wall_seconds": {"limit": 60.0, "from": source}})
     assert limit is not None
     assert limit_words(limit).split("; ")[0] == f"60 s, {words}"
+
+
+def test_a_proposal_of_a_run_is_shown_by_its_number(
+    packing: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        show_proposal(Terminal(), storage.reader, RUN, 1, prompt=False)
+        wanted = storage.reader.proposal(RUN, 1)
+    out = capsys.readouterr().out
+    assert wanted.id in out
+    assert f"{wanted.operator}, policy {wanted.policy}" in out
