@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evolve.assessment import Assessment
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
+from service.cli.completions import completion_rows
 from service.cli.ending import ending_limit, limit_words
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
@@ -50,6 +51,7 @@ class Outcome:
         files: paths of the best program.
         remark: what nearly all answers came to, where nothing new came any more.
         assessment: what came of examining what was found; None where nothing did.
+        completions: rows on how completions ended and what was dropped.
         limits: where each limit of the budget was set, as far as it is known.
     """
 
@@ -58,6 +60,7 @@ class Outcome:
     best: CandidateRecord | None
     files: tuple[str, ...] = ()
     remark: str = ""
+    completions: tuple[tuple[str, str], ...] = ()
     assessment: Assessment | None = None
     limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
 
@@ -105,6 +108,7 @@ def read_outcome(
         best=best,
         files=files,
         remark=rejections(reader, run),
+        completions=tuple(completion_rows(reader, run)),
         assessment=assessment(run),
         limits=limits or {},
     )
@@ -222,6 +226,7 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
             f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
         ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        *outcome.completions,
         ("policies", _names(run)),
         ("tokens", _tokens(run)),
         ("cost", counters.cost if used_model(run) else None),

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from service.bootstrap.storage import open_storage
+from service.cli.completions import completion_rows
 from service.cli.ending import ending_limit, limit_sources, limit_words
 from service.cli.show import show_proposal
 from service.cli.terminal import Terminal
 from service.config import load_settings
-from service.ports import RunRecord
+from service.ports import ProposalRecord, RunRecord
 from tests.unit.cli.recording import RUN
 
 FILE = {"wall_seconds": {"limit": 60.0, "from": "p/problem.toml"}}
@@ -64,3 +65,22 @@ def test_a_proposal_of_a_run_is_shown_by_its_number(
     out = capsys.readouterr().out
     assert wanted.id in out
     assert f"{wanted.operator}, policy {wanted.policy}" in out
+
+
+def test_completions_that_were_cut_off_come_with_advice(packing: str, home: Path) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        run, proposal = storage.reader.run(RUN), storage.reader.proposal(RUN, 1)
+
+        class Cut(type(storage.reader)):  # type: ignore[misc]  # its class is made at run time
+            def __init__(self) -> None:
+                pass
+
+            def proposal(self, run_id: str, number: int) -> ProposalRecord:
+                return replace(proposal, finish_reasons=("length", "stop"), dropped=[{"reason": "no answer"}] * 2)
+
+        modelled = replace(run, policies=[{"kind": "openai"}], counters=replace(run.counters, proposals=1))
+        assert completion_rows(Cut(), modelled) == [
+            ("completions", "length 50.0 %, stop 50.0 % (a larger max_tokens, or fewer answers a chain, help)"),
+            ("dropped", "2: 2 no answer"),
+        ]
+        assert completion_rows(Cut(), replace(modelled, policies=[{"kind": "syntax"}])) == []
