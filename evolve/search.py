@@ -3,9 +3,6 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from evolve.admission import Admission
 from evolve.appraisal import Appraisal
@@ -18,8 +15,7 @@ from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind
 from evolve.fingerprint import fingerprint
-from evolve.form_credit import program_tokens
-from evolve.identity import candidate_id, proposal_id
+from evolve.identity import candidate_id
 from evolve.islands import Island
 from evolve.migration import migrants, survivor, targets
 from evolve.money import Money
@@ -36,7 +32,7 @@ from evolve.payloads import (
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal
-from evolve.reply_form import ReplyForm
+from evolve.proposer import Proposer
 from evolve.state import State
 from evolve.strategies import open_strategy
 
@@ -91,7 +87,8 @@ class Search:
         self.state = State(problem, config)
         self._ensemble = Ensemble(askings, config, self.state.trials.earnings)
         check_money(config.budget, self._ensemble.currency)
-        self._strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
+        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
+        self._proposer = Proposer(run_id, config, self.state, strategy)
         self._appraisal = Appraisal(problem, config)
         self.admission = Admission(problem, self.state)
 
@@ -116,51 +113,12 @@ class Search:
         drawn = self._ensemble.draw(number, away)
         if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
             return Step()
-        asking = drawn.asking
         if self._limit(1) < 1 or self._over(elapsed_seconds):
             return Step()
-        rng = np.random.default_rng([self.config.seed, number])
-        plan = self._strategy.plan(number, self.state.islands, self.state.latest, rng)
-        form, why_form = self._form(number, asking, plan.parent)
-        most = (form.answers, form.samples) if form else self._own(asking)
-        limit = self._limit(math.prod(most))
-        answers = min(most[0], limit)
-        why = {"policy": drawn.why, "form": why_form}
-        proposal = Proposal(
-            id=proposal_id(self.run_id, number),
-            number=number,
-            island=plan.island,
-            operator=plan.operator,
-            probability=plan.probability,
-            parent=plan.parent,
-            mate=plan.mate,
-            inspirations=plan.inspirations,
-            failures=plan.failures,
-            selection=plan.selection,
-            weights=plan.weights,
-            why={**plan.why, **{name: told for name, told in why.items() if told}},
-            policy=asking.policy,
-            seed=int(rng.integers(2**31)),
-            answers=answers,
-            samples=min(most[1], math.ceil(limit / answers)),
-            limit=min(limit, most[1] * answers),
-            form=form,
-            rejections=self._rejections(asking.policy, plan.island),
-        )
+        proposal = self._proposer.propose(number, drawn, self._limit)
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
         return Step(events=(event,), proposals=(proposal,))
-
-    def _form(self, number: int, asking: Asking, parent: Individual) -> tuple[ReplyForm | None, dict[str, Any]]:
-        """The form in which a policy is asked for children of a parent, and why; None where it has one of its own."""
-        if not asking.forms:
-            return None, {}
-        size = program_tokens(parent.program.size)
-        form, why = self.state.forms.draw(asking.policy, asking.forms, size, (self.config.seed, number))
-        return form, {"name": form.name, **why} if why else {}
-
-    def _own(self, asking: Asking) -> tuple[int, int]:
-        return self.config.answers or asking.answers, self.config.samples or asking.samples
 
     def answer(self, number: int, answer: Answer) -> Step:
         """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason.
@@ -326,10 +284,6 @@ class Search:
         best = self.state.best.fitness if self.state.best else None
         limit = ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
         return limit or self.state.yields.failed(self._ensemble.forms)
-
-    def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
-        most = self.state.islands[island].config.prompt.rejections
-        return self.state.yields.of(policy).rejections(most)
 
     @property
     def _seeding(self) -> bool:

@@ -18,11 +18,16 @@ from service.cli.words import (
     HELP,
     ConfigFile,
     Db,
+    Evaluations,
     Json,
     KeyFile,
     Money,
+    Patience,
     Queue,
     Server,
+    Target,
+    Tokens,
+    WallSeconds,
     named_folder,
     place_of,
     terminal_of,
@@ -101,19 +106,11 @@ def run(
         Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
     ] = None,
     *,
-    evaluations: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated. [problem's, else 200]")
-    ] = None,
-    tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies. [no limit]")
-    ] = None,
-    wall_seconds: Annotated[
-        float | None, typer.Option(min=0, metavar="S", help="Budget: time at work. [problem's, else no limit]")
-    ] = None,
-    target: Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run. [no target]")] = None,
-    patience: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
-    ] = None,
+    evaluations: Evaluations = None,
+    tokens: Tokens = None,
+    wall_seconds: WallSeconds = None,
+    target: Target = None,
+    patience: Patience = None,
     policy: PolicyWords = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,

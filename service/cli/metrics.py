@@ -109,7 +109,6 @@ def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
         f"{noun}~",
         "answers>",
         "unreadable>",
-        "recovered>",
         "rejected>",
         "duplicates>",
         "evaluated>",

@@ -24,6 +24,17 @@ def named_folder(text: str) -> Path:
 
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Evaluations = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated. [problem's, else 200]")
+]
+Tokens = Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies. [no limit]")]
+WallSeconds = Annotated[
+    float | None, typer.Option(min=0, metavar="S", help="Budget: time at work. [problem's, else no limit]")
+]
+Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run. [no target]")]
+Patience = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
+]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
 ConfigFile = Annotated[Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]

@@ -326,7 +326,7 @@ def test_a_key_of_concurrency_bounds_what_goes_on_at_once(tmp_path: Path, key: s
 
 
 def test_the_budget_of_time_ends_a_run(tmp_path: Path) -> None:
-    budget = BudgetConfig(evaluations=None, wall_seconds=20.0)
+    budget = BudgetConfig(evaluations=None, wall_seconds=200.0)
     _, events = driven(tmp_path, replace(configured(), budget=budget), HurriedClock())
     assert events[-1].event.payload["reason"] == "wall_seconds"
 
