@@ -62,6 +62,9 @@ ProblemPath = Annotated[
 
 Isolation = Annotated[str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")]
 Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
+RunProblem = Annotated[
+    Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
+]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
 PolicyWords = Annotated[
     list[str] | None,
@@ -102,9 +105,7 @@ def common(
 @app.command(epilog="Example: evolve run examples/circle_packing --evaluations 400 --seed 1", rich_help_panel="Search")
 def run(
     ctx: typer.Context,
-    problem: Annotated[
-        Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
-    ] = None,
+    problem: RunProblem = None,
     *,
     evaluations: Evaluations = None,
     tokens: Tokens = None,
