@@ -26,6 +26,7 @@ class Kind(StrEnum):
     RUN_GOING_ON = "run.going_on"
     POLICY_AWAY = "policy.away"
     POLICY_BACK = "policy.back"
+    POLICY_ADAPTED = "policy.adapted"
     RUN_CLOSING = "run.closing"
     HOLDOUT_SCORED = "holdout.scored"
     AUDIT_SCORED = "audit.scored"

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -103,8 +104,15 @@ class Flight:
         return min((one.retry_seconds for one in asked if one.denied), default=0.0)
 
     def news(self) -> list[Event]:
-        """Which of several policies went away or came back since this was asked last; of one, `waiting` tells all."""
-        events = []
+        """What policies learnt of their servers since this was asked last, and which of several went away or came back.
+
+        Of a single one that is away `waiting` tells all.
+        """
+        events = [
+            Event(kind=Kind.POLICY_ADAPTED, payload=asdict(notice))
+            for lane in self._lanes.values()
+            for notice in lane.notices()
+        ]
         for name, lane in self._lanes.items() if len(self._lanes) > 1 else ():
             if lane.denied and name not in self._away:
                 self._away.add(name)
@@ -234,7 +242,7 @@ class Flight:
             try:
                 await self._converse(lane, proposal, telling)
             except PolicyRefused as error:
-                lane.denied = ""
+                lane.admit()
                 self._post(partial(self._fail, number, str(error)))
                 return
             except PolicyDenied as error:
@@ -264,11 +272,11 @@ class Flight:
             async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
                 async for reply in replies:
                     if isinstance(reply, Answer):
-                        lane.denied = ""
+                        lane.admit()
                         telling.add(reply)
                     else:
                         last = reply
-            lane.denied = ""
+            lane.admit()
             await telling.finish()
         except PolicyError:
             await telling.finish()

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evolve.ports import Policy
+from evolve.ports import Adapted, Policy, ServedPolicy
 
 if TYPE_CHECKING:
     from evolve.proposal import Proposal
@@ -23,7 +24,6 @@ class Lane:
     Attributes:
         waiting: proposals that wait for room.
         calls: tasks of those under way.
-        denied: why the last call did not get through; empty: calls do, as far as is known.
         retry_seconds: when the next is tried, from when `denied` was set.
     """
 
@@ -31,9 +31,26 @@ class Lane:
         self.policy = policy
         self.waiting: deque[Proposal] = deque()
         self.calls: set[asyncio.Task[None]] = set()
-        self.denied = ""
         self.retry_seconds = 0.0
         self._most = calls
+        self._denied, self._heard_before = "", 0
+
+    @property
+    def denied(self) -> str:
+        """Why the last call did not get through; empty: calls do, as far as is known, or a reply comes in meanwhile."""
+        return self._denied if self._heard == self._heard_before else ""
+
+    def admit(self) -> None:
+        """Take in that a call got through."""
+        self._denied = ""
+
+    def notices(self) -> Sequence[Adapted]:
+        """What the policy learnt of its server since this was asked last."""
+        return self.policy.notices() if isinstance(self.policy, ServedPolicy) else ()
+
+    @property
+    def _heard(self) -> int:
+        return self.policy.heard if isinstance(self.policy, ServedPolicy) else 0
 
     @property
     def most(self) -> int:
@@ -58,5 +75,6 @@ class Lane:
 
     async def rest(self, reason: str, seconds: float) -> None:
         """Let the policy alone for a while; who does so is one of its calls."""
-        self.denied, self.retry_seconds = reason, seconds
+        self._denied, self.retry_seconds = reason, seconds
+        self._heard_before = self._heard
         await asyncio.sleep(seconds)

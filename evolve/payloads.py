@@ -162,6 +162,7 @@ def describe_charges(charges: Iterable[Charge]) -> list[dict[str, Any]]:
 
 def _bill(usage: Usage, cost: Money | None) -> dict[str, Any]:
     tokens = {"input": usage.input, "cached": usage.cached, "output": usage.output}
+    tokens |= {"reasoning": usage.reasoning} if usage.reasoning else {}
     return {"tokens": tokens, "cost": None if cost is None else str(cost)}
 
 

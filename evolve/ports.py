@@ -1,6 +1,7 @@
 """The doors between the search and the world: who answers proposals, who embeds programs, who scores them."""
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from evolve.evaluation import PLAIN, Evaluation, Scoring
@@ -47,6 +48,35 @@ class AdaptivePolicy(Policy, Protocol):
     @property
     def forms(self) -> Sequence[ReplyForm]:
         """The forms that it may be asked in, at least one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapted:
+    """A policy that writes its requests differently from now on, since its server refused what they held.
+
+    Attributes:
+        policy: its name.
+        parameter: of the request.
+        action: `dropped`, `renamed`, `merged` or `lowered`.
+        reason: the server's words, bounded.
+    """
+
+    policy: str
+    parameter: str
+    action: str
+    reason: str
+
+
+@runtime_checkable
+class ServedPolicy(Protocol):
+    """What a policy behind a server tells besides its replies; other policies have nothing to tell."""
+
+    @property
+    def heard(self) -> int:
+        """A number that grows whenever something comes from the server: a policy that writes is not away."""
+
+    def notices(self) -> Sequence[Adapted]:
+        """What it learnt of its server since this was asked last, each thing once."""
 
 
 class Embedder(Protocol):

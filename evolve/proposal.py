@@ -152,11 +152,12 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one proposal: input (of which cached) and output."""
+    """Tokens of one proposal: input (of which cached) and output (of which reasoning, as far as a server says so)."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
+    reasoning: int = 0
 
     @property
     def total(self) -> int:
@@ -166,7 +167,10 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         """The tokens of both."""
         return Usage(
-            input=self.input + other.input, cached=self.cached + other.cached, output=self.output + other.output
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            output=self.output + other.output,
+            reasoning=self.reasoning + other.reasoning,
         )
 
 
@@ -193,6 +197,7 @@ class Completed:
 
     Attributes:
         completions: text of each chain; a policy without a model gives its own account of what it did.
+        reasoning: what each chain thought before, where a server tells that apart from its text; bounded.
         finish_reasons: why each chain ended, as the server says.
         dropped: what of the chains made no answer, with the reason.
         recovered: how many answers were not set apart as asked, and taken all the same, by kind.
@@ -211,6 +216,7 @@ class Completed:
     seconds: float = 0.0
     attempts: int = 1
     charges: tuple[Charge, ...] = ()
+    reasoning: tuple[str, ...] = ()
 
 
 Reply = Answer | Completed

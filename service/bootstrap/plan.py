@@ -14,7 +14,7 @@ from evolve.problem import Problem
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.cast import Cast, read_policies, together
+from service.policy.cast import Cast, read_policies, together, with_params
 from service.policy.settings import PolicySettings, read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import (
@@ -44,6 +44,8 @@ class RunOrder:
         flags: configuration keys, dotted; they win over everything else.
         policies: each `syntax`, a bundled model, an address or a file; none: what the problem names, else the syntax
             mutator.
+        model: instead of the one that a single policy names.
+        params: `KEY=VALUE` each, of a single policy.
         require_isolation: weakest isolation to run under; None: what the settings say.
         queue: Redis through which workers evaluate; None: what the settings say.
         apart: whether the run has policies beside these, of the caller's own.
@@ -56,6 +58,7 @@ class RunOrder:
     flags: Mapping[str, Any] = field(default_factory=dict)
     policies: Sequence[str] = ()
     model: str | None = None
+    params: tuple[str, ...] = ()
     require_isolation: str | None = None
     queue: str | None = None
     apart: bool = False
@@ -208,12 +211,15 @@ def record_of(plan: Plan, isolation: str, now: datetime) -> NewRun:
 
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
     if order.policies or not loaded.policies:
-        return read_policies(order.policies or ["syntax"], model=order.model, apart=order.apart)
+        return read_policies(order.policies or ["syntax"], model=order.model, params=order.params, apart=order.apart)
     if order.model is not None and len(loaded.policies) > 1:
         raise UsageError(f"--model is for a single policy, and {loaded.place} names {len(loaded.policies)}")
     named = {"model": order.model} if order.model else {}
     place = f"the policy of {loaded.place}"
-    return together([read_policy({**policy, **named}, place) for policy in loaded.policies])
+    policies = [read_policy({**policy, **named}, place) for policy in loaded.policies]
+    if order.params and len(policies) > 1:
+        raise UsageError(f"--param is for a single policy, and {loaded.place} names {len(policies)}")
+    return together([with_params(policy, order.params) for policy in policies])
 
 
 def _warnings(loaded: LoadedProblem, config: RunConfig) -> tuple[str, ...]:

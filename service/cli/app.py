@@ -22,6 +22,7 @@ from service.cli.words import (
     Json,
     KeyFile,
     Money,
+    Params,
     Patience,
     Queue,
     Server,
@@ -116,6 +117,7 @@ def run(
     model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")] = None,
+    param: Params = None,
     islands: Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")] = None,
@@ -138,27 +140,19 @@ def run(
     where = place_of(db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
-        from service.cli.wish import Wish, run_anywhere
+        from service.cli.wish import Wish, budget_flags, run_anywhere, search_flags
 
     wish = Wish(
         problem=problem,
         policies=tuple(policy or ()),
         model=model,
+        params=tuple(param or ()),
         resume=resume,
         config=config,
         settings=tuple(set_ or ()),
         flags={
-            "budget.evaluations": evaluations,
-            "budget.tokens": tokens,
-            "budget.money": money,
-            "budget.wall_seconds": wall_seconds,
-            "budget.target": target,
-            "budget.patience": patience,
-            "answers": answers,
-            "samples": samples,
-            "islands": islands,
-            "seed": seed,
-            "concurrency.evaluations": workers,
+            **budget_flags(evaluations, tokens, money, wall_seconds, target, patience),
+            **search_flags(answers, samples, islands, seed, workers),
         },
         deterministic=deterministic,
         db=db,

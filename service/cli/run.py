@@ -79,6 +79,7 @@ def _order(wish: Wish) -> RunOrder:
         flags=flags,
         policies=wish.policies,
         model=wish.model,
+        params=wish.params,
         require_isolation=wish.require_isolation,
         queue=wish.queue,
     )
@@ -87,6 +88,7 @@ def _order(wish: Wish) -> RunOrder:
 def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
     """A run keeps its problem and configuration; only how many work on it is of the day."""
     named = {"PROBLEM": wish.problem, "--policy": wish.policies or None, "--model": wish.model, "--config": wish.config}
+    named["--param"] = wish.params or None
     changed = [word for word, value in named.items() if value is not None]
     changed += ["--set"] if wish.settings else []
     changed += ["--deterministic"] if wish.deterministic else []

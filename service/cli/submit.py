@@ -60,6 +60,7 @@ def _refuse(wish: Wish) -> None:
             "PROBLEM": wish.problem,
             "--policy": wish.policies or None,
             "--model": wish.model,
+            "--param": wish.params or None,
             "--config": wish.config,
         }
         given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
@@ -99,7 +100,11 @@ def _policy(wish: Wish) -> Mapping[str, Any]:
     if wish.model is not None and own:
         raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
     others = [word for word in wish.policies if word not in own]
-    policies = read_policies(others, model=wish.model, apart=bool(own)) if others else []
+    if wish.params and not others:
+        raise UsageError(
+            "--param is for a policy that is named here by its address or a file: --policy URL --param KEY=VALUE"
+        )
+    policies = read_policies(others, model=wish.model, params=wish.params, apart=bool(own)) if others else []
     described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
     if any(policy.get(key) for policy in described for key in _KEYS):
         raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")

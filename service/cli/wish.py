@@ -18,6 +18,7 @@ class Wish:
     """The words of one `evolve run`.
 
     Attributes:
+        params: `KEY=VALUE` each, of the policy.
         flags: configuration keys with a flag of their own; None where it was not given.
         settings: the `--set` words as they stand.
         detach: whether not to follow a run of a service.
@@ -34,8 +35,41 @@ class Wish:
     db: str | None
     require_target: bool
     require_isolation: str | None
+    params: tuple[str, ...] = ()
     queue: str | None = None
     detach: bool = False
+
+
+def budget_flags(
+    evaluations: int | None,
+    tokens: int | None,
+    money: str | None,
+    wall_seconds: float | None,
+    target: float | None,
+    patience: int | None,
+) -> dict[str, Any]:
+    """The limits of a budget by their configuration keys."""
+    return {
+        "budget.evaluations": evaluations,
+        "budget.tokens": tokens,
+        "budget.money": money,
+        "budget.wall_seconds": wall_seconds,
+        "budget.target": target,
+        "budget.patience": patience,
+    }
+
+
+def search_flags(
+    answers: int | None, samples: int | None, islands: int | None, seed: int | None, workers: int | None
+) -> dict[str, Any]:
+    """What shapes the search, by its configuration keys."""
+    return {
+        "answers": answers,
+        "samples": samples,
+        "islands": islands,
+        "seed": seed,
+        "concurrency.evaluations": workers,
+    }
 
 
 def run_anywhere(terminal: Terminal, wish: Wish, where: Where) -> int:

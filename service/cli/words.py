@@ -35,6 +35,10 @@ Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that en
 Patience = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
 ]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
+]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
 ConfigFile = Annotated[Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]

@@ -71,7 +71,7 @@ class Calls:
                 yield
             outcome = "answered"
         except PolicyError as error:
-            outcome = _OUTCOMES.get(type(error), "unavailable")
+            outcome = next((word for kind, word in _OUTCOMES.items() if isinstance(error, kind)), "unavailable")
             raise
         finally:
             REQUESTS.labels(_shown(model), outcome).inc()

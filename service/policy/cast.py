@@ -7,7 +7,8 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.errors import UsageError
-from service.policy.settings import PolicySettings, load_policies, refuse_repeats
+from service.policy.parameters import parse_words
+from service.policy.settings import PolicySettings, load_policies, read_policy, refuse_repeats
 
 MOST_POLICIES = 16  # of one run
 READERS = ("openai",)  # kinds of author that read what a critic wrote
@@ -48,12 +49,15 @@ def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | Non
     return found[0] if found else None
 
 
-def read_policies(sources: Sequence[str], *, model: str | None = None, apart: bool = False) -> list[PolicySettings]:
+def read_policies(
+    sources: Sequence[str], *, model: str | None = None, params: Sequence[str] = (), apart: bool = False
+) -> list[PolicySettings]:
     """Read the policies of a run: of each word what `load_policies` finds; servers named by address are called so.
 
     Args:
         sources: the words.
         model: as `load_policies` takes it; of a single policy.
+        params: `KEY=VALUE` each, a key of a policy file or a parameter of requests; of a single policy.
         apart: as `together` takes it.
 
     Raises:
@@ -61,13 +65,31 @@ def read_policies(sources: Sequence[str], *, model: str | None = None, apart: bo
     """
     found = [policy for source in sources for policy in load_policies(source)]
     if len(found) == 1:
-        return together(load_policies(sources[0], model=model), apart=apart)
+        return together([with_params(load_policies(sources[0], model=model)[0], params)], apart=apart)
+    if params:
+        raise UsageError("--param is for a single policy: name the parameters in a policy file")
     if model is not None:
         raise UsageError("--model is for a single policy: name the models in a policy file")
     if len(sources) > 1:
         unnamed = [policy.base_url is not None and "name" not in policy.model_fields_set for policy in found]
         found = [_by_address(policy) if bare else policy for policy, bare in zip(found, unnamed, strict=True)]
     return together(found, apart=apart)
+
+
+def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:
+    """A policy with other values of some keys; what is no key of a policy file is a parameter of its requests.
+
+    Raises:
+        UsageError: a word or a value is off.
+    """
+    if not words:
+        return policy
+    given = parse_words(words)
+    known = {key: value for key, value in given.items() if key in PolicySettings.model_fields}
+    others = {key: value for key, value in given.items() if key not in known}
+    named = policy.model_dump(exclude_unset=True)
+    params = {"params": {**named.get("params", {}), **others}} if others else {}
+    return read_policy({**named, **known, **params}, "--param")
 
 
 def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list[PolicySettings]:

@@ -3,11 +3,12 @@
 from collections import Counter
 
 from evolve.chain import ChainFormat, ChainParser
-from evolve.proposal import Answer, Dropped, Usage
+from evolve.proposal import Answer, Dropped
 from evolve.special import restore
 from service.policy.wire import Chunk, Delta
 
 CUT = "cut"
+MAX_REASONING_CHARACTERS = 16_384  # kept of a chain
 # What a server says of a chain that did not come to its own end.
 _BROKEN_OFF = frozenset({CUT, "length", "abort", "error", "content_filter"})
 
@@ -37,16 +38,27 @@ class Chains:
         quotas = [max(0, min(answers, limit - chain * answers)) for chain in range(samples)]
         self._parsers = [ChainParser(chain_format, quota) for quota in quotas]
         self._texts: list[list[str]] = [[] for _ in quotas]
+        self._reasoning = [""] * samples
+        self._seen: set[int] = set()
         self._finish_reasons = [""] * samples
         self._edits = edits
         self._shown = shown
         self.handed = 0
-        self.usage: Usage | None = None
 
     @property
     def finished(self) -> bool:
         """Whether every chain came to its end."""
         return all(self._finish_reasons)
+
+    @property
+    def silent(self) -> list[int]:
+        """The chains of which nothing came."""
+        return [chain for chain in range(len(self._parsers)) if chain not in self._seen]
+
+    @property
+    def reasoning(self) -> tuple[str, ...]:
+        """The beginning of what each chain thought apart from its text; empty: none did."""
+        return tuple(self._reasoning) if any(self._reasoning) else ()
 
     @property
     def completions(self) -> tuple[str, ...]:
@@ -77,7 +89,6 @@ class Chains:
 
     def feed(self, chunk: Chunk) -> list[Answer]:
         """Take one event; gives the answers that it completes. Choices nobody asked for are ignored."""
-        self.usage = chunk.usage or self.usage
         return [answer for delta in chunk.deltas for answer in self._take(delta)]
 
     def close(self, finish_reason: str) -> list[Answer]:
@@ -93,6 +104,9 @@ class Chains:
         chain = delta.choice
         if not 0 <= chain < len(self._parsers) or self._finish_reasons[chain]:
             return []
+        self._seen.add(chain)
+        if len(self._reasoning[chain]) < MAX_REASONING_CHARACTERS:
+            self._reasoning[chain] = (self._reasoning[chain] + delta.reasoning)[:MAX_REASONING_CHARACTERS]
         self._texts[chain].append(delta.text)
         answers = self._hand_on(chain, delta.text)
         return answers + (self._finish(chain, delta.finish_reason) if delta.finish_reason else [])

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import Backoff
 from service.policy.activity import ActivityMeter
+from service.policy.adapter import RequestAdapter
 from service.policy.breaker import Breaker
 from service.policy.calls import Calls
 from service.policy.pressure import LOOK_SECONDS, Pressure
@@ -45,6 +46,8 @@ class Connection(Generic[_Found]):
         pressure: how many calls at once suit it.
         calls: lets calls out.
         activity: counts what the server sends.
+        adapter: how requests are written, for all calls alike.
+        heard: events of streams that came so far.
         found: what the last look at the server found; None: nobody looked, or it may be another one by now.
     """
 
@@ -68,6 +71,8 @@ class Connection(Generic[_Found]):
         self.pressure = Pressure(self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic)
         self.calls = Calls(self._breaker, self.pressure, monotonic)
         self.activity = ActivityMeter()
+        self.adapter = RequestAdapter(settings.name)
+        self.heard = 0
         self.found: _Found | None = None
         self._finding = asyncio.Lock()
         self._rng = rng

@@ -1,27 +1,30 @@
 """The policy behind an OpenAI-compatible server, vLLM first: a prompt out, a stream of chains back."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from evolve.chain import parse_format
-from evolve.errors import PolicyError, PolicyRefused, PolicyUnavailable
-from evolve.proposal import Answer, Completed, Prompt, Proposal, Reply, Usage
+from evolve.errors import PolicyError, PolicyRefused
+from evolve.ports import Adapted
+from evolve.proposal import Answer, Completed, Dropped, Prompt, Proposal, Reply, Usage
 from evolve.reply_form import ReplyForm
 from service.policy.activity import Activity
 from service.policy.asking import PromptBuilder, fitted, sendable
+from service.policy.capabilities import RequestShape
 from service.policy.chains import CUT, Chains
 from service.policy.connection import Connection
+from service.policy.exchange import SEEDS, Exchange
 from service.policy.forms import open_forms
 from service.policy.offered import choose
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
+from service.policy.wire import RequestRefused
 
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
-_SEEDS = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +73,12 @@ class OpenAIPolicy:
 
     @property
     def concurrency(self) -> int:
-        """Proposals it answers at once with profit: fewer than the settings say while requests wait at the server."""
-        return self.connection.pressure.calls
+        """Proposals it answers at once with profit: fewer than the settings say while requests wait at the server.
+
+        Fewer as well where each chain takes a request of its own.
+        """
+        calls = self.connection.pressure.calls
+        return max(1, calls // self.samples) if self.connection.adapter.shape.single_choice else calls
 
     def health(self) -> dict[str, Any]:
         """How its server fares: what the breaker holds of it, and what was seen of its queue."""
@@ -100,11 +107,21 @@ class OpenAIPolicy:
             await server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
         tokenizer = await server.count_tokens(model, "a b c") is not None
+        self.connection.adapter.serve(model)
         await self.connection.pressure.look()
         self._tokens = TokenCounter((lambda text: server.count_tokens(model, sendable(text))) if tokenizer else None)
         context = named.get(model) or self.settings.context_tokens
         self.connection.found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
         return self.connection.found
+
+    @property
+    def heard(self) -> int:
+        """Events of streams that came from its server so far."""
+        return self.connection.heard
+
+    def notices(self) -> tuple[Adapted, ...]:
+        """What was learnt of its server since this was asked last."""
+        return self.connection.adapter.notices()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Answer a proposal: answers as they complete, at last one `Completed`.
@@ -115,39 +132,66 @@ class OpenAIPolicy:
         started = self.connection.monotonic()
         served = await self.connection.known(self.check)
         asked = fitted(proposal, self.settings.temperature)
-        prompt, reply_tokens = await self._prompt(asked, served.context_tokens)
-        body = self._body(asked, prompt, served.model, reply_tokens)
-        attempt = 0
-        while True:
-            attempt += 1
-            chains = self._chains(asked, prompt)
-            self.connection.calls.admit()
-            try:
-                async with aclosing(self._attempt(body, chains)) as answers:
-                    async for answer in answers:
-                        yield answer
-                break
-            except PolicyError as error:
-                if chains.handed:
+        exchange = Exchange(self.connection, asked.seed)
+        draft, failures = await self._draft(asked, served), 0
+        try:
+            while True:
+                try:
+                    async with aclosing(self._converse(exchange, draft)) as answers:
+                        async for answer in answers:
+                            yield answer
                     break
-                await self.connection.wait(error, attempt)
-            except asyncio.CancelledError:
-                if any(chains.completions):
-                    yield self._completed(
-                        chains, prompt, seconds=self.connection.monotonic() - started, attempts=attempt
-                    )
-                raise
-        for answer in chains.close(CUT):
+                except PolicyError as error:
+                    if draft.chains.handed:
+                        break
+                    lowered = self._adapt(draft, served, error)
+                    if lowered is None:
+                        failures += 1
+                        await self.connection.wait(error, failures)
+                    draft = await self._draft(asked, served, lowered)
+        except (PolicyError, asyncio.CancelledError):
+            if exchange.usage.total:
+                yield self._completed(draft, exchange, started)
+            raise
+        for answer in draft.chains.close(CUT):
             yield answer
-        yield self._completed(chains, prompt, seconds=self.connection.monotonic() - started, attempts=attempt)
+        yield self._completed(draft, exchange, started)
 
-    async def _prompt(self, proposal: Proposal, context_tokens: int) -> tuple[Prompt, int]:
+    def _converse(self, exchange: Exchange, draft: "_Draft") -> AsyncGenerator[Answer, None]:
+        return exchange.converse(
+            draft.body, draft.chains, prompt_tokens=draft.prompt_tokens, reply_tokens=draft.reply_tokens
+        )
+
+    def _adapt(self, draft: "_Draft", served: Served, error: PolicyError) -> int | None:
+        """Learn from a refusal: the most tokens of a reply to ask for now; None: the request is not worth repeating."""
+        if not isinstance(error, RequestRefused):
+            return None
+        adapter = self.connection.adapter
+        if adapter.shape != draft.shape:
+            return draft.reply_tokens  # another call learnt it meanwhile
+        found = adapter.learn(draft.shape.shaped(draft.body), error.refusal, served.context_tokens)
+        return None if found is None else found.reply_tokens or draft.reply_tokens
+
+    async def _draft(self, asked: Proposal, served: Served, most: int | None = None) -> "_Draft":
+        shape = self.connection.adapter.shape
+        context_tokens = min(served.context_tokens, shape.context_tokens or served.context_tokens)
+        limits = (self.settings.max_tokens, shape.max_tokens, most)
+        prompt, reply_tokens = await self._prompt(asked, context_tokens, min(filter(None, limits)))
+        return _Draft(
+            shape=shape,
+            prompt=prompt,
+            body=self._body(asked, prompt, served.model, reply_tokens),
+            chains=self._chains(asked, prompt),
+            reply_tokens=reply_tokens,
+        )
+
+    async def _prompt(self, proposal: Proposal, context_tokens: int, max_tokens: int) -> tuple[Prompt, int]:
         """The prompt, and the tokens left for the reply: fewer than the settings say where the parent needs the room.
 
         Raises:
             PolicyRefused: the parent leaves no room worth having.
         """
-        reply_tokens = min(self.settings.max_tokens, context_tokens // 2)
+        reply_tokens = min(max_tokens, context_tokens // 2)
         while True:
             build = partial(self._build_for, proposal, context_tokens - reply_tokens - TEMPLATE_TOKENS)
             try:
@@ -162,10 +206,11 @@ class OpenAIPolicy:
 
     def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {
+            **self.settings.request_parameters,
             "model": model,
             "messages": [{"role": message.role, "content": sendable(message.content)} for message in prompt.messages],
             "n": proposal.samples,
-            "seed": proposal.seed % _SEEDS,
+            "seed": proposal.seed % SEEDS,
             "temperature": self.settings.temperature,
             "top_p": self.settings.top_p,
             "max_tokens": reply_tokens,
@@ -183,36 +228,46 @@ class OpenAIPolicy:
             shown=prompt.shown,
         )
 
-    async def _attempt(self, body: dict[str, Any], chains: Chains) -> AsyncGenerator[Answer, None]:
-        tokens = body["n"] * body["max_tokens"]
-        with self.connection.calls.call(body["model"]):
-            done = False
-            async with aclosing(self.connection.server.stream(body, tokens)) as chunks:
-                async for chunk in chunks:
-                    self.connection.activity.receive(chunk)
-                    for answer in chains.feed(chunk):
-                        yield answer
-                    done = chunk.done
-            if not (done or chains.finished):
-                raise PolicyUnavailable(f"the policy server {self.settings.base_url} broke off its stream", 0.0)
-
-    def _completed(self, chains: Chains, prompt: Prompt, *, seconds: float, attempts: int) -> Completed:
+    def _completed(self, draft: "_Draft", exchange: Exchange, started: float) -> Completed:
+        usage, chains = exchange.usage, draft.chains
         self.connection.activity.drop(chains.dropped)
-        usage = chains.usage or _estimated(chains, prompt)
         return Completed(
             completions=chains.completions,
+            reasoning=chains.reasoning,
             finish_reasons=chains.finish_reasons,
-            prompt=prompt,
-            dropped=chains.dropped,
+            prompt=draft.prompt,
+            dropped=(*chains.dropped, *_thought_out(chains, draft.reply_tokens, usage)),
             recovered=chains.recovered,
             usage=usage,
             cost=self.settings.cost(usage),
-            seconds=seconds,
-            attempts=attempts,
+            seconds=self.connection.monotonic() - started,
+            attempts=exchange.requests,
         )
 
 
-def _estimated(chains: Chains, prompt: Prompt) -> Usage:
-    """Tokens by estimate, for a server that does not tell or a stream that was cut: budgets hold all the same."""
-    given = prompt.tokens or sum(estimate_tokens(message.content) for message in prompt.messages)
-    return Usage(input=given, output=sum(estimate_tokens(text) for text in chains.completions))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A proposal as it is sent: the full request, the shape that it is given, and what takes the reply."""
+
+    shape: RequestShape
+    prompt: Prompt
+    body: dict[str, Any]
+    chains: Chains
+    reply_tokens: int
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt, by estimate where nobody counted them."""
+        return self.prompt.tokens or sum(estimate_tokens(message.content) for message in self.prompt.messages)
+
+
+def _thought_out(chains: Chains, reply_tokens: int, usage: Usage) -> Iterator[Dropped]:
+    """The chains that ended before their first word, since all their tokens went into reasoning."""
+    thought = chains.reasoning or ("",) * len(chains.completions)
+    for chain, (text, reason) in enumerate(zip(chains.completions, chains.finish_reasons, strict=True)):
+        if reason == "length" and not text and (thought[chain] or usage.reasoning):
+            yield Dropped(
+                chain=chain,
+                reason=f"the reasoning took all {reply_tokens} tokens: a larger max_tokens helps, or less"
+                " reasoning_effort",
+            )

@@ -10,7 +10,7 @@ import numpy as np
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.money import FREE, shared_currency
-from evolve.ports import AdaptivePolicy, Policy
+from evolve.ports import Adapted, AdaptivePolicy, Policy, ServedPolicy
 from evolve.proposal import Charge, Completed, Proposal, Reply
 from evolve.reasoning import ReasoningFilter
 from evolve.reply_form import ReplyForm
@@ -38,6 +38,10 @@ class Critic:
     def name(self) -> str:
         """Its name in records and statistics."""
         return self._policy.name
+
+    def notices(self) -> Sequence[Adapted]:
+        """What it learnt of its server since this was asked last."""
+        return self._policy.notices() if isinstance(self._policy, ServedPolicy) else ()
 
     async def review(self, proposal: Proposal, charges: list[Charge]) -> str:
         """What it says of the proposal's parent; empty where it will not say anything.
@@ -127,6 +131,16 @@ class Reviewed:
     def concurrency(self) -> int:
         """Proposals it answers at once with profit, those that are being reviewed among them."""
         return self._author.concurrency
+
+    @property
+    def heard(self) -> int:
+        """Grows whenever something comes from the author's server."""
+        return self._author.heard if isinstance(self._author, ServedPolicy) else 0
+
+    def notices(self) -> Sequence[Adapted]:
+        """What author and critic learnt of their servers since this was asked last."""
+        own = self._author.notices() if isinstance(self._author, ServedPolicy) else ()
+        return (*own, *self._critic.notices())
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Have the parent reviewed, and answer the proposal with the review in the prompt.

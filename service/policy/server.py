@@ -5,20 +5,22 @@ import ipaddress
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx
 from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import read_retry_after, worth_retrying
+from service.policy.capabilities import Refusal
 from service.policy.limit import Load
 from service.policy.offered import Offered, read_offered
 from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
 from service.policy.vectors import LONGEST_VECTOR, Embeddings, read_embeddings
-from service.policy.wire import Chunk, failure, read_chunk, read_events, read_json, read_load
+from service.policy.wire import Chunk, RequestRefused, failure, read_chunk, read_events, read_json, read_load
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
 DENIED = frozenset({401, 403})
@@ -30,6 +32,7 @@ MOST_BODY_BYTES = 4 << 20
 _BYTES_OF_A_TOKEN = 1024  # on the wire, each in an event of its own
 _BYTES_OF_ANY_ANSWER = 1 << 20
 _BYTES_OF_A_NUMBER = 32  # in JSON
+_MAX_SECONDS_OF_A_TOKEN = 2.0  # of a reply that never pauses; whoever writes more slowly for ever only trickles
 
 
 class Server:
@@ -37,7 +40,7 @@ class Server:
 
     Args:
         settings: of a policy of kind `openai`.
-        key: sent as bearer token to this server only, never along a redirect.
+        key: sent to this server only, never along a redirect.
         monotonic: seconds that never go back.
         now: the current time, for dates in `Retry-After`.
         transport: another way to the server than a network connection.
@@ -54,16 +57,19 @@ class Server:
     ) -> None:
         assert settings.base_url is not None
         self._settings = settings
-        self._chats = f"{settings.base_url}/chat/completions"
-        self._root = settings.base_url.removesuffix("/v1")
+        address = urlsplit(settings.base_url)
+        self._base = urlunsplit(address._replace(query=""))
+        self._chats = f"{self._base}/chat/completions"
+        self._root = self._base.removesuffix("/v1")
         self._key = key
         self._monotonic = monotonic
         self._now = now
         headers = {"Accept-Encoding": "identity", "User-Agent": "evolve"}
         if key is not None:
-            headers["Authorization"] = f"Bearer {key.get_secret_value()}"
+            headers |= _key_header(key.get_secret_value(), versioned=bool(address.query))
         self._client = httpx.AsyncClient(
             headers=headers,
+            params=dict(parse_qsl(address.query)),
             timeout=httpx.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency + 8),
             # A server on this machine is not reached through a proxy, whatever the environment says.
@@ -82,7 +88,7 @@ class Server:
             PolicyError: it is not there, refuses the key or makes no sense.
         """
         with self._explained():
-            url = f"{self._settings.base_url}/models"
+            url = f"{self._base}/models"
             async with self._client.stream("GET", url, timeout=CHECK_SECONDS) as response:
                 text = await _beginning(response)
             if response.status_code in ABSENT:
@@ -135,6 +141,8 @@ class Server:
     async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
         """Ask for a chat completion; gives its events as they come.
 
+        `timeout_seconds` is the longest pause before the next byte. A reply has as long as its tokens may take.
+
         Args:
             body: the request.
             tokens: most tokens asked for, over all choices.
@@ -148,10 +156,11 @@ class Server:
                     raise self._failure(response, await _beginning(response))
                 _refuse_page(response)
                 if "json" in response.headers.get("content-type", ""):
-                    yield read_chunk(await _beginning(response, self._settings.timeout_seconds))
+                    text = await _beginning(response, self._most_seconds(tokens))
+                    yield replace(read_chunk(text), done=True)
                     return
                 most_bytes = tokens * _BYTES_OF_A_TOKEN + _BYTES_OF_ANY_ANSWER
-                async with aclosing(read_events(self._in_time(response), most_bytes)) as events:
+                async with aclosing(read_events(self._in_time(response, tokens), most_bytes)) as events:
                     async for data in events:
                         chunk = read_chunk(data)
                         yield chunk
@@ -168,21 +177,25 @@ class Server:
         body = {"model": model, "input": list(texts), "encoding_format": "float"}
         most_bytes = len(texts) * LONGEST_VECTOR * _BYTES_OF_A_NUMBER + _BYTES_OF_ANY_ANSWER
         with self._explained():
-            async with self._client.stream("POST", f"{self._settings.base_url}/embeddings", json=body) as response:
+            async with self._client.stream("POST", f"{self._base}/embeddings", json=body) as response:
                 text = await _beginning(response, self._settings.timeout_seconds, most_bytes)
             if response.status_code != 200:
                 raise self._failure(response, text)
             _refuse_page(response)
             return read_embeddings(read_json(text), len(texts))
 
-    async def _in_time(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    async def _in_time(self, response: httpx.Response, tokens: int) -> AsyncGenerator[bytes, None]:
         # A server that keeps on trickling never meets a timeout of the connection.
-        deadline = self._monotonic() + self._settings.timeout_seconds
+        most = self._most_seconds(tokens)
+        deadline = self._monotonic() + most
         async with aclosing(_blocks(response)) as blocks:
             async for block in blocks:
                 if self._monotonic() > deadline:
-                    raise PolicyUnavailable(f"it took longer than {self._settings.timeout_seconds:g} seconds", 0.0)
+                    raise PolicyUnavailable(f"it took longer than {most:g} seconds for {tokens} tokens", 0.0)
                 yield block
+
+    def _most_seconds(self, tokens: int) -> float:
+        return self._settings.timeout_seconds + tokens * _MAX_SECONDS_OF_A_TOKEN
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -201,11 +214,20 @@ class Server:
 
     def _named(self, error: PolicyError, text: str) -> PolicyError:
         if self._key is not None:
-            text = text.replace(self._key.get_secret_value(), "***")
+            text = self._without_key(text, self._key)
         sentence = f"the policy server {self._settings.base_url} gives no answer: {text}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
+        if isinstance(error, RequestRefused):
+            return RequestRefused(sentence, self._masked(error.refusal))
         return type(error)(sentence)
+
+    def _masked(self, refusal: Refusal) -> Refusal:
+        return refusal if self._key is None else replace(refusal, message=self._without_key(refusal.message, self._key))
+
+    @staticmethod
+    def _without_key(text: str, key: SecretStr) -> str:
+        return text.replace(key.get_secret_value(), "***")
 
     def _failure(self, response: httpx.Response, body: str) -> PolicyError:
         status = response.status_code
@@ -224,6 +246,11 @@ class Server:
         if self._key is None:
             return f"wants a key: put it into the environment variable {place}"
         return f"refuses the key from {place}"
+
+
+def _key_header(key: str, *, versioned: bool) -> dict[str, str]:
+    """A key as it is sent; servers whose address names a version of the API, as Azure's, want a header of their own."""
+    return {"api-key": key} if versioned else {"Authorization": f"Bearer {key}"}
 
 
 def _refuse_page(response: httpx.Response) -> None:

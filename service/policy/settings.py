@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -28,6 +29,7 @@ from evolve.money import FREE, Money, Price, plain, read_amount, read_currency
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.shipped import PREFIX, choice, complete
+from service.policy.parameters import read_parameters
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
@@ -43,13 +45,17 @@ _KEYS_OF_SERVER = (
     "price",
 )  # fmt: skip
 _KEYS_OF_ROLE = {
-    "critic": (*_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens"),
+    "critic": (
+        *_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens", "reasoning_effort", "params",
+        "extra_body",
+    ),
     "embedder": _KEYS_OF_SERVER,
-}
+}  # fmt: skip
 _SPOKEN = {
     "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
 }  # fmt: skip
-_UNSAID = {"role": "author", "weight": 1.0, "price": None}  # left out of a description
+# Left out of a description.
+_UNSAID = {"role": "author", "weight": 1.0, "price": None, "reasoning_effort": "", "params": {}, "extra_body": {}}
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 MOST_KEY_CHARACTERS = 8192
@@ -64,10 +70,14 @@ def _address(text: str) -> str:
         raise ValueError(f"is no address: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an address such as http://localhost:8000/v1")
-    if parts.username is not None or parts.query or parts.fragment or port == 0:
-        raise ValueError("must hold no user, password, query or fragment: a key goes into api_key_env or api_key_file")
+    versioned = re.fullmatch(r"api-version=[\w.-]{1,64}", parts.query) if parts.query else True
+    if parts.username is not None or not versioned or parts.fragment or port == 0:
+        raise ValueError(
+            "must hold no user, password, fragment, or query other than api-version: a key goes into api_key_env or"
+            " api_key_file"
+        )
     path = parts.path.rstrip("/") or "/v1"
-    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, "", ""))
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def _format(text: str) -> str:
@@ -130,9 +140,20 @@ class PolicySettings(BaseModel):
     temperature: float = Field(default=1.0, ge=0.0, le=2.0, allow_inf_nan=False)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     max_tokens: int = Field(default=4096, ge=1, le=1_000_000)
+    reasoning_effort: str = Field(
+        default="", max_length=32, pattern=r"^\w*$", description="sent as it is; empty: not sent"
+    )
+    params: Annotated[dict[str, Any], AfterValidator(read_parameters)] = Field(
+        default_factory=dict, description="further sampling parameters, sent as they are"
+    )
+    extra_body: Annotated[dict[str, Any], AfterValidator(read_parameters)] = Field(
+        default_factory=dict, description="anything else of the request's body, sent as it is"
+    )
     context_tokens: int = Field(default=16384, ge=256, description="context of the model where the server names none")
     concurrency: int = Field(default=16, ge=1, le=1024)
-    timeout_seconds: float = Field(default=600.0, gt=0.0, le=86400.0)
+    timeout_seconds: float = Field(
+        default=600.0, gt=0.0, le=86400.0, description="the longest pause before the next byte of a reply"
+    )
     weight: float = Field(
         default=1.0, gt=0.0, le=1_000_000.0, allow_inf_nan=False, description="how often it is asked beside others"
     )
@@ -175,6 +196,8 @@ class PolicySettings(BaseModel):
             raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
         if self.api_key_env and self.api_key_file:
             raise ValueError("name api_key_env or api_key_file, not both")
+        if repeated := sorted(self.params.keys() & self.extra_body.keys()):
+            raise ValueError(f"{repeated[0]} stands in params and in extra_body: leave one of them out")
         if self.format == "single" and self.answers != 1:
             raise ValueError("format single gives one answer a chain: set answers = 1")
         return self
@@ -192,6 +215,12 @@ class PolicySettings(BaseModel):
             return self.adapt
         named = self.model_fields_set
         return () if "format" in named else tuple(key for key in ("edits", "answers") if key not in named)
+
+    @property
+    def request_parameters(self) -> dict[str, Any]:
+        """What requests hold besides the keys that every request has."""
+        effort = {"reasoning_effort": self.reasoning_effort} if self.reasoning_effort else {}
+        return {**effort, **self.params, **self.extra_body}
 
     @property
     def _acting(self) -> set[str]:

@@ -10,11 +10,13 @@ from typing import Any
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Usage
 from service.net.retry import worth_retrying
+from service.policy.capabilities import Refusal, read_parameters
 from service.policy.limit import Load
 
 DONE = "[DONE]"
 MOST_LINE_BYTES = 2 << 20
 MOST_MESSAGE_CHARACTERS = 300
+MAX_REFUSAL_CHARACTERS = 2000
 _UNKNOWN_MODEL = frozenset({"model_not_found", "unknown_model", "model_not_exist"})
 
 # A line of Prometheus' text format: vLLM's gauges, one series for each engine.
@@ -22,12 +24,25 @@ _LOAD = re.compile(r"^vllm:num_requests_(running|waiting)(?:\{[^\n]*\})?[ \t]+([
 _MOST_REQUESTS = 1e9
 
 
+# A template of a chat model that refuses the roles is no failure of the server, whatever status it sends.
+_TEMPLATE = re.compile(r"(?i)system role not supported|roles must alternate|roles are supported")
+
+
+class RequestRefused(PolicyRefused):
+    """A request that the server refused, with the refusal as it explains it."""
+
+    def __init__(self, text: str, refusal: Refusal) -> None:
+        super().__init__(text)
+        self.refusal = refusal
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """What one event adds to one choice; `finish_reason` is empty until its end."""
+    """What one event adds to one choice; `finish_reason` is empty until its end, `reasoning` is no part of the text."""
 
     choice: int
     text: str = ""
+    reasoning: str = ""
     finish_reason: str = ""
 
 
@@ -107,13 +122,13 @@ def read_load(text: str) -> Load | None:
 
 def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyError:
     """The error that a response with this status and body stands for; its text is the server's own, trimmed."""
-    code, said = _error(body)
+    code, said, refusal = _error(body)
     text = said or f"status {status}"
-    if worth_retrying(status):
+    if worth_retrying(status) and not (status == 500 and _TEMPLATE.search(refusal.message)):
         return PolicyUnavailable(f"status {status}: {said}" if said else text, retry_after_seconds)
-    if code in _UNKNOWN_MODEL or status not in (400, 413, 422):
+    if code in _UNKNOWN_MODEL or status not in (400, 413, 422, 500):
         return PolicyDenied(text)
-    return PolicyRefused(text)
+    return RequestRefused(text, refusal)
 
 
 def read_usage(value: object) -> Usage | None:
@@ -124,7 +139,9 @@ def read_usage(value: object) -> Usage | None:
     given = _count(value.get("prompt_tokens"))
     # With several choices the server tells of one of them: as much of the prompt as that one found, never a sum.
     cached = min(given, _count(details.get("cached_tokens"))) if isinstance(details, Mapping) else 0
-    return Usage(input=given, cached=cached, output=_count(value.get("completion_tokens")))
+    output, written = _count(value.get("completion_tokens")), value.get("completion_tokens_details")
+    reasoning = min(output, _count(written.get("reasoning_tokens"))) if isinstance(written, Mapping) else 0
+    return Usage(input=given, cached=cached, output=output, reasoning=reasoning)
 
 
 def clean(text: str) -> str:
@@ -140,36 +157,58 @@ def _delta(choice: object) -> Delta:
     if not isinstance(choice, Mapping):
         raise PolicyUnavailable("it sends what is no chat completion", 0.0)
     part = choice.get("delta", choice.get("message"))
-    text = part.get("content") if isinstance(part, Mapping) else None
+    part = part if isinstance(part, Mapping) else {}
     index, reason = choice.get("index", 0), choice.get("finish_reason")
     if not isinstance(index, int):
         raise PolicyUnavailable("it sends what is no chat completion", 0.0)
     return Delta(
         choice=index,
-        text=clean(text) if isinstance(text, str) else "",
+        text=_text(part, "content"),
+        reasoning=_text(part, "reasoning_content", "reasoning"),
         finish_reason=clean(reason)[:64] if isinstance(reason, str) else "",
     )
+
+
+def _text(part: Mapping[str, Any], *keys: str) -> str:
+    """The text under the first of the keys that holds one."""
+    return next((clean(part[key]) for key in keys if isinstance(part.get(key), str) and part[key]), "")
 
 
 def _count(value: object) -> int:
     return min(value, 2**53) if isinstance(value, int) and value > 0 else 0
 
 
-def _error(body: str) -> tuple[str, str]:
-    """Code and message of an error body: an object, a string, or no JSON at all."""
+def _error(body: str) -> tuple[str, str, Refusal]:
+    """Code, message and refusal of an error body: an object, a list of them, a string, or no JSON at all."""
     try:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
-        return "", _trim(re.sub(r"<[^<>]*>", " ", body))
+        text = re.sub(r"<[^<>]*>", " ", body)
+        return "", _trim(text), Refusal(message=_trim(text, MAX_REFUSAL_CHARACTERS))
+    whole = value = value[0] if isinstance(value, list) and value and isinstance(value[0], Mapping) else value
     code = ""
     for _ in range(4):
         if not isinstance(value, Mapping):
             break
         code = value["code"] if isinstance(value.get("code"), str) else code
         value = next((value[key] for key in ("error", "message", "detail") if value.get(key)), "")
-    return code, _trim(value if isinstance(value, str) else json.dumps(value))
+    text = value if isinstance(value, str) else json.dumps(value)
+    return code, _trim(text), _refusal(whole, text)
 
 
-def _trim(text: str) -> str:
+def _refusal(body: object, text: str) -> Refusal:
+    text = f"{text} {_passed_on(body)}"
+    return Refusal(message=_trim(text, MAX_REFUSAL_CHARACTERS), parameters=tuple(read_parameters(body)))
+
+
+def _passed_on(body: object) -> str:
+    """What the server behind a gateway said, which OpenRouter hands on as `error.metadata.raw`."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    metadata = error.get("metadata") if isinstance(error, Mapping) else None
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    return raw if isinstance(raw, str) else ""
+
+
+def _trim(text: str, most: int = MOST_MESSAGE_CHARACTERS) -> str:
     line = clean(" ".join("".join(c if c.isprintable() else " " for c in text[:4096]).split()))
-    return line if len(line) <= MOST_MESSAGE_CHARACTERS else line[: MOST_MESSAGE_CHARACTERS - 1] + "\u2026"
+    return line if len(line) <= most else line[: most - 1] + "\u2026"

@@ -32,6 +32,8 @@ HOLD_SECONDS = 60.0  # after which a held reply goes on, so that no failing test
 
 Respond = Callable[[Mapping[str, Any]], Sequence[str]]
 Embed = Callable[[str], Sequence[float]]
+# Status and body of the refusal of a completion; None: it is answered.
+Refuse = Callable[[Mapping[str, Any]], tuple[int, Any] | None]
 
 
 def chain(*answers: str, tag: str = "answer") -> str:
@@ -131,6 +133,7 @@ class OpenAIServer:
         self.requests: list[Received] = []
         self.hung_up = threading.Event()
         self.away = ""  # what every completion is refused with, status 503
+        self.refuse: Refuse | None = None
         self.url = ""
         self._scripted: deque[Reply] = deque()
         self._embeddings_scripted: deque[Reply] = deque()
@@ -239,6 +242,8 @@ class OpenAIServer:
         if reply.status != 200:
             content = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
             return Response(content, reply.status, dict(reply.headers))
+        if self.refuse is not None and (refused := self.refuse(body)) is not None:
+            return JSONResponse(refused[1], status_code=refused[0])
         if body.get("model") not in self.models:
             error = {"message": f"The model `{body.get('model')}` does not exist.", "code": 404}
             return JSONResponse({"error": error}, status_code=404)

@@ -76,7 +76,7 @@ class Live {
   }
 }
 
-const KINDS = ["run.created", ...STATES, "policy.away", "policy.back", "proposal.created", "proposal.answered", "proposal.failed", "candidate.created", "candidate.rejected", "candidate.duplicate", "candidate.evaluated", "candidate.reevaluated", "run.closing", "holdout.scored", "audit.scored", "individual.inserted", "best.improved", "island.migrated", "island.reset"];
+const KINDS = ["run.created", ...STATES, "policy.away", "policy.back", "policy.adapted", "proposal.created", "proposal.answered", "proposal.failed", "candidate.created", "candidate.rejected", "candidate.duplicate", "candidate.evaluated", "candidate.reevaluated", "run.closing", "holdout.scored", "audit.scored", "individual.inserted", "best.improved", "island.migrated", "island.reset"];
 
 /** @param {string} name @param {object} detail */
 function tell(name, detail) {

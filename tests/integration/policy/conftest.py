@@ -9,6 +9,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from evolve.proposal import Individual, Message, Prompt, Proposal
 from service.net.retry import Backoff
+from service.policy.asking import PromptBuilder
 from service.policy.breaker import Breaker
 from service.policy.connection import Connection
 from service.policy.openai import OpenAIPolicy
@@ -89,9 +90,11 @@ async def make(server: OpenAIServer, clock: Time) -> AsyncIterator[Make]:
     """Makes policies against the server; the keyword arguments are settings."""
     made: list[OpenAIPolicy] = []
 
-    def policy(key: str | None = None, failures: int = 100, **settings: object) -> OpenAIPolicy:
+    def policy(
+        key: str | None = None, failures: int = 100, build: PromptBuilder = build_prompt, **settings: object
+    ) -> OpenAIPolicy:
         connection = connected(clock, key, failures, **{"base_url": server.url, **settings})
-        made.append(OpenAIPolicy(connection, build_prompt=build_prompt))
+        made.append(OpenAIPolicy(connection, build_prompt=build))
         return made[-1]
 
     yield policy

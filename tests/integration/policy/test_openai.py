@@ -106,12 +106,19 @@ async def test_an_answer_in_whole_instead_of_a_stream_is_taken(server: OpenAISer
     assert (len(answers), completed.finish_reasons) == (8, ("stop", "stop"))
 
 
-async def test_a_server_that_writes_fewer_chains_is_taken_as_it_is(server: OpenAIServer, make: Make) -> None:
-    server.respond = lambda _: [chain("x = 1")]
-    answers, completed = await replies(make())
-    assert len(answers) == 1
-    assert completed.completions[1] == ""
-    assert [dropped.chain for dropped in completed.dropped] == [1]
+async def test_a_server_that_ignores_n_is_asked_for_each_chain(server: OpenAIServer, make: Make) -> None:
+    server.respond = lambda body: [chain(f"x = {body['seed']}")]
+    policy = make()
+    answers, completed = await replies(policy)
+    assert [answer.chain for answer in answers] == [0, 1]
+    assert answers[0].text != answers[1].text
+    assert completed.attempts == len(server.chats) == 2
+    assert completed.usage.input == 2 * 8
+    (notice,) = policy.notices()
+    assert (notice.parameter, notice.action) == ("n", "dropped")
+    await replies(policy)
+    assert ["n" in request.body for request in server.chats] == [True, False, False, False]
+    assert policy.notices() == ()
 
 
 async def test_garbage_is_dropped_with_its_reason(server: OpenAIServer, make: Make) -> None:
@@ -226,9 +233,10 @@ async def test_a_server_that_trickles_is_cut_at_the_deadline(server: OpenAIServe
     release = threading.Event()
     server.script(fake.Reply(hold_after=1, release=release))
     got: list[Reply] = []
-    async for reply in make(timeout_seconds=60).propose(proposal()):
+    # Sixty seconds for the longest pause, and two for each of the tokens of both chains.
+    async for reply in make(timeout_seconds=60, max_tokens=100).propose(proposal()):
         got.append(reply)
-        clock.seconds += 61.0
+        clock.seconds += 60.0 + 2 * 200 + 1
         release.set()
     assert isinstance(got[-1], Completed)
     assert got[-1].finish_reasons == ("cut", "cut")

@@ -35,6 +35,8 @@ Stories = dict[str, list[object]]
 PRICED = {"price.input": '"1"', "price.cached": '"0.5"', "price.output": '"2"'}
 UNSAID = {
     "adapt": '["edits"]',
+    "params": "{ top_k = 20 }",
+    "extra_body": "{ top_k = 20 }",
     "base_url": '"http://localhost"',
     "price": '{ input = "1", output = "2" }',
 }  # without a default that can be said
@@ -59,6 +61,9 @@ WRITING: Mapping[str, tuple[str, Lines]] = {
     "top_p": ("0.5", {}),
     "max_tokens": ("100", {}),
     "context_tokens": ("2048", {}),
+    "reasoning_effort": ('"low"', {}),
+    "params": ("{ top_k = 20 }", {}),
+    "extra_body": ("{ user = 'somebody' }", {}),
 }
 SHAPED: Mapping[str, tuple[str, Lines]] = {"format": ('"fences"', {}), "answers": ("2", {}), "samples": ("1", {})}
 # What each is without its keys, and of each key another value, and what else must be said for it to matter.

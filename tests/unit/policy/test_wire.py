@@ -65,7 +65,7 @@ def test_any_error_body_makes_a_short_printable_sentence(value: object, status: 
 )
 def test_the_servers_own_words_are_found(status: int, body: str, kind: type[PolicyError], text: str) -> None:
     error = failure(status, body)
-    assert type(error) is kind
+    assert isinstance(error, kind)
     assert str(error) == text
 
 

@@ -214,7 +214,10 @@ def test_the_time_limit_of_a_problem_gives_way_to_any_other_limit_that_is_set(na
 
 
 def test_each_limit_is_known_by_the_layer_that_set_it() -> None:
-    layers = [(PROBLEM, {"budget": {"wall_seconds": 60.0}}), ("the flags", {"budget.wall_seconds": 9.0})]
+    layers: list[tuple[str, dict[str, Any]]] = [
+        (PROBLEM, {"budget": {"wall_seconds": 60.0}}),
+        ("the flags", {"budget.wall_seconds": 9.0}),
+    ]
     assert limit_sources(layers) == {
         "evaluations": {"limit": 200, "from": "the default"},
         "wall_seconds": {"limit": 9.0, "from": "the flags"},

@@ -1,0 +1,181 @@
+"""The requests of one proposal: one for all chains, or one for each where the server gives one choice a request."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from evolve.errors import PolicyError, PolicyUnavailable
+from evolve.proposal import Answer, Usage
+from service.policy.chains import Chains
+from service.policy.connection import Connection
+from service.policy.tokens import CHARACTERS_PER_TOKEN
+from service.policy.wire import Chunk, RequestRefused
+
+SEEDS = 2**31
+_QUEUED_CHUNKS = 64
+
+
+class RequestRecord:
+    """What one request took: the server's own count, else an estimate of what was sent and written.
+
+    Args:
+        prompt_tokens: of the prompt, by the count or the estimate that there is.
+    """
+
+    def __init__(self, prompt_tokens: int) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._told: Usage | None = None
+        self._characters: dict[int, int] = {}
+        self._begun = False
+
+    def take(self, chunk: Chunk) -> None:
+        """Take in an event of its stream."""
+        self._begun = True
+        self._told = chunk.usage or self._told
+        for delta in chunk.deltas:
+            written = self._characters.get(delta.choice, 0)
+            self._characters[delta.choice] = written + len(delta.text) + len(delta.reasoning)
+
+    @property
+    def choices(self) -> int:
+        """Choices of which anything came."""
+        return len(self._characters)
+
+    @property
+    def usage(self) -> Usage:
+        """Its tokens; none where no reply began."""
+        if self._told is not None or not self._begun:
+            return self._told or Usage()
+        written = sum(math.ceil(characters / CHARACTERS_PER_TOKEN) for characters in self._characters.values())
+        return Usage(input=self._prompt_tokens, output=written)
+
+
+class Exchange:
+    """Sends the requests of one proposal, and keeps account of all of them, failed ones included.
+
+    Args:
+        connection: to the server.
+        seed: of the first chain; each further request has the next.
+    """
+
+    def __init__(self, connection: Connection[Any], seed: int) -> None:
+        self._connection = connection
+        self._seed = seed
+        self._records: list[RequestRecord] = []
+
+    @property
+    def requests(self) -> int:
+        """Requests made."""
+        return len(self._records)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests."""
+        return sum((record.usage for record in self._records), Usage())
+
+    async def converse(
+        self, body: Mapping[str, Any], chains: Chains, *, prompt_tokens: int, reply_tokens: int
+    ) -> AsyncGenerator[Answer, None]:
+        """Ask for all chains; gives their answers as they complete.
+
+        A server that gives fewer choices than were asked for is asked for the others one by one, side by side.
+
+        Args:
+            body: the full request, for all chains.
+            chains: takes what comes.
+            prompt_tokens: of the prompt.
+            reply_tokens: most tokens of a chain.
+
+        Raises:
+            PolicyError: a request failed.
+        """
+        adapter = self._connection.adapter
+        samples = body["n"]
+        if not adapter.shape.single_choice:
+            record = self._record(prompt_tokens)
+            async with aclosing(self._request(dict(body), record, samples * reply_tokens)) as chunks:
+                async for chunk in chunks:
+                    for answer in chains.feed(chunk):
+                        yield answer
+            if chains.silent and samples > 1 and record.choices:
+                adapter.miss_choices(samples, record.choices)
+        if not adapter.shape.single_choice:
+            return
+        streams = [self._choice(body, chain, prompt_tokens, reply_tokens) for chain in chains.silent]
+        async with aclosing(side_by_side(streams)) as chunks:
+            async for chunk in chunks:
+                for answer in chains.feed(chunk):
+                    yield answer
+
+    def _record(self, prompt_tokens: int) -> RequestRecord:
+        self._records.append(RequestRecord(prompt_tokens))
+        return self._records[-1]
+
+    async def _choice(
+        self, body: Mapping[str, Any], chain: int, prompt_tokens: int, reply_tokens: int
+    ) -> AsyncGenerator[Chunk, None]:
+        """One chain by a request of its own."""
+        own = {**body, "n": 1, "seed": (self._seed + chain) % SEEDS}
+        async with aclosing(self._request(own, self._record(prompt_tokens), reply_tokens)) as chunks:
+            async for chunk in chunks:
+                deltas = tuple(replace(delta, choice=chain) for delta in chunk.deltas if delta.choice == 0)
+                yield replace(chunk, deltas=deltas)
+
+    async def _request(self, body: dict[str, Any], record: RequestRecord, tokens: int) -> AsyncGenerator[Chunk, None]:
+        connection, ended = self._connection, set[int]()
+        connection.calls.admit()
+        with connection.calls.call(body["model"]):
+            done = False
+            async with aclosing(connection.server.stream(connection.adapter.shape.shaped(body), tokens)) as chunks:
+                async for chunk in chunks:
+                    connection.heard += 1
+                    connection.activity.receive(chunk)
+                    record.take(chunk)
+                    ended |= {delta.choice for delta in chunk.deltas if delta.finish_reason}
+                    done = chunk.done
+                    yield chunk
+            if not (done or len(ended) >= body["n"]):
+                raise PolicyUnavailable(f"the policy server {connection.settings.base_url} broke off its stream", 0.0)
+
+
+async def side_by_side(streams: Sequence[AsyncGenerator[Chunk, None]]) -> AsyncGenerator[Chunk, None]:
+    """The events of streams as they come, of all at once.
+
+    Raises:
+        PolicyError: one failed: a refusal at once, anything else when the others have ended.
+    """
+    queue: asyncio.Queue[Chunk | Exception | None] = asyncio.Queue(_QUEUED_CHUNKS)
+    tasks = [asyncio.create_task(_pump(stream, queue)) for stream in streams]
+    failure: Exception | None = None
+    try:
+        ended = 0
+        while ended < len(tasks):
+            came = await queue.get()
+            if isinstance(came, Chunk):
+                yield came
+                continue
+            ended += 1
+            if isinstance(came, RequestRefused) or not isinstance(came, PolicyError | None):
+                raise came
+            failure = failure or came
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if failure is not None:
+        raise failure
+
+
+async def _pump(stream: AsyncGenerator[Chunk, None], queue: asyncio.Queue[Chunk | Exception | None]) -> None:
+    """Put every event of a stream into the queue, at last its error or None."""
+    last: Exception | None = None
+    try:
+        async with aclosing(stream):
+            async for chunk in stream:
+                await queue.put(chunk)
+    except Exception as error:  # noqa: BLE001 - whoever reads the queue raises it
+        last = error
+    await queue.put(last)
