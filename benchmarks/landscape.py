@@ -348,5 +348,5 @@ class Telling:
             usage=usage,
             seconds=round(float(self.rng.gamma(4.0, 1.0)), 3),
         )
-        payload = describe_completion(proposal.number, len(texts), completed)
+        payload = describe_completion(proposal.number, len(texts), completed, {})
         self.teller.tell(Kind.PROPOSAL_ANSWERED, payload, completed)

@@ -131,7 +131,11 @@ class PolicyChoice:
                 raise RefusedError("the policy is a model folder of this machine: only the operator names those")
             return policy
         for own in self._operators.values():
-            if (own.role, own.base_url) == (policy.role, policy.base_url) and own.model in ("", policy.model):
+            if (own.role, own.base_url, own.provider) == (
+                policy.role,
+                policy.base_url,
+                policy.provider,
+            ) and own.model in ("", policy.model):
                 return own if own.kind == policy.kind == "openai" else policy
         return self._described(described, "the policy of the problem")
 
@@ -169,7 +173,7 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> W
     if not submitted(source):
         return Way(policy=policy, key=policy.read_key())
     own = operator_policies(settings).get(policy.name)
-    if own is not None and own.base_url == policy.base_url:
+    if own is not None and (own.base_url, own.provider) == (policy.base_url, policy.provider):
         mine = policy.model_copy(update={key: getattr(own, key) for key in _KEYS})
         return Way(policy=mine, key=mine.read_key())
     from service.net.transport import PinnedTransport

@@ -18,7 +18,7 @@ from service.net.retry import read_retry_after, worth_retrying
 from service.policy.capabilities import Refusal
 from service.policy.limit import Load
 from service.policy.offered import Offered, read_offered
-from service.policy.settings import DEFAULT_KEY_ENV, PolicySettings
+from service.policy.settings import PolicySettings
 from service.policy.vectors import LONGEST_VECTOR, Embeddings, read_embeddings
 from service.policy.wire import Chunk, RequestRefused, failure, read_chunk, read_events, read_json, read_load
 
@@ -242,7 +242,7 @@ class Server:
         return error
 
     def _about_key(self) -> str:
-        place = self._settings.api_key_file or self._settings.api_key_env or DEFAULT_KEY_ENV
+        place = self._settings.api_key_file or self._settings.api_key_env or self._settings.usual_key_env
         if self._key is None:
             return f"wants a key: put it into the environment variable {place}"
         return f"refuses the key from {place}"

@@ -5,7 +5,6 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -13,10 +12,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     SecretStr,
     ValidationError,
     field_validator,
@@ -25,11 +22,14 @@ from pydantic import (
 
 from evolve.chain import parse_format
 from evolve.errors import ConfigurationError
-from evolve.money import FREE, Money, Price, plain, read_amount, read_currency
+from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.shipped import PREFIX, choice, complete
+from service.policy.key_sources import key_in_file, key_in_variable
 from service.policy.parameters import read_parameters
+from service.policy.price import PriceSettings
+from service.policy.provider_catalog import PROVIDERS, split_provider
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
@@ -41,8 +41,8 @@ _KEYS_OF_KIND = {
 }  # fmt: skip
 # What acts for a server that writes no programs.
 _KEYS_OF_SERVER = (
-    "name", "kind", "role", "base_url", "model", "api_key_env", "api_key_file", "concurrency", "timeout_seconds",
-    "price",
+    "name", "kind", "role", "provider", "base_url", "model", "api_key_env", "api_key_file", "concurrency",
+    "timeout_seconds", "price",
 )  # fmt: skip
 _KEYS_OF_ROLE = {
     "critic": (
@@ -55,10 +55,17 @@ _SPOKEN = {
     "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
 }  # fmt: skip
 # Left out of a description.
-_UNSAID = {"role": "author", "weight": 1.0, "price": None, "reasoning_effort": "", "params": {}, "extra_body": {}}
+_UNSAID = {
+    "role": "author",
+    "provider": "",
+    "weight": 1.0,
+    "price": None,
+    "reasoning_effort": "",
+    "params": {},
+    "extra_body": {},
+}
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
-MOST_KEY_CHARACTERS = 8192
 
 
 def _address(text: str) -> str:
@@ -88,34 +95,6 @@ def _format(text: str) -> str:
     return text
 
 
-def _amount(value: object) -> Decimal:
-    try:
-        return value if isinstance(value, Decimal) else read_amount(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-
-
-def _currency(text: str) -> str:
-    try:
-        return read_currency(text)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from error
-
-
-Amount = Annotated[Decimal, BeforeValidator(_amount), PlainSerializer(plain)]
-
-
-class PriceSettings(BaseModel):
-    """What a million tokens cost, as decimals; those that a cache held cost as much as others where nothing is said."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    input: Amount
-    cached: Amount | None = None
-    output: Amount
-    currency: Annotated[str, AfterValidator(_currency)] = "USD"
-
-
 class PolicySettings(BaseModel):
     """One policy. Everything here may be stored and shown: a key is named by its variable or file, never held."""
 
@@ -126,6 +105,7 @@ class PolicySettings(BaseModel):
     role: Literal["author", "critic", "embedder"] = Field(
         default="author", description="what it writes: programs, reviews of parents, or embeddings of programs"
     )
+    provider: str = Field(default="", description="fills base_url and the variable of the key")
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     model: str = Field(default="", max_length=256, description="empty: the only one that the server offers")
     api_key_env: str = ""
@@ -165,6 +145,21 @@ class PolicySettings(BaseModel):
         if isinstance(value, str) and not value.isprintable():
             raise ValueError("must not hold control characters")
         return value
+
+    @field_validator("provider")
+    @classmethod
+    def _known_provider(cls, value: str) -> str:
+        if value and value not in PROVIDERS:
+            raise ValueError(f"is not known: name one of {', '.join(sorted(PROVIDERS))}, or leave it out")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _address_of_the_provider(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("base_url") is None:
+            provider = PROVIDERS.get(str(values.get("provider", "")))
+            return values if provider is None else {**values, "base_url": provider.base_url}
+        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -249,6 +244,11 @@ class PolicySettings(BaseModel):
         price = Price(input=self.price.input, cached=cached, output=self.price.output, currency=self.price.currency)
         return price.of(usage.input, usage.cached, usage.output)
 
+    @property
+    def usual_key_env(self) -> str:
+        """The variable of the key where the settings name none."""
+        return (PROVIDERS[self.provider].key_env if self.provider else "") or DEFAULT_KEY_ENV
+
     def read_key(self, environment: Mapping[str, str] | None = None) -> SecretStr | None:
         """Read the key from where the settings say, else from the default variable or file; None: there is none.
 
@@ -260,20 +260,22 @@ class PolicySettings(BaseModel):
         """
         environment = os.environ if environment is None else environment
         if self.api_key_file:
-            return _key_in_file(self.api_key_file, f"api_key_file of the policy {self.name}")
+            return key_in_file(self.api_key_file, f"api_key_file of the policy {self.name}")
         if self.api_key_env:
-            return _key_in_variable(self.api_key_env, environment, self.name)
+            return key_in_variable(self.api_key_env, environment, self.name)
+        if self.provider and (usual := PROVIDERS[self.provider].key_env) in environment:
+            return key_in_variable(usual, environment, self.name)
         if path := environment.get(DEFAULT_KEY_FILE_ENV):
-            return _key_in_file(path, f"the environment variable {DEFAULT_KEY_FILE_ENV}")
+            return key_in_file(path, f"the environment variable {DEFAULT_KEY_FILE_ENV}")
         if DEFAULT_KEY_ENV in environment:
-            return _key_in_variable(DEFAULT_KEY_ENV, environment, self.name)
+            return key_in_variable(DEFAULT_KEY_ENV, environment, self.name)
         return None
 
 
 def load_policies(
     source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
 ) -> list[PolicySettings]:
-    """Read what `--policy` names: `syntax`, `bundled:` and a model, a server's address, or a file of `[[policies]]`.
+    """Read what `--policy` names: `syntax`, a provider or `bundled:` and a model, an address, or a policy file.
 
     Args:
         source: the word, address or path.
@@ -296,6 +298,8 @@ def load_policies(
             raise UsageError(f"--policy {source[:80]} names its model already: leave --model out")
         described = {"kind": "bundled", "model": source.removeprefix(PREFIX), **changes}
         return [read_policy(complete(described, paths=True), f"--policy {source[:80]}")]
+    if found := split_provider(source):
+        return [_provider_policy(*found, changes)]
     if "://" in source:
         return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
     tables = _tables(Path(source))
@@ -305,6 +309,14 @@ def load_policies(
     ]
     refuse_repeats(policies, source)
     return policies
+
+
+def _provider_policy(provider: str, model: str, changes: Mapping[str, Any]) -> PolicySettings:
+    place = f"--policy {provider}:{model[:64]}"
+    if model and "model" in changes:
+        raise UsageError(f"{place} names its model already: leave --model out")
+    described = {"name": provider, "provider": provider, "model": model, **changes}
+    return read_policy(described, place)
 
 
 def _shown(address: str) -> str:
@@ -317,8 +329,8 @@ def _tables(path: Path) -> list[dict[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"the policy {str(path)!r} is neither syntax, nor {PREFIX} and a model, nor an address such as"
-            " http://localhost:8000/v1, nor a file"
+            f"the policy {str(path)!r} is neither syntax, nor {PREFIX} and a model, nor a provider and a model such as"
+            " openai:gpt-5, nor an address such as http://localhost:8000/v1, nor a file"
         ) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the policy file {path} cannot be read: {error}") from error
@@ -371,26 +383,3 @@ def refuse_repeats(policies: Sequence[PolicySettings], source: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two policies of {source} are called {name}: give each its own name")
-
-
-def _key_in_variable(variable: str, environment: Mapping[str, str], policy: str) -> SecretStr:
-    if variable not in environment:
-        raise UsageError(f"the environment variable {variable}, which holds the key of the policy {policy}, is not set")
-    return _checked_key(environment[variable], f"the environment variable {variable}")
-
-
-def _key_in_file(path: str, named_by: str) -> SecretStr:
-    try:
-        with Path(path).expanduser().open(encoding="utf-8") as file:
-            text = file.read(MOST_KEY_CHARACTERS + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(f"the key file {path}, named by {named_by}, cannot be read: {reason}") from None
-    return _checked_key(text, f"the key file {path}")
-
-
-def _checked_key(text: str, place: str) -> SecretStr:
-    key = text.strip()
-    if not key or len(key) > MOST_KEY_CHARACTERS or not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"{place} holds no key: one line of printable characters without spaces is wanted")
-    return SecretStr(key)

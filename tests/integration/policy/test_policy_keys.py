@@ -20,7 +20,8 @@ from service.bootstrap.plan import Plan
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
-from service.policy.settings import PolicySettings, PriceSettings, load_policies
+from service.policy.price import PriceSettings
+from service.policy.settings import PolicySettings, load_policies
 from service.problems.bundle import pack
 from service.problems.folder import read_folder
 from tests.fakes import openai_server as fake
@@ -44,6 +45,7 @@ SLOW = {"timeout_seconds": "600.0"}
 NAMED: Mapping[str, tuple[str, Lines]] = {"name": ('"other"', {}), "weight": ("9.0", {})}
 SERVER: Mapping[str, tuple[str, Lines]] = {
     "name": ('"other"', {}),
+    "provider": ('"openai"', {}),  # whose usual variable holds a key
     "base_url": ('"LOCALHOST"', {}),
     "model": ('"second"', {}),
     "api_key_env": ('"KEY_OF_THE_TEST"', {}),
@@ -121,6 +123,7 @@ def usual() -> Stories:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key in the environment, and nobody who waits and asks again."""
     monkeypatch.setenv("KEY_OF_THE_TEST", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr("service.policy.connection.Backoff", partial(Backoff, attempts=1))
 
 

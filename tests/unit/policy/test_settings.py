@@ -195,7 +195,7 @@ def test_policies_that_do_not_go_together_are_refused(words: list[str], model: s
 
 
 def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="neither syntax, nor bundled: and a model, nor an address"):
+    with pytest.raises(NotFoundError, match="neither syntax, nor bundled: and a model, nor a provider and a model"):
         load_policies(str(tmp_path / "absent.toml"))
 
 
@@ -413,3 +413,21 @@ def test_the_forms_of_a_policy_bring_about_as_many_answers_each() -> None:
     cold = open_forms(read_policy({"base_url": "http://h/v1", "temperature": 0.0}, "here"))
     assert {form.samples for form in cold} == {1}
     assert len(open_forms(read_policy({"base_url": "http://h/v1", "adapt": []}, "here"))) == 1
+
+
+def test_a_provider_fills_the_address_and_the_variable_of_its_key() -> None:
+    (policy,) = load_policies("openrouter:qwen/qwen3-8b")
+    assert (policy.base_url, policy.model) == ("https://openrouter.ai/api/v1", "qwen/qwen3-8b")
+    key = policy.read_key({"OPENROUTER_API_KEY": "sk-usual", "EVOLVE_POLICY_API_KEY": "sk-ours"})
+    assert key is not None
+    assert key.get_secret_value() == "sk-usual"
+
+
+def test_a_policy_without_a_provider_reads_no_key_of_one() -> None:
+    policy = PolicySettings(base_url="https://openrouter.ai/api/v1")
+    assert policy.read_key({"OPENROUTER_API_KEY": "sk-usual"}) is None
+
+
+def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(UsageError, match="provider: is not known: name one of anthropic"):
+        read_policy({"provider": "nobody"}, "the policy")
