@@ -58,8 +58,9 @@ format: install ## rewrite the code to the house format
 test-browser: install ## the dashboard in a real Chromium, which Debian has (400 MB)
 	$(BIN)/pytest -n logical tests/browser
 
-test-vllm: install ## a real vLLM on the processor, in an environment of its own (1 GB)
+test-vllm: install ## a real vLLM on the processor, with a small instruct model, in an environment of its own (3 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
+	scripts/setup_real_model.sh
 	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
 
 test-training: ## torch, TRL and veRL on the processor, in an environment of its own (2 GB)

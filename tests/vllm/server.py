@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,14 @@ OPTIONS = {
     "--generation-config": "vllm",
 }
 SWITCHES = ["--enforce-eager", "--enable-prompt-tokens-details"]
+# What a real small model is served with: the context that it was trained for, in half the memory.
+REAL = {
+    "--dtype": "bfloat16",
+    "--max-model-len": "8192",
+    "--kv-cache-memory-bytes": str(3 << 29),
+    "--max-num-seqs": "16",
+    "--max-num-batched-tokens": str(8192 * 16),
+}
 # What has it embed texts with a model that was made to write them.
 EMBEDDING = ["--runner", "pooling", "--convert", "embed"]
 # What lets adapters be loaded while it runs.
@@ -87,20 +95,23 @@ def vllm_server(
     adapters: bool = False,
     embeds: bool = False,
     model: Path | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[VllmServer]:
     """Yield a server of `python`'s environment, which `scripts/setup_vllm.sh` makes; its log goes into `home`.
 
     With port 0 any free one is taken; with `adapters` it takes them while it runs; with `embeds` it embeds and writes
-    nothing; without a model it serves the tiny one.
+    nothing. Without a key it asks for none; without a model it serves the tiny one. `options` are added to those of
+    the command or replace them.
     """
     # The link itself names the environment: what it points at is the interpreter that the environment was made from.
     model = model or python.parent.parent / "tiny-model"
     if not model.is_dir():
         raise FileNotFoundError(f"{model} is missing: make it with scripts/setup_vllm.sh")
     port = port or _free_port()
-    words = [word for pair in OPTIONS.items() for word in pair]
+    words = [word for pair in (OPTIONS | dict(options or {})).items() for word in pair]
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--api-key", key, *words, *SWITCHES]
+    command += ["--host", "127.0.0.1", "--port", str(port), *words, *SWITCHES]
+    command += ["--api-key", key] if key else []
     command += ["--enable-lora"] if adapters else []
     command += EMBEDDING if embeds else []
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "OMP_", "PYTHON"))}
