@@ -1,0 +1,107 @@
+"""The command on a real instruct model of 135M parameters, which writes what no scripted server sends."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import VLLM_PYTHON
+from tests.e2e.evolving import Evolve
+from tests.vllm.server import REAL, VllmServer, vllm_server
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MODEL = "EVOLVE_TEST_REAL_MODEL"
+SAMPLES = 8
+RUN_SECONDS = 60
+# Shares of the completions of a run. They leave a margin for the seed and the machine.
+MIN_PARSED = 0.3
+MIN_VALID_AND_NEW = 0.05
+# Higher temperatures make a model of this size write nonsense.
+POLICY = """
+[[policies]]
+name = "small"
+base_url = "{url}"
+answers = 1
+samples = {samples}
+temperature = 0.5
+max_tokens = 600
+concurrency = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    python = Path(os.environ[VLLM_PYTHON]).absolute()
+    model = Path(os.environ.get(MODEL, python.parent.parent / "smollm2-135m-instruct"))
+    with vllm_server(python, tmp_path_factory.mktemp("real"), "key-of-a-model", model=model, options=REAL) as served:
+        yield served
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealRun:
+    """A whole run of the command: its exit code, its events and summary, and the candidates it stored."""
+
+    code: int
+    events: list[dict[str, Any]]
+    summary: dict[str, Any]
+    children: list[dict[str, Any]]
+
+    @property
+    def answered(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["kind"] == "proposal.answered"]
+
+    @property
+    def completions(self) -> int:
+        return SAMPLES * len(self.answered)
+
+
+@pytest.fixture(scope="module", params=["openevolve_function", "function_minimisation"])
+def run(request: pytest.FixtureRequest, server: VllmServer, tmp_path_factory: pytest.TempPathFactory) -> RealRun:
+    home = tmp_path_factory.mktemp("run")
+    evolve = Evolve(home)
+    (home / "key").write_text(server.key)
+    evolve.environment["EVOLVE_POLICY_API_KEY_FILE"] = str(home / "key")
+    (home / "policy.toml").write_text(POLICY.format(url=server.url, samples=SAMPLES))
+    words = ["--policy", str(home / "policy.toml"), "--evaluations", "40", "--seed", "1", "--json"]
+    said = evolve.said("run", str(EXAMPLES / request.param), *words, "--set", f"budget.wall_seconds={RUN_SECONDS}")
+    assert "Traceback" not in said.err
+    *events, summary = said.lines
+    stored = evolve.lines("export", summary["run_id"])
+    children = [candidate for candidate in stored if candidate["proposal_number"]]
+    return RealRun(code=said.code, events=events, summary=summary, children=children)
+
+
+def test_every_completion_is_taken_or_dropped_and_its_tokens_are_counted(run: RealRun) -> None:
+    assert run.answered
+    assert all(event["answers"] + event["dropped"] >= SAMPLES for event in run.answered)
+    assert all(event["tokens"]["output"] > SAMPLES for event in run.answered)
+    assert run.summary["tokens"]["output"] >= sum(event["tokens"]["output"] for event in run.answered)
+    assert run.summary["tokens"]["input"] > run.summary["tokens"]["cached"] > 0
+
+
+def test_a_run_ends_with_children_or_with_a_reason_and_another_exit_code(run: RealRun) -> None:
+    if run.summary["state"] == "succeeded":
+        assert run.code == 0
+        assert run.children
+    else:
+        assert run.summary["state"] == "failed"
+        assert run.code != 0
+        assert run.summary["reason"]
+
+
+def test_enough_of_what_is_written_parses_and_is_valid_and_new(run: RealRun) -> None:
+    parsed = sum(event["answers"] for event in run.answered)
+    valid = {child["program_id"] for child in run.children if child["outcome"] == "ok"}
+    assert parsed >= MIN_PARSED * run.completions
+    assert len(valid) >= MIN_VALID_AND_NEW * run.completions
+
+
+def test_an_answer_becomes_a_child_before_its_proposal_is_complete(run: RealRun) -> None:
+    complete = {event["number"]: event["sequence"] for event in run.answered}
+    created = [event for event in run.events if event["kind"] == "candidate.created" and event["number"] in complete]
+    assert any(event["sequence"] < complete[event["number"]] for event in created)
