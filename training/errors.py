@@ -5,6 +5,7 @@ EvolveError
     ├── CheckpointError     a checkpoint that cannot be read or written
     │   └── OtherRecipeError    the folder holds the training of another recipe
     ├── ModelError          a model folder that training cannot start from
+    ├── NothingToLearnError     rewards that tell no completion from another
     └── StudyError          measurements of a study that cannot be read
 """
 
@@ -25,6 +26,10 @@ class OtherRecipeError(CheckpointError):
 
 class ModelError(TrainingError):
     """The model cannot be trained on."""
+
+
+class NothingToLearnError(TrainingError):
+    """Rewards tell no completion from another."""
 
 
 class StudyError(TrainingError):

@@ -47,10 +47,12 @@ class Records:
     Attributes:
         usable: in the order of their files.
         passed_over: how many had no prompt (a policy that is no language model) or no parent (no answer).
+        prompts: how many had a prompt.
     """
 
     usable: tuple[Record, ...]
     passed_over: int
+    prompts: int = 0
 
     @property
     def rewards(self) -> Floats:
@@ -102,27 +104,30 @@ def read_records(paths: Sequence[Path]) -> Records:
     Raises:
         TrainingError: a file is not there, a line is no training record, the objectives differ, or nothing is usable.
     """
-    read = [record for path in paths for record in _file(path)]
-    usable = tuple(record for record in read if record is not None)
+    read = [found for path in paths for found in _file(path)]
+    usable = tuple(record for _, record in read if record is not None)
     if not usable:
         raise TrainingError(
-            "The records hold no prompt with answers: train on runs whose policy was a language model that answered."
+            "The records hold no prompt with answers: train on runs whose policy was a language model that answered,"
+            " and where its answers could not be read, run evolve train sft first."
         )
     names = {record.objectives for record in usable}
     if len(names) > 1:
         shown = " and ".join(", ".join(each) or "none" for each in sorted(names))
         raise TrainingError(f"The records have different objectives ({shown}): train on runs of one problem.")
-    return Records(usable=usable, passed_over=len(read) - len(usable))
+    return Records(usable=usable, passed_over=len(read) - len(usable), prompts=sum(asked for asked, _ in read))
 
 
-def _file(path: Path) -> Iterator[Record | None]:
+def _file(path: Path) -> Iterator[tuple[bool, Record | None]]:
+    """Whether a line has a prompt, and its record where it can be used."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise TrainingError(f"{path} cannot be read: write it with evolve export --training -o {path.name}") from error
     for number, line in enumerate(lines, start=1):
         try:
-            yield _record(json.loads(line))
+            values = json.loads(line)
+            yield bool(values["messages"]), _record(values)
         except (KeyError, TypeError, ValueError, AttributeError, EvolveError) as error:
             raise TrainingError(
                 f"{path}, line {number}, is no training record ({_reason(error)}): write the file again with"

@@ -27,6 +27,7 @@ class LoraWish:
     seed: int
     alpha: float
     resume: bool
+    keep_going: bool
     slots: int
     require_isolation: str | None
     numbers: Mapping[str, float | None]
@@ -41,7 +42,8 @@ def train_on_records(terminal: Terminal, wish: LoraWish) -> None:
         RewardError: alpha is out of its range.
     """
     from service.bootstrap.judging import judging
-    from training.lora import require_frameworks, train_lora
+    from training.base_model import require_frameworks
+    from training.lora import train_lora
 
     require_frameworks()
     settings = _settings(wish)
@@ -68,6 +70,7 @@ def _settings(wish: LoraWish) -> "LoraSettings":
         output=wish.output,
         weighting=Weighting(seed=wish.seed, alpha=wish.alpha),
         resume=wish.resume,
+        keep_going=wish.keep_going,
         **numbers,
     )
 

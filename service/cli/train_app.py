@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, named_folder, terminal_of
+from service.cli.words import HELP, Db, Json, named_folder, terminal_of
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -78,6 +78,9 @@ def lora(
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in FOLDER.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Train although rewards tell no answer from another.")
+    ] = False,
     slots: Annotated[int, typer.Option(min=0, metavar="N", help="Evaluations at once; 0: one per core.")] = 0,
     require_isolation: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")
@@ -95,6 +98,7 @@ def lora(
         seed=seed,
         alpha=alpha,
         resume=resume,
+        keep_going=keep_going,
         slots=slots,
         require_isolation=require_isolation,
         numbers={
@@ -103,3 +107,54 @@ def lora(
         },
     )  # fmt: skip
     train_on_records(terminal_of(ctx, json), wish)
+
+
+@train_app.command(epilog="Example: evolve train sft last --model MODEL -o trained/warm", rich_help_panel="Training")
+def sft(
+    ctx: typer.Context,
+    runs: Annotated[list[str], typer.Argument(metavar="RUN|EXPORT...", help="Runs, or files of evolve export.")],
+    *,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Made for it.")],
+    problem: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", parser=named_folder, help="Folder of the exports' problem.")
+    ] = None,
+    answers: Annotated[str, typer.Option(metavar="LIST", help="Answers in one completion, each m as often.")] = "1,2,4",
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help="As the next run's policy: tags:answer, ..."),
+    ] = None,
+    edits: Annotated[
+        str | None, typer.Option(metavar="KIND", help="As the next run's policy: rewrite or diff.")
+    ] = None,
+    updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Demonstrations of an update.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
+    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Tokens of a prompt with its reply.")] = 2048,
+    max_seconds: Annotated[float | None, typer.Option(metavar="X", help="End training after so long.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Processor threads; 0: as many as there are.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in FOLDER.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Teach a model of yours the form of a run's answers, with programs that runs accepted."""
+    from service.cli.sft import SftWish, train_on_runs
+
+    wish = SftWish(
+        runs=tuple(runs),
+        problem=problem,
+        model=model,
+        output=output,
+        answers=answers,
+        format=format_,
+        edits=edits,
+        max_tokens=max_tokens,
+        seed=seed,
+        threads=threads,
+        resume=resume,
+        db=db,
+        numbers={"updates": updates, "batch": batch, "rate": rate, "rank": rank, "max_seconds": max_seconds},
+    )
+    train_on_runs(terminal_of(ctx, json, db), wish)

@@ -18,10 +18,11 @@ from service.problems.load import load_problem
 from tests.e2e.evolving import Evolve
 from tests.fakes.openai_server import chain, openai_server
 from tests.training.problem import SEED, evaluate, make_point, point
-from training import lora
+from training import base_model
 from training.adapters.completions import Completion
+from training.base_model import require_frameworks
 from training.errors import TrainingError
-from training.lora import LoraSettings, require_frameworks
+from training.lora import LoraSettings
 from training.programs import ProgramJudge
 from training.records import Records, Scale, read_records
 
@@ -193,6 +194,6 @@ def test_settings_out_of_range_are_refused(setting: dict[str, Any]) -> None:
 
 
 def test_what_is_not_installed_is_said_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lora, "find_spec", lambda name: None if name in {"trl", "peft"} else name)
+    monkeypatch.setattr(base_model, "find_spec", lambda name: None if name in {"trl", "peft"} else name)
     with pytest.raises(TrainingError, match="trl, peft is not installed: install the extra trl"):
         require_frameworks()

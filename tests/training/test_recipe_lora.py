@@ -11,9 +11,10 @@ import pytest
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
+from training.adapter_files import check_adapter
 from training.adapters.weighting import Weighting
-from training.errors import CheckpointError, ModelError, TrainingError
-from training.lora import LoraSettings, check_adapter, train_lora
+from training.errors import CheckpointError, ModelError, NothingToLearnError, TrainingError
+from training.lora import LoraSettings, train_lora
 
 pytestmark = [
     pytest.mark.training,
@@ -154,3 +155,36 @@ def test_an_adapter_with_numbers_that_are_none_is_refused(settings: Callable[...
     save_file(weights, folder / "adapter_model.safetensors")
     with pytest.raises(CheckpointError, match=f"{name} holds numbers that are not finite"):
         check_adapter(folder)
+
+
+def equal(programs: Sequence[Program]) -> list[Evaluation]:
+    """Every program fails."""
+    return [Evaluation(outcome=Outcome.ERROR, reason="no") for _ in programs]
+
+
+def test_training_ends_where_no_completion_is_worth_more_than_another(settings: Callable[..., LoraSettings]) -> None:
+    reports: list[Mapping[str, Any]] = []
+    with pytest.raises(
+        NothingToLearnError, match=r"The first 2 updates .*set_reward 0.000, group_std 0.000, unread .*evolve train sft"
+    ):
+        train_lora(settings(), COLOURS, equal, reports.append)
+    assert [line["step"] for line in reports if "step" in line] == [1, 2]
+    assert not (settings().output / "adapter").exists()
+
+
+def test_records_of_equal_answers_are_refused_before_the_model_is_read(
+    settings: Callable[..., LoraSettings], tmp_path: Path
+) -> None:
+    (records,) = settings().records
+    lines = [json.loads(line) for line in records.read_text().splitlines()]
+    for line in lines:
+        line["answers"] = [{"rewards": [0.5, 0.5]}]
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(NothingToLearnError, match="2 prompts and 2 scored answers, all with the same rewards"):
+        train_lora(settings(model=str(tmp_path / "nowhere")), COLOURS, evaluate)
+    with pytest.raises(ModelError):
+        train_lora(settings(model=str(tmp_path / "nowhere"), keep_going=True), COLOURS, evaluate)
+
+
+def test_training_that_is_to_keep_going_does(settings: Callable[..., LoraSettings]) -> None:
+    assert train_lora(settings(keep_going=True), COLOURS, equal).name == "adapter"

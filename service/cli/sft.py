@@ -1,0 +1,142 @@
+"""What `evolve train sft` does: runs with accepted programs in, an adapter that answers in a run's form out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.records import find_run
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import UsageError
+from service.jsonlines import as_line
+
+if TYPE_CHECKING:
+    from service.bootstrap.run_sources import RunSource
+    from training.sft import SftResult, SftSettings
+
+_SHOWN = ("loss", "token_accuracy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftWish:
+    """The words of `evolve train sft`; None: the default, or what the runs' own policy says.
+
+    Attributes:
+        runs: ids of runs in the database, or files that `evolve export` wrote.
+        problem: folder of the exports' problem.
+        numbers: settings of `training.sft.SftSettings`.
+    """
+
+    runs: tuple[str, ...]
+    problem: Path | None
+    model: str
+    output: Path
+    answers: str
+    format: str | None
+    edits: str | None
+    max_tokens: int
+    seed: int
+    threads: int
+    resume: bool
+    db: str | None
+    numbers: Mapping[str, float | None]
+
+
+def train_on_runs(terminal: Terminal, wish: SftWish) -> None:
+    """Train an adapter on the programs that runs accepted.
+
+    Raises:
+        TrainingError: training cannot begin or go on.
+        UsageError, NotFoundError: a run, a file or a folder is not there, or a word is off.
+        InvalidProblemError: the problem of a run cannot be used.
+    """
+    from training.base_model import require_frameworks
+    from training.candidate_sources import CandidateSource, read_candidates
+    from training.sft import train_sft
+
+    require_frameworks()
+    if wish.threads:
+        import torch
+
+        torch.set_num_threads(wish.threads)
+    sources: list[CandidateSource] = []
+    authors = []
+    with terminal.doing("Reading the runs"):
+        for found in _sources(wish):
+            sources.append(
+                CandidateSource(
+                    name=found.name,
+                    problem=found.problem,
+                    candidates=read_candidates(found.lines, found.problem, found.name),
+                    prompt=found.config.prompt,
+                    inspirations=found.config.inspirations,
+                    templates=found.templates,
+                )
+            )
+            authors.append(found.author)
+    author = next((each for each in authors if each is not None), None)
+    form = {"format": author.format, "edits": author.edits} if author else {}
+    settings = _settings(wish, form)
+    result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
+    _say(terminal, wish, result)
+
+
+def _sources(wish: SftWish) -> "Iterator[RunSource]":
+    from service.bootstrap.run_sources import existing_storage, export_source, stored_source
+
+    exports = [name for name in wish.runs if _is_file(name)]
+    stored = [name for name in wish.runs if not _is_file(name)]
+    for name in exports:
+        yield export_source(Path(name), wish.problem)
+    if stored:
+        with existing_storage(load_settings(), wish.db) as storage:
+            for name in stored:
+                yield stored_source(find_run(storage.reader, name), storage)
+
+
+def _is_file(name: str) -> bool:
+    path = Path(name)
+    return path.is_file() or bool(path.suffix) or path.name != name
+
+
+def _settings(wish: SftWish, form: Mapping[str, str]) -> "SftSettings":
+    from training.demonstrations import DemonstrationSettings
+    from training.sft import SftSettings
+
+    asked = {name: value for name, value in (("format", wish.format), ("edits", wish.edits)) if value is not None}
+    values: dict[str, Any] = {**form, **asked}
+    shown = DemonstrationSettings(answers=_numbers(wish.answers), max_tokens=wish.max_tokens, seed=wish.seed, **values)
+    numbers: dict[str, Any] = {name: value for name, value in wish.numbers.items() if value is not None}
+    return SftSettings(model=wish.model, output=wish.output, demonstrations=shown, resume=wish.resume, **numbers)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--answers {text} must be numbers with commas between them, such as 1,2,4") from error
+
+
+def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
+    if terminal.as_json:
+        print(as_line({"schema": 1, "kind": "training.step", "steps": updates, **line}), flush=True)
+    else:
+        seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
+        terminal.note(f"{line['step']}/{updates}  {seen}")
+
+
+def _say(terminal: Terminal, wish: SftWish, result: "SftResult") -> None:
+    if terminal.as_json:
+        values = {"updates": result.updates, "demonstrations": result.demonstrations, "too_long": result.too_long}
+        print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(result.adapter), **values}))
+        return
+    made = ", ".join(f"{count} with m = {m}" for m, count in result.demonstrations.items())
+    terminal.show(f"The adapter is in {result.adapter}.")
+    terminal.note(f"It saw demonstrations of each kind: {made}; {result.too_long} were too long.")
+    empty = [str(m) for m, count in result.demonstrations.items() if not count]
+    if empty:
+        terminal.note(f"warning: no parent has enough children for m = {', '.join(empty)}", style="yellow")
+    problem = wish.problem or "PROBLEM"
+    run = terminal.command(f"run {problem} --policy http://localhost:8000/v1 --model NAME")
+    terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {run}")

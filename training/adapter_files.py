@@ -1,0 +1,133 @@
+"""The output folder of an adapter's training: the adapter, checkpoints, the log of updates and the card."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from training.errors import CheckpointError, TrainingError
+
+ADAPTER, CHECKPOINTS, LOG, CARD = "adapter", "checkpoints", "log.jsonl", "training.json"
+_WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
+
+Report = Callable[[Mapping[str, Any]], None]
+
+
+def check_adapter(folder: Path) -> None:
+    """Read an adapter whole.
+
+    Raises:
+        CheckpointError: a file of it is missing, cut off or not of its kind, or weights are not finite.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    torch = import_module("torch")
+    try:
+        json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        with safe_open(folder / _WEIGHTS, framework="pt") as weights:
+            broken = [name for name in weights.keys() if not torch.isfinite(weights.get_tensor(name)).all()]  # noqa: SIM118 - no mapping
+    except (OSError, ValueError, SafetensorError) as error:
+        raise CheckpointError(f"{folder} holds no whole adapter: remove it, and train or resume again.") from error
+    if broken:
+        raise CheckpointError(f"{folder}: {broken[0]} holds numbers that are not finite: lower the learning rate.")
+
+
+def last_checkpoint(output: Path, *, resume: bool) -> Path | None:
+    """The newest checkpoint to resume from; None: training begins.
+
+    Raises:
+        CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
+    """
+    found = sorted((output / CHECKPOINTS).glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    if resume and not found:
+        raise CheckpointError(f"There is no checkpoint in {output / CHECKPOINTS} to resume from.")
+    if not resume:
+        if found or (output / ADAPTER).exists():
+            raise CheckpointError(f"{output} holds a training: resume it, or name another folder.")
+        return None
+    check_adapter(found[-1])
+    return found[-1]
+
+
+def updates_of(checkpoint: Path | None) -> int:
+    """How many updates a checkpoint holds."""
+    return int(checkpoint.name.split("-")[1]) if checkpoint else 0
+
+
+def save_adapter(model: Any, output: Path) -> Path:
+    """Write the adapter beside its place, read it back, and only then put it there."""
+    folder = output / ADAPTER
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    model.save_pretrained(partial)
+    check_adapter(partial)
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.replace(folder)
+    return folder
+
+
+def write_card(output: Path, card: Mapping[str, Any]) -> None:
+    """Write down what was trained, and how."""
+    (output / CARD).write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
+
+
+def run_trainer(trainer: Any, checkpoint: Path | None, cure: str) -> None:
+    """Train until the trainer has done its updates.
+
+    Args:
+        trainer: of TRL.
+        checkpoint: to resume from; None: training begins.
+        cure: what helps where weights blow up or memory runs out.
+
+    Raises:
+        TrainingError: they do.
+    """
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except RuntimeError as error:  # torch's word for numbers that are none and for memory that is gone
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise TrainingError(
+            f"Training stopped after {trainer.state.global_step} updates ({reason}): {cure}."
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLog:
+    """Writes every update as a JSON line, and reports it.
+
+    Attributes:
+        path: of the log.
+        names: what is written, by what the trainer calls it; a log of the trainer without the first one is no update.
+        report: hears of every update.
+    """
+
+    path: Path
+    names: Mapping[str, str]
+    report: Report
+
+    def keep(self, updates: int) -> None:
+        """Drop what was written of later updates, which will be done again."""
+        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
+        self.path.write_text("".join(line for line in lines if json.loads(line)["step"] <= updates), encoding="utf-8")
+
+    def callback(self) -> Any:
+        """What the trainer tells of its updates."""
+        log, base = self, import_module("transformers").TrainerCallback
+
+        class Callback(base):  # type: ignore[misc, valid-type] # known once transformers is there
+            def on_log(self, _args: Any, state: Any, _control: Any, logs: Mapping[str, Any], **_: Any) -> None:
+                log.write(state.global_step, logs)
+
+        return Callback()
+
+    def write(self, step: int, logs: Mapping[str, Any]) -> None:
+        """Write one update."""
+        line = {"step": step} | {short: logs[name] for name, short in self.names.items() if name in logs}
+        if next(iter(self.names.values())) not in line:
+            return
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line) + "\n")
+        self.report(line)

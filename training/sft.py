@@ -1,0 +1,191 @@
+"""A warm start: supervised fine-tuning of a LoRA adapter on demonstrations, so that a model answers in a run's form."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from training.adapter_files import (
+    CHECKPOINTS,
+    LOG,
+    Report,
+    UpdateLog,
+    last_checkpoint,
+    run_trainer,
+    save_adapter,
+    updates_of,
+    write_card,
+)
+from training.base_model import adapter_config, context_tokens, load_model, require_frameworks
+from training.candidate_sources import CandidateSource
+from training.demonstrations import Demonstration, DemonstrationSettings, demonstrate
+from training.errors import TrainingError
+
+_LOGGED = {"loss": "loss", "mean_token_accuracy": "token_accuracy", "grad_norm": "grad_norm", "num_tokens": "tokens"}
+_WARM_UP_UPDATES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftSettings:
+    """What is trained, and how.
+
+    Attributes:
+        model: a folder of a model with a chat template, or its name on the hub.
+        output: folder that is made; it gets the adapter, checkpoints, a log and what was trained how.
+        demonstrations: in what form they are given.
+        updates: how many.
+        batch: demonstrations of an update.
+        rate: learning rate, constant after the first 5 updates.
+        rank: of the adapter; a server must allow it (vLLM: 16 unless told).
+        max_seconds: training ends after the update that passes it; None: it does all updates.
+        save_every: updates between two checkpoints.
+        resume: go on from the last checkpoint in the output folder.
+    """
+
+    model: str
+    output: Path
+    demonstrations: DemonstrationSettings = field(default_factory=DemonstrationSettings)
+    updates: int = 60
+    batch: int = 8
+    rate: float = 5e-4
+    rank: int = 16
+    max_seconds: float | None = None
+    save_every: int = 20
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("updates", "batch", "rank", "save_every"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if not self.rate > 0:
+            raise TrainingError(f"rate must be above 0, not {self.rate}.")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise TrainingError(f"max_seconds must be above 0, not {self.max_seconds}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftResult:
+    """An adapter, and what it was trained on.
+
+    Attributes:
+        adapter: the folder that a server loads it from.
+        updates: that were done, those before a resumption among them.
+        demonstrations: different ones, by m.
+        too_long: prompts with their replies that did not fit.
+    """
+
+    adapter: Path
+    updates: int
+    demonstrations: dict[int, int]
+    too_long: int
+
+
+def train_sft(
+    settings: SftSettings,
+    sources: Sequence[CandidateSource],
+    report: Report = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> SftResult:
+    """Train an adapter on what runs accepted. The loss is that of the reply, end of turn included.
+
+    Args:
+        settings: what is trained, and how.
+        sources: runs.
+        report: hears of every update: step, loss and more, as they stand in the log.
+        clock: seconds, for the time limit.
+
+    Raises:
+        TrainingError: there is nothing to demonstrate, the extra `trl` is not installed, weights blow up or memory runs
+            out.
+        ModelError: the model cannot be loaded, or is none to talk to.
+        CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
+    """
+    require_frameworks()
+    checkpoint = last_checkpoint(settings.output, resume=settings.resume)
+    model, tokenizer = load_model(settings.model, on_cpu="auto")
+    _refuse_context(settings, context_tokens(model))
+    needed = settings.updates * settings.batch
+    each = ceil(needed / len(settings.demonstrations.answers))
+    found = demonstrate(sources, settings.demonstrations, lambda text: _count(tokenizer, text), each)
+    rows = [_row(demonstration, tokenizer) for demonstration in found.schedule(needed)]
+    settings.output.mkdir(parents=True, exist_ok=True)
+    log = UpdateLog(settings.output / LOG, _LOGGED, report)
+    log.keep(updates_of(checkpoint))
+    trainer = _trainer(settings, model, tokenizer, rows, [log.callback(), _time_limit(settings.max_seconds, clock)])
+    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, batch or max_tokens where memory runs out")
+    result = SftResult(
+        adapter=save_adapter(trainer.model, settings.output),
+        updates=trainer.state.global_step,
+        demonstrations={m: len(made) for m, made in found.by_answers.items()},
+        too_long=found.too_long,
+    )
+    write_card(settings.output, {"settings": asdict(settings), "runs": [one.name for one in sources], **asdict(result)})
+    return result
+
+
+def _refuse_context(settings: SftSettings, context: int) -> None:
+    wanted = settings.demonstrations.max_tokens
+    if wanted > context:
+        raise TrainingError(f"max_tokens is {wanted}, and the model's context has {context}: lower max_tokens.")
+
+
+def _count(tokenizer: Any, text: str) -> int:
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _row(demonstration: Demonstration, tokenizer: Any) -> dict[str, list[int]]:
+    """Prompt and reply as tokens, and the labels, which leave out the prompt."""
+    messages = [dict(message) for message in demonstration.messages]
+    head = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    reply = _turn(tokenizer, messages, head, demonstration.reply)
+    prompt = tokenizer(head, add_special_tokens=False)["input_ids"]
+    answer = tokenizer(reply, add_special_tokens=False)["input_ids"]
+    return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
+
+
+def _turn(tokenizer: Any, messages: list[dict[str, str]], head: str, reply: str) -> str:
+    """The reply with the mark that ends a turn: that of the chat template, where it has one, else the tokenizer's."""
+    said = [*messages, {"role": "assistant", "content": reply}]
+    whole = tokenizer.apply_chat_template(said, tokenize=False)
+    end = whole[len(head) + len(reply) :].strip() if whole.startswith(head + reply) else ""
+    return reply + (end or tokenizer.eos_token or "")
+
+
+def _trainer(
+    settings: SftSettings, model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], callbacks: list[Any]
+) -> Any:
+    datasets, trl = import_module("datasets"), import_module("trl")
+    cpu = not import_module("torch").cuda.is_available()
+    config = trl.SFTConfig(
+        output_dir=str(settings.output / CHECKPOINTS), use_cpu=cpu, bf16=not cpu, gradient_checkpointing=not cpu,
+        seed=settings.demonstrations.seed, max_steps=settings.updates, per_device_train_batch_size=1,
+        gradient_accumulation_steps=settings.batch, learning_rate=settings.rate, max_length=None,
+        lr_scheduler_type="constant_with_warmup", warmup_steps=_WARM_UP_UPDATES, max_grad_norm=1.0, weight_decay=0.0,
+        logging_steps=1, save_strategy="steps", save_steps=settings.save_every, save_total_limit=2,
+        report_to=[], disable_tqdm=True, dataloader_pin_memory=not cpu,
+    )  # fmt: skip
+    trainer = trl.SFTTrainer(
+        model=model,
+        args=config,
+        train_dataset=datasets.Dataset.from_list(rows),
+        processing_class=tokenizer,
+        peft_config=adapter_config(settings.rank),
+        callbacks=callbacks,
+    )
+    trainer.remove_callback(import_module("transformers").PrinterCallback)
+    return trainer
+
+
+def _time_limit(max_seconds: float | None, clock: Callable[[], float]) -> Any:
+    """What ends training after the update that passes the limit."""
+    started, base = clock(), import_module("transformers").TrainerCallback
+
+    class Callback(base):  # type: ignore[misc, valid-type] # known once transformers is there
+        def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
+            if max_seconds is not None and clock() - started >= max_seconds:
+                control.should_training_stop = control.should_save = True
+
+    return Callback()

@@ -1,0 +1,70 @@
+"""Whether there is anything to learn from: rewards that differ, before reinforcement learning and while it runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from training.adapter_files import Report
+from training.errors import NothingToLearnError
+from training.records import Records
+
+PATIENCE = 5  # updates without any difference, after which there will be none
+_CURE = (
+    "Run evolve train sft first, so that the model answers in the form that it is asked for, or add --keep-going to"
+    " train all the same."
+)
+
+
+def check_signal(records: Records) -> None:
+    """Look at what the runs found out about the model's answers.
+
+    Raises:
+        NothingToLearnError: no two scored answers differ in their rewards.
+    """
+    rewards = records.rewards
+    if len(np.unique(rewards, axis=0)) > 1:
+        return
+    scored = "1 scored answer" if len(rewards) == 1 else f"{len(rewards)} scored answers"
+    worth = ", all with the same rewards" if len(rewards) > 1 else ""
+    prompts = "1 prompt" if records.prompts == 1 else f"{records.prompts} prompts"
+    raise NothingToLearnError(f"The records hold nothing to learn from: {prompts} and {scored}{worth}. {_CURE}")
+
+
+class SignalWatch:
+    """Hands updates on, and ends a training whose first updates all had groups of equal rewards."""
+
+    def __init__(self, report: Report, *, stops: bool) -> None:
+        """Report to `report`; where `stops` is false, only do that."""
+        self._report = report
+        self._watching = stops
+        self._seen: list[Mapping[str, Any]] = []
+
+    def __call__(self, line: Mapping[str, Any]) -> None:
+        """Take the log line of an update.
+
+        Raises:
+            NothingToLearnError: it is the last of so many without a difference.
+        """
+        self._report(line)
+        if self._watching:
+            self._seen.append(line)
+            self._watching = line.get("group_std") == 0.0
+            if len(self._seen) == PATIENCE:
+                self.close()
+
+    def close(self) -> None:
+        """End the training.
+
+        Raises:
+            NothingToLearnError: no update had a difference, so that the adapter is what it was.
+        """
+        if not self._watching or not self._seen:
+            return
+        mean = {name: np.mean([line.get(name, 0.0) for line in self._seen]) for name in ("set_reward", "unread")}
+        count = len(self._seen)
+        updates = "The first update" if count == 1 else f"The first {count} updates"
+        raise NothingToLearnError(
+            f"{updates} had nothing to learn from: set_reward {mean['set_reward']:.3f}, group_std 0.000, unread"
+            f" {mean['unread']:.3f}. {_CURE}"
+        )
