@@ -22,13 +22,14 @@ import httpx
 from benchmarks.harness import arguments, report, scratch
 from benchmarks.model_runs import compare_runs
 from benchmarks.openevolve import VERSION, install_openevolve
-from evolve.edit import apply_answer, parse_python
+from evolve.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, fitness, reward_vector
 from evolve.fingerprint import fingerprint
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Completed, Individual, Proposal
+from evolve.python_source import parse_python
 from service.bootstrap.answering import serve
 from service.policy.settings import PolicySettings
 from service.problems.configuration import read_config
@@ -190,7 +191,7 @@ def _of_answers(problem: Problem, parent: Program, answers: Sequence[Answer], en
         reasons[dropped.reason] = reasons.get(dropped.reason, 0) + 1
     for answer in answers:
         try:
-            children[answer.chain].append(apply_answer(parent, answer.text, answer.edits, problem.language))
+            children[answer.chain].append(apply_answer(parent, answer.text, answer.edits, problem.language).program)
         except (AnswerError, ProgramError) as error:
             reasons[str(error)] = reasons.get(str(error), 0) + 1
     return Drawn(children=children, tokens=end.usage.output, reasons=reasons)

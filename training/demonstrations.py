@@ -191,7 +191,7 @@ class _Writer:
             self.unreadable += 1
             return None
         messages = self._messages(family, chosen, weights, self._count(reply))
-        return messages and Demonstration(messages=messages, reply=reply, answers=m)
+        return None if messages is None else Demonstration(messages=messages, reply=reply, answers=m)
 
     def _messages(
         self, family: _Family, chosen: Sequence[tuple[int, Individual]], weights: tuple[float, ...], reply_tokens: int

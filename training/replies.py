@@ -42,7 +42,7 @@ def reads_back(
     parser = ChainParser(chain_format, len(children))
     answers = [*parser.feed(reply), *parser.close()]
     try:
-        found = [apply_answer(parent, restore(answer.text), edits, language) for answer in answers]
+        found = [apply_answer(parent, restore(answer.text), edits, language).program for answer in answers]
     except (AnswerError, ProgramError):
         return False
     return [fingerprint(each, language) for each in found] == [fingerprint(each, language) for each in children]

@@ -79,7 +79,7 @@ def train_on_runs(terminal: Terminal, wish: SftWish) -> None:
     form = {"format": author.format, "edits": author.edits} if author else {}
     settings = _settings(wish, form)
     result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
-    _say(terminal, wish, result)
+    _say(terminal, wish, settings.updates, result)
 
 
 def _sources(wish: SftWish) -> "Iterator[RunSource]":
@@ -126,14 +126,16 @@ def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{updates}  {seen}")
 
 
-def _say(terminal: Terminal, wish: SftWish, result: "SftResult") -> None:
+def _say(terminal: Terminal, wish: SftWish, updates: int, result: "SftResult") -> None:
     if terminal.as_json:
         values = {"updates": result.updates, "demonstrations": result.demonstrations, "too_long": result.too_long}
         print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(result.adapter), **values}))
         return
     made = ", ".join(f"{count} with m = {m}" for m, count in result.demonstrations.items())
     terminal.show(f"The adapter is in {result.adapter}.")
-    terminal.note(f"It saw demonstrations of each kind: {made}; {result.too_long} were too long.")
+    terminal.note(f"Demonstrations: {made}. Too long: {result.too_long}.")
+    if result.updates < updates:
+        terminal.note(f"The time limit ended training after {result.updates} of {updates} updates.")
     empty = [str(m) for m, count in result.demonstrations.items() if not count]
     if empty:
         terminal.note(f"warning: no parent has enough children for m = {', '.join(empty)}", style="yellow")

@@ -61,7 +61,7 @@ def programs(demonstration: Demonstration, form: str = "tags:answer", edits: str
     """What a run would read out of the reply."""
     parser = ChainParser(parse_format(form), demonstration.answers)
     answers = [*parser.feed(demonstration.reply), *parser.close()]
-    return [apply_answer(SEED, answer.text, edits, "python").text for answer in answers]
+    return [apply_answer(SEED, answer.text, edits, "python").program.text for answer in answers]
 
 
 def test_the_answers_are_the_best_children_first() -> None:
