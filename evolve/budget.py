@@ -34,6 +34,7 @@ class Account:
 
 
 EXHAUSTED_AFTER = 100
+SHARE_IN_FLIGHT = 10
 _FRACTIONAL = frozenset({"wall_seconds", "target"})
 
 
@@ -117,3 +118,43 @@ def room(budget: BudgetConfig, used: Account, outstanding: int, pending: int) ->
     if budget.answers is not None:
         rooms.append(budget.answers - used.answers - outstanding)
     return min(rooms) if rooms else None
+
+
+def expected(budget: BudgetConfig, used: Account, free: int | None) -> int | None:
+    """How many more answers a run is likely to get; None: nothing tells.
+
+    Tokens and money count as the answers they pay for at what an answer has cost so far.
+
+    Args:
+        free: what `room` says with nothing asked for.
+    """
+    counts = [] if free is None else [free]
+    if used.answers:
+        if budget.tokens is not None and used.tokens:
+            counts.append((budget.tokens - used.tokens) * used.answers // used.tokens)
+        if budget.money is not None and used.money is not None and used.money.amount:
+            left = budget.money.amount - used.money.amount
+            counts.append(int(left * used.answers / used.money.amount))
+    return max(min(counts), 0) if counts else None
+
+
+def paced(remaining: int, outstanding: int, call: int, least: int = 1) -> int:
+    """How many answers to ask for now, so that later ones can know of earlier ones.
+
+    An answer knows only what was told before it was asked for. A slow policy with a call for each of many places would
+    give out a small budget before the first answer came, and every child would descend from the seed. So at most a
+    tenth of what remains is outstanding; the share follows what remains, whatever the latency. Candidates that wait
+    for the evaluator are not outstanding: a policy that answers at once keeps the workers as busy as without this.
+
+    It waits until half a call fits, for answers come one by one and a call for each would read the prompt as often.
+    With nothing outstanding it is never 0, so that a run cannot stall.
+
+    Args:
+        remaining: answers the run will still get, those asked for among them.
+        outstanding: answers asked for that have not come yet.
+        call: answers of a full call.
+        least: answers that may always be outstanding.
+    """
+    share = max(math.ceil(remaining / SHARE_IN_FLIGHT), least, 1)
+    gap = share - outstanding
+    return gap if 2 * gap >= min(share, call) else 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from evolve.admission import Admission
 from evolve.appraisal import Appraisal
-from evolve.budget import check_money, ended_by, extended, room
+from evolve.budget import check_money, ended_by, expected, extended, paced, room
 from evolve.closing import NOTHING_CUT, let_go
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.decisions import Decisions
@@ -294,7 +294,15 @@ class Search:
     def _limit(self, most: int) -> int:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
-        return most if free is None else min(most, free)
+        limit = most if free is None else min(most, free)
+        if self.config.concurrency.policy or self.config.strategy == "best_of_n":
+            return limit
+        whole = room(state.budget, state.account, 0, len(state.pending))
+        remaining = expected(state.budget, state.account, whole)
+        if remaining is None:
+            return limit
+        least = (self.config.answers or 1) * (self.config.samples or 1)
+        return min(limit, paced(remaining, state.outstanding, most, least))
 
     def _candidate(
         self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]
