@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from evolve.admission import Admission
 from evolve.appraisal import Appraisal
-from evolve.budget import check_money, ended_by, expected, extended, paced, room
+from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, room
 from evolve.closing import NOTHING_CUT, let_go
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.decisions import Decisions
@@ -301,7 +301,8 @@ class Search:
         remaining = expected(state.budget, state.account, whole)
         if remaining is None:
             return limit
-        least = (self.config.answers or 1) * (self.config.samples or 1)
+        tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
+        least = max((self.config.answers or 1) * (self.config.samples or 1), min(most, tenth))
         return min(limit, paced(remaining, state.outstanding, most, least))
 
     def _candidate(

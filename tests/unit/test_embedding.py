@@ -16,6 +16,7 @@ from evolve.closing import ENDED
 from evolve.configuration import (
     ArchiveConfig,
     BudgetConfig,
+    ConcurrencyConfig,
     DeterministicConfig,
     NoveltyConfig,
     RunConfig,
@@ -45,6 +46,7 @@ ONE_ISLAND = RunConfig(
     budget=BudgetConfig(evaluations=60),
     islands=2,
     migration_interval=5,
+    concurrency=ConcurrencyConfig(policy=16),
     variants=(VariantConfig(islands=(1,), novelty=NOVELTY),),
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, RunConfig
 from evolve.driver import Driver
 from evolve.earnings import Earnings
 from evolve.ensemble import Asking, Ensemble, Member
@@ -96,7 +96,7 @@ def begun(config: RunConfig | None = None) -> Search:
 
 
 def test_a_proposal_asks_for_as_many_answers_as_its_policy_gives() -> None:
-    search = begun()
+    search = begun(RunConfig(concurrency=ConcurrencyConfig(policy=16)))
     asked = {(p.policy, p.answers, p.samples, p.limit) for _ in range(15) for p in search.ask().proposals}
     assert asked == {("toy", 3, 2, 6), ("rare", 2, 1, 2)}
 
