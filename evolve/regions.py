@@ -11,6 +11,7 @@ from evolve.python_source import is_python
 # A marker stands alone in its comment: before it come comment signs (or the comment words of Basic, m4, Fortran).
 _MARKER = re.compile(r"[^\w\n]*(?:(?:REM|rem|dnl|C|c)[^\w\n]+)?EVOLVE-BLOCK-(START|END)\b")
 _HINT = "EVOLVE-BLOCK-"
+MIN_FRAME_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,22 @@ def regions(text: str) -> list[Region]:
 def guarded(program: Program) -> bool:
     """Whether markers bound what may change in a program."""
     return any(_HINT in text and _markers(text.split("\n")) for _, text in program.files)
+
+
+def asks_region(program: Program) -> bool:
+    """Whether a rewrite of a program is asked for as the content of its region alone.
+
+    So it is where a single file has one region and a fifth of its text, or more, stands outside: a rewrite of the whole
+    would repeat that in each answer.
+    """
+    if not program.single:
+        return False
+    lines = program.text.split("\n")
+    slots, complaint = _pair(lines)
+    if complaint or len(slots) != 1:
+        return False
+    inside = sum(len(line) + 1 for line in lines[slots[0].start : slots[0].end])
+    return len(program.text) - inside >= MIN_FRAME_SHARE * len(program.text)
 
 
 def check_markers(program: Program) -> None:
@@ -77,14 +94,18 @@ def enforce(parent: Program, child: Program, language: str = "") -> Enforced:
     files, restored = {}, False
     for path, text in parent.files:
         other = changed.get(path, text)
-        aligned = _restored(text, other, is_python(path, parent, language)) if other != text else None
+        python = is_python(path, parent, language)
+        aligned = _restored(text, other, python, asks_region(parent)) if other != text else None
         restored |= aligned is not None
         files[path] = aligned if aligned is not None else _transplant(path, text, other)
     return Enforced(parent.replace(files), restored)
 
 
-def _restored(parent: str, child: str, python: bool) -> str | None:
-    """A child without markers in the frame of its parent; None where it has some, or cannot be aligned."""
+def _restored(parent: str, child: str, python: bool, asked: bool) -> str | None:
+    """A child without markers in the frame of its parent; None where it has some, or cannot be aligned.
+
+    Where the region alone was `asked` for, what cannot be aligned is the region.
+    """
     frame, answer = parent.split("\n"), child.split("\n")
     slots, _ = _pair(frame)
     if len(slots) != 1 or _markers(answer):
@@ -92,6 +113,7 @@ def _restored(parent: str, child: str, python: bool) -> str | None:
     (slot,) = slots
     head, region, tail = frame[: slot.start - 1], frame[slot.start : slot.end], frame[slot.end + 1 :]
     inner = unframed(head, region, tail, answer, python)
+    inner = answer if inner is None and asked else inner
     return None if inner is None else "\n".join([*frame[: slot.start], *inner, *frame[slot.end :]])
 
 

@@ -12,7 +12,7 @@ from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, inert, one_line, shown
 from evolve.proposal import Individual, Message, Prompt, Proposal
-from evolve.regions import guarded
+from evolve.regions import asks_region, guarded
 from evolve.yields import times
 
 Count = Callable[[str], int]
@@ -174,7 +174,7 @@ def _reply(request: PromptRequest) -> str:
         count="one answer" if m == 1 else f"{m} answers",
         example=_example(request, m),
         edits=_edits(request),
-        regions=fill(templates, "regions") if bounded else "",
+        regions=fill(templates, "regions") if bounded and not _region_alone(request) else "",
     )
 
 
@@ -188,6 +188,7 @@ def _example(request: PromptRequest, m: int) -> str:
     if request.edits == "diff":
         return example(chain, m, "(edits)")
     program = "(the whole of this file)" if several else "(a whole program)"
+    program = "(the new region)" if _region_alone(request) else program
     if chain.kind == "fences" and several:
         return "\n---\n".join([f"FILE: path\n{fenced(program)}"] * m)
     body = program if chain.kind == "fences" else fenced(program, request.problem.language)
@@ -198,7 +199,14 @@ def _edits(request: PromptRequest) -> str:
     several = _several_files(request)
     if request.edits == "diff":
         return fill(request.templates, "diff") + (fill(request.templates, "diff_files") if several else "")
+    if _region_alone(request):
+        return fill(request.templates, "rewrite_region")
     return fill(request.templates, "rewrite_files" if several else "rewrite")
+
+
+def _region_alone(request: PromptRequest) -> bool:
+    """Whether answers hold the parent's region alone; the same over a run, as every program has its seed's frame."""
+    return request.edits != "diff" and all(asks_region(seed) for seed in request.problem.seeds)
 
 
 def _parent(request: PromptRequest) -> str:

@@ -58,6 +58,12 @@ Each answer is the whole new program, complete and ready to run: nothing left ou
 the same entry points as the parent.
 """
 
+_REWRITE_REGION = """\
+Each answer is the new content of the parent's region alone: the lines that take the place of those between \
+EVOLVE-BLOCK-START and EVOLVE-BLOCK-END, complete and ready to run, with no placeholder for unchanged code. Leave out \
+the two marked lines and everything outside them: that stays as it is, and uses what the region defines.
+"""
+
 _REWRITE_FILES = """\
 Each answer holds every file that it changes, whole, each in a fenced block of its own under a line `FILE: path`. \
 Files that it does not name stay as they are.
@@ -203,6 +209,7 @@ TEMPLATES: Mapping[str, Template] = {
     "objective": Template(text=_OBJECTIVE, required=("name", "direction"), optional=("bounds", "weight", "target")),
     "reply": Template(text=_REPLY, required=("example", "edits", "regions"), optional=("count",)),
     "rewrite": Template(text=_REWRITE),
+    "rewrite_region": Template(text=_REWRITE_REGION),
     "rewrite_files": Template(text=_REWRITE_FILES),
     "diff": Template(text=_DIFF),
     "diff_files": Template(text=_DIFF_FILES),
