@@ -32,8 +32,8 @@ class Proposer:
         self._state = state
         self._strategy = strategy
 
-    def propose(self, number: int, drawn: Drawn, limit_of: Callable[[int], int]) -> Proposal:
-        """The proposal of a number, once the seeds are scored.
+    def propose(self, number: int, drawn: Drawn, limit_of: Callable[[int], int]) -> Proposal | None:
+        """The proposal of a number, once the seeds are scored; None while there is no room for it.
 
         Args:
             number: of the proposal; its random stream derives from it.
@@ -47,6 +47,8 @@ class Proposer:
         form, why_form = self._form(number, asking, plan.parent)
         most = (form.answers, form.samples) if form else self._own(asking)
         limit = limit_of(math.prod(most))
+        if limit < 1:
+            return None
         answers = min(most[0], limit)
         why = {"policy": drawn.why, "form": why_form}
         return Proposal(

@@ -116,6 +116,8 @@ class Search:
         if self._limit(1) < 1 or self._over(elapsed_seconds):
             return Step()
         proposal = self._proposer.propose(number, drawn, self._limit)
+        if proposal is None:
+            return Step()
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
         return Step(events=(event,), proposals=(proposal,))
