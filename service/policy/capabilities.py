@@ -18,6 +18,7 @@ Action = Literal["dropped", "renamed", "merged", "lowered"]
 _NO_SYSTEM = re.compile(
     r"(?:system|developer)[ _](?:role|messages?|prompt|instructions?)\b.{0,60}"
     r"\b(?:not|un)[ _]?(?:supported|enabled|allowed)"
+    r"|does not support ['\"`](?:system|developer)\b"
     r"|roles must alternate"
     r"|only user(?:, | and )[\w, ]{0,40}roles are supported",
     re.IGNORECASE,
@@ -33,7 +34,7 @@ _ONE_CHOICE = re.compile(
 _REFUSING = re.compile(
     r"\bnot (?:yet )?(?:supported|permitted|allowed|available|accepted|valid|implemented)"
     r"|\b(?:un(?:supported|known|recognized|recognised|expected)|invalid|extra|forbidden|deprecated|only|cannot|can't)\b"
-    r"|\bdo(?:es)? not (?:support|accept|allow|have)|\b(?:must|should) be\b|\bat most\b|\bout of range\b",
+    r"|\bdo(?:es)? not (?:support|accept|allow|have)|\b(?:must|should) be\b|\bat most\b|\brange\b",
     re.IGNORECASE,
 )
 _THING = r"(?:name|parameter|argument|value|field|key|property|keyword argument|input|option)s?"

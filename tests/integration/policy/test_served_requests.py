@@ -1,0 +1,212 @@
+"""What requests to a server hold, what a server taught that all calls share, and what each attempt is charged for."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from evolve.errors import PolicyUnavailable
+from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply
+from service.policy.openai import OpenAIPolicy
+from service.policy.tokens import Count
+from tests.fakes import openai_server as fake
+from tests.fakes.openai_server import OpenAIServer, Refuse, chain
+from tests.fakes.refusing import KINDS, Body
+from tests.integration.policy.conftest import KEY, Make, proposal
+
+
+def respond(body: Mapping[str, Any]) -> list[str]:
+    return [chain(*(f"x = {choice}{place}" for place in range(4))) for choice in range(body.get("n", 1))]
+
+
+def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+    system, user = Message(role="system", parts=("Be brief.",)), Message(role="user", parts=("Improve x.",))
+    return Prompt(messages=(system, user), tokens=count("Be brief. Improve x."))
+
+
+async def replies(policy: OpenAIPolicy, asked: Proposal | None = None) -> tuple[list[Answer], Completed]:
+    got: list[Reply] = [reply async for reply in policy.propose(asked or proposal())]
+    assert isinstance(got[-1], Completed)
+    return [reply for reply in got if isinstance(reply, Answer)], got[-1]
+
+
+def learnt(policy: OpenAIPolicy) -> list[tuple[str, str]]:
+    return [(notice.parameter, notice.action) for notice in policy.notices()]
+
+
+def failing_template(body: Body) -> tuple[int, Any] | None:
+    """A template without a system role behind llama.cpp, which says that it failed itself."""
+    told = any(message["role"] == "system" for message in body["messages"])
+    said = "Conversation roles must alternate user/assistant/user/assistant/... at row 3, column 9"
+    return (500, {"error": {"code": 500, "message": said, "type": "server_error"}}) if told else None
+
+
+def short_context(body: Body) -> tuple[int, Any] | None:
+    """A context that the list of models did not tell."""
+    asked = body["max_tokens"]
+    said = (
+        f"This model's maximum context length is 1024 tokens. However, you requested {asked + 100} tokens (100 in the"
+        f" messages, {asked} in the completion). Please reduce the length of the messages or completion."
+    )
+    return (400, {"error": {"message": said, "param": "messages"}}) if asked + 100 > 1024 else None
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"), [(failing_template, ("messages", "merged")), (short_context, ("max_tokens", "lowered"))]
+)
+async def test_a_template_that_fails_and_a_context_that_is_too_short_are_met_once(
+    server: OpenAIServer, make: Make, rule: Refuse, change: tuple[str, str]
+) -> None:
+    server.respond, server.refuse = respond, rule
+    policy = make(build=build)
+    for _ in range(2):
+        answers, _ = await replies(policy)
+        assert len(answers) == 8
+    assert learnt(policy) == [change]
+    assert [rule(request.body) is not None for request in server.chats] == [True, False, False]
+
+
+async def test_calls_at_once_that_meet_one_refusal_tell_it_once(server: OpenAIServer, make: Make) -> None:
+    server.respond, server.refuse = respond, KINDS["gemini"].refuse
+    policy = make()
+    results = await asyncio.gather(*(replies(policy, proposal(seed=seed)) for seed in range(8)))
+    assert [len(answers) for answers, _ in results] == [8] * 8
+    assert learnt(policy) == [("seed", "dropped")]
+
+
+async def test_what_was_learnt_survives_a_look_at_the_server_and_not_another_model(
+    server: OpenAIServer, make: Make
+) -> None:
+    server.respond, server.refuse = respond, KINDS["gemini"].refuse
+    policy = make()
+    await replies(policy)
+    policy.connection.found = None
+    await replies(policy)
+    assert "seed" not in server.chats[-1].body
+    policy.connection.found = None
+    server.models = ["newer"]
+    await replies(policy)
+    assert ["seed" in request.body for request in server.chats[-2:]] == [True, False]
+
+
+async def test_a_key_that_a_refusal_repeats_is_told_nowhere(server: OpenAIServer, make: Make) -> None:
+    server.respond = respond
+    body = {"error": {"message": f"Unknown parameter: 'seed' of {KEY}.", "param": "seed"}}
+    server.refuse = lambda asked: (400, body) if "seed" in asked else None
+    policy = make(key=KEY)
+    await replies(policy)
+    (notice,) = policy.notices()
+    assert KEY not in notice.reason
+    assert "***" in notice.reason
+
+
+# ---------------------------------------------------------------- what is sent besides
+
+
+async def test_parameters_of_the_user_are_sent_as_they_are(server: OpenAIServer, make: Make) -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}}
+    await replies(make(reasoning_effort="low", params={"top_k": 20, "stop": ["###"]}, extra_body=extra))
+    sent = server.chats[0].body
+    assert (sent["top_k"], sent["stop"], sent["reasoning_effort"]) == (20, ["###"], "low")
+    assert sent["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+async def test_a_version_in_the_address_goes_with_every_request_and_its_key_as_such_servers_want_it(
+    server: OpenAIServer, make: Make
+) -> None:
+    policy = make(key=KEY, base_url=f"{server.url}?api-version=2024-10-21")
+    asked: list[str] = []
+
+    async def note(request: Any) -> None:
+        asked.append(str(request.url))
+
+    policy.connection.server._client.event_hooks["request"].append(note)
+    answers, _ = await replies(policy)
+    assert len(answers) == 8
+    assert all(url.endswith("?api-version=2024-10-21") for url in asked)
+    headers = server.chats[0].headers
+    assert (headers.get("api-key"), headers.get("authorization")) == (KEY, None)
+
+
+# ---------------------------------------------------------------- pauses, and what was paid
+
+
+async def test_a_stream_that_pauses_for_too_long_is_cut(server: OpenAIServer, make: Make) -> None:
+    server.characters = 1000
+    release = threading.Event()
+    server.script(fake.Reply(hold_after=1, release=release))
+    _, completed = await replies(make(timeout_seconds=0.2))
+    release.set()
+    assert completed.finish_reasons == ("cut", "cut")
+
+
+async def test_tokens_of_an_attempt_that_failed_are_paid_too(server: OpenAIServer, make: Make) -> None:
+    server.script(fake.Reply(error_after=2))
+    _, completed = await replies(make(price={"input": "1", "output": "1"}))
+    told = server._usage(list(completed.completions), server.chats[-1].body)
+    assert completed.attempts == 2
+    assert completed.prompt is not None
+    assert completed.usage.input == told["prompt_tokens"] + completed.prompt.tokens
+    # Of the attempt that failed two pieces of 16 characters came, at 3.5 characters a token.
+    assert completed.usage.output == told["completion_tokens"] + 2 * 5
+    assert completed.cost is not None
+    assert completed.cost.amount * 10**6 == completed.usage.total
+
+
+async def test_a_proposal_that_fails_at_last_tells_what_was_written_by_then(server: OpenAIServer, make: Make) -> None:
+    server.script(*[fake.Reply(error_after=2)] * 3)
+    got: list[Reply] = []
+
+    async def listen() -> None:
+        async for reply in make().propose(proposal()):
+            got.append(reply)  # noqa: PERF401 -- what came before the error counts
+
+    with pytest.raises(PolicyUnavailable):
+        await listen()
+    (last,) = got
+    assert isinstance(last, Completed)
+    assert last.usage.output > 0
+    assert last.attempts == 3
+
+
+# ---------------------------------------------------------------- reasoning
+
+
+def thinking(*events: tuple[dict[str, str], str | None], reasoning_tokens: int) -> fake.Reply:
+    """A stream of one choice, with what it thinks in a field of its own."""
+    chunks: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} for delta, reason in events
+    ]
+    details = {"reasoning_tokens": reasoning_tokens}
+    usage = {"prompt_tokens": 9, "completion_tokens": 50, "completion_tokens_details": details}
+    chunks.append({"choices": [], "usage": usage})
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return fake.Reply(raw="".join([*lines, "data: [DONE]\n\n"]).encode())
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_reasoning_is_kept_out_of_answers_and_in_the_record(server: OpenAIServer, make: Make, field: str) -> None:
+    written = (
+        ({field: "<answer_1>no</answer_1> "}, None),
+        ({field: "z" * 20_000}, None),
+        ({"content": chain("x = 1")}, "stop"),
+    )
+    server.script(thinking(*written, reasoning_tokens=40))
+    answers, completed = await replies(make(samples=1), proposal(samples=1))
+    assert [answer.text for answer in answers] == ["x = 1"]
+    assert completed.completions == (chain("x = 1"),)
+    assert completed.reasoning[0].startswith("<answer_1>no</answer_1> zzz")
+    assert len(completed.reasoning[0]) == 16_384
+    assert (completed.usage.output, completed.usage.reasoning) == (50, 40)
+
+
+@pytest.mark.parametrize("delta", [{"reasoning_content": "Let me think."}, {}])
+async def test_reasoning_that_takes_all_tokens_is_said(server: OpenAIServer, make: Make, delta: dict[str, str]) -> None:
+    server.script(thinking((delta, None), ({}, "length"), reasoning_tokens=50))
+    answers, completed = await replies(make(samples=1, max_tokens=50), proposal(samples=1))
+    assert answers == []
+    said = [dropped.reason for dropped in completed.dropped]
+    assert any("the reasoning took all 50 tokens: a larger max_tokens" in reason for reason in said)
