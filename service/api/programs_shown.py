@@ -95,6 +95,7 @@ def shown_detail(proposal: ProposalRecord) -> ProposalDetail:
         **_facts(proposal),
         prompt=[Message(role=message["role"], content=message["content"]) for message in proposal.prompt],
         completions=list(proposal.completions),
+        reasoning=list(proposal.reasoning),
         dropped=list(proposal.dropped),
     )
 

@@ -259,6 +259,8 @@ def _show_proposal(terminal: Terminal, proposal: ProposalRecord) -> None:
         terminal.show(*plain(message.get("content", "")).splitlines())
     for chain, completion in enumerate(proposal.completions):
         reason = proposal.finish_reasons[chain] if chain < len(proposal.finish_reasons) else ""
+        if thought := "".join(proposal.reasoning[chain : chain + 1]):
+            terminal.show("", styled(f"── reasoning of completion {chain + 1}", "dim"), *plain(thought).splitlines())
         terminal.show("", styled(f"── completion {chain + 1} {reason}".rstrip(), "bold green"))
         terminal.show(*plain(completion).splitlines())
     for dropped in proposal.dropped:

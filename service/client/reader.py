@@ -163,7 +163,7 @@ def candidate_record(program: programs.Program) -> CandidateRecord:
 def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
     same = (
         "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy",
-        "state", "reason", "completions", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
+        "state", "reason", "completions", "reasoning", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
         "tokens_output", "cost", "seconds", "created_at", "answered_at",
     )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]

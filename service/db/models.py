@@ -174,6 +174,7 @@ class ProposalRow(Base):
     charged_cached: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged_output: Mapped[int] = mapped_column(BigInteger, server_default="0")
     completions: Mapped[Sequence[Any]]
+    reasoning: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
 
 
 class ProgramRow(Base):

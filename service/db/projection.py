@@ -138,6 +138,7 @@ def _unanswered() -> Row:
         "dropped": [],
         **_charged(()),
         "completions": [],
+        "reasoning": [],
     }
 
 
@@ -160,6 +161,7 @@ def _written(projection: Projection, completed: Completed) -> Row:
         "dropped": [{"chain": dropped.chain, "reason": dropped.reason} for dropped in completed.dropped],
         **_charged(completed.charges),
         "completions": list(completed.completions),
+        "reasoning": list(completed.reasoning),
     }
 
 

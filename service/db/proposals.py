@@ -8,7 +8,7 @@ from service.db.models import ProposalRow, TextRow
 from service.db.rebuild import AnySelect, chunks
 from service.ports import ProposalRecord
 
-_LONG = {"prompt", "completions"}
+_LONG = {"prompt", "completions", "reasoning"}
 _WHOLE: AnySelect = select(*ProposalRow.__table__.c)
 _SHORT: AnySelect = select(*(column for column in ProposalRow.__table__.c if column.name not in _LONG))
 
@@ -31,7 +31,7 @@ def proposals(
         query = query.where(ProposalRow.state == state)
     if texts:
         return _whole(connection, query)
-    return [_proposal(row, [], []) for row in connection.execute(query).mappings()]
+    return [_proposal(row, [], [], []) for row in connection.execute(query).mappings()]
 
 
 def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:
@@ -40,7 +40,7 @@ def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:
     for chunk in chunks([part for row in rows for message in row["prompt"] for part in message["parts"]]):
         found = connection.execute(select(TextRow.hash, TextRow.body).where(TextRow.hash.in_(chunk)))
         texts |= {text.hash: text.body for text in found}
-    return [_proposal(row, _prompt(row, texts), row["completions"]) for row in rows]
+    return [_proposal(row, _prompt(row, texts), row["completions"], row["reasoning"]) for row in rows]
 
 
 def _prompt(row: RowMapping, texts: Mapping[str, str]) -> list[dict[str, str]]:
@@ -50,7 +50,9 @@ def _prompt(row: RowMapping, texts: Mapping[str, str]) -> list[dict[str, str]]:
     ]
 
 
-def _proposal(row: RowMapping, prompt: Sequence[Mapping[str, str]], completions: Sequence[str]) -> ProposalRecord:
+def _proposal(
+    row: RowMapping, prompt: Sequence[Mapping[str, str]], completions: Sequence[str], reasoning: Sequence[str]
+) -> ProposalRecord:
     return ProposalRecord(
         id=row["id"],
         run_id=row["run_id"],
@@ -66,6 +68,7 @@ def _proposal(row: RowMapping, prompt: Sequence[Mapping[str, str]], completions:
         reason=row["reason"],
         prompt=prompt,
         completions=completions,
+        reasoning=reasoning,
         finish_reasons=row["finish_reasons"],
         dropped=row["dropped"],
         charges=row["charges"],

@@ -38,7 +38,7 @@ _END = (
 _RUN = update(RunRow).where(RunRow.id == bindparam("of_run"))
 _ANSWERED = ("state", "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "attempts",
              "answered_at", "prompt", "finish_reasons", "dropped", "charges",
-             "charged_input", "charged_cached", "charged_output", "completions")  # fmt: skip
+             "charged_input", "charged_cached", "charged_output", "completions", "reasoning")  # fmt: skip
 _TOLD = ("status", "reason", "duplicate_of", "attempt", "fitness", "rewards", "evaluated_at")
 
 

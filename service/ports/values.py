@@ -250,6 +250,7 @@ class ProposalRecord:
     created_at: datetime
     answered_at: datetime | None
     charges: Sequence[Mapping[str, Any]] = ()
+    reasoning: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

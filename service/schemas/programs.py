@@ -224,4 +224,8 @@ class ProposalDetail(Proposal):
 
     prompt: list[Message]
     completions: list[str]
+    reasoning: list[str] = Field(
+        default=[],
+        description="Of each completion the beginning of what the model thought before, where a server tells",
+    )
     dropped: list[Object] = Field(description="Parts of completions that made no answer: chain and reason")

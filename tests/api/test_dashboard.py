@@ -127,6 +127,18 @@ async def test_what_decided_is_shown_as_text(told: Told) -> None:
     assert not re.search(r"<(i|b|script)>(cases|small|island|gain|</)", page)
 
 
+async def test_the_page_of_a_proposal_folds_what_the_model_thought(told: Told) -> None:
+    story = small_run(told)
+    told.append([story.propose(4, story.id(0)), story.answer(4, reasoning=["<b>hm</b>"])])
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}/proposals/4")).text
+        reply = (await client.get(f"/v1/runs/{RUN}/proposals/4")).json()
+    assert "<details><summary>Reasoning of completion 1" in page
+    assert "&lt;b&gt;hm" in page
+    assert "<b>hm" not in page
+    assert reply["reasoning"] == ["<b>hm</b>"]
+
+
 async def test_pages_tell_what_a_review_cost_and_whose_it_was(told: Told) -> None:
     story = small_run(told)
     charge = Charge(

@@ -184,6 +184,7 @@ class Story:
         usage: Usage = Usage(input=100, cached=60, output=40),  # noqa: B008 -- a frozen value
         cost: str | None = "0.015 USD",
         charges: Sequence[Charge] = (),
+        reasoning: Sequence[str] = (),
     ) -> LoggedEvent:
         completed = Completed(
             completions=(text,),
@@ -194,6 +195,7 @@ class Story:
             cost=None if cost is None else Money.read(cost),
             seconds=1.5,
             charges=tuple(charges),
+            reasoning=tuple(reasoning),
         )
         return self.tell(
             Kind.PROPOSAL_ANSWERED,

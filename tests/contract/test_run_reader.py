@@ -358,6 +358,17 @@ class TestProposals:
         assert (found.created_at, found.answered_at) == (asked.at, answered.at)
 
     @pytest.mark.parametrize("together", [True, False])
+    def test_a_proposal_keeps_what_was_thought_before_its_text(
+        self, log: RunLog, reader: RunReader, story: Story, together: bool
+    ) -> None:
+        fence = begin(log, story)
+        told = [story.propose(1, story.id(0)), story.answer(1, reasoning=["hm \x00\ud800"])]
+        for batch in [told] if together else [told[:1], told[1:]]:
+            log.append(RUN, fence, batch)
+        assert reader.proposal(RUN, 1).reasoning == ["hm \x00\ud800"]
+        assert [list(one.reasoning) for one in reader.proposals(RUN, texts=False)] == [[]]
+
+    @pytest.mark.parametrize("together", [True, False])
     def test_a_proposal_tells_what_was_paid_beside(
         self, log: RunLog, reader: RunReader, story: Story, together: bool
     ) -> None:

@@ -119,6 +119,21 @@ def test_a_candidate_is_shown_with_source_and_prompt(evolve: Evolve, packing: st
     assert line["proposal"]["tokens_cached"] == 40
 
 
+def test_what_a_model_thought_is_shown_before_its_completion(evolve: Evolve, home: Path) -> None:
+    database = open_database(sqlite_file(home / "thought.db"))
+    try:
+        log, story = SqlRunLog(database, FixedClock()), Story()
+        log.create(new_run())
+        seed = story.seed(1.0)
+        told = [story.propose(1, story.id(0)), story.answer(1, reasoning=["let me \x1b[31m think"])]
+        log.append(story.run_id, log.take(story.run_id, "test", 60.0), [*seed, *told])
+    finally:
+        database.close()
+    said = evolve("show", story.run_id, "--proposal", "1", "--db", sqlite_url(home / "thought.db"))
+    assert re.search(r"── reasoning of completion 1\s+let me .{0,8}\[31m think\s+── completion 1 stop", said.out)
+    assert "\x1b" not in said.out
+
+
 def test_what_decided_is_shown_wherever_there_was_a_choice(evolve: Evolve, home: Path) -> None:
     database = open_database(sqlite_file(home / "chosen.db"))
     try:
