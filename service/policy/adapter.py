@@ -22,10 +22,12 @@ class RequestAdapter:
 
     Attributes:
         shape: how requests are written at present.
+        accepted: whether a request of this shape was answered.
     """
 
     def __init__(self, policy: str) -> None:
         self.shape = RequestShape()
+        self.accepted = False
         self._policy = policy
         self._model = ""
         self._told: set[Change] = set()
@@ -34,7 +36,7 @@ class RequestAdapter:
     def serve(self, model: str) -> None:
         """Start anew for another model than the one that was learnt about."""
         if self._model not in ("", model):
-            self.shape = RequestShape()
+            self.shape, self.accepted = RequestShape(), False
             self._told.clear()
         self._model = model
 
@@ -63,7 +65,7 @@ class RequestAdapter:
         return notices
 
     def _take(self, found: Adaptation) -> None:
-        self.shape = found.shape
+        self.shape, self.accepted = found.shape, False
         for change in found.changes:
             if change not in self._told:
                 self._told.add(change)

@@ -104,7 +104,11 @@ class Exchange:
                 adapter.miss_choices(samples, record.choices)
         if not adapter.shape.single_choice:
             return
-        streams = [self._choice(body, chain, prompt_tokens, reply_tokens) for chain in chains.silent]
+        begun = asyncio.Event()
+        streams = [
+            self._choice(body, chain, prompt_tokens, reply_tokens, begun, waits=place > 0)
+            for place, chain in enumerate(chains.silent)
+        ]
         async with aclosing(side_by_side(streams)) as chunks:
             async for chunk in chunks:
                 for answer in chains.feed(chunk):
@@ -115,14 +119,29 @@ class Exchange:
         return self._records[-1]
 
     async def _choice(
-        self, body: Mapping[str, Any], chain: int, prompt_tokens: int, reply_tokens: int
+        self,
+        body: Mapping[str, Any],
+        chain: int,
+        prompt_tokens: int,
+        reply_tokens: int,
+        begun: asyncio.Event,
+        *,
+        waits: bool,
     ) -> AsyncGenerator[Chunk, None]:
-        """One chain by a request of its own."""
+        """One chain by a request of its own; while no such request was accepted yet, the first goes alone."""
+        if waits and not self._connection.adapter.accepted:
+            await begun.wait()
         own = {**body, "n": 1, "seed": (self._seed + chain) % SEEDS}
-        async with aclosing(self._request(own, self._record(prompt_tokens), reply_tokens)) as chunks:
-            async for chunk in chunks:
-                deltas = tuple(replace(delta, choice=chain) for delta in chunk.deltas if delta.choice == 0)
-                yield replace(chunk, deltas=deltas)
+        try:
+            async with aclosing(self._request(own, self._record(prompt_tokens), reply_tokens)) as chunks:
+                async for chunk in chunks:
+                    begun.set()
+                    deltas = tuple(replace(delta, choice=chain) for delta in chunk.deltas if delta.choice == 0)
+                    yield replace(chunk, deltas=deltas)
+        except PolicyError as error:
+            if not isinstance(error, RequestRefused):  # which the others would only meet too
+                begun.set()
+            raise
 
     async def _request(self, body: dict[str, Any], record: RequestRecord, tokens: int) -> AsyncGenerator[Chunk, None]:
         connection, ended = self._connection, set[int]()
@@ -132,6 +151,7 @@ class Exchange:
             async with aclosing(connection.server.stream(connection.adapter.shape.shaped(body), tokens)) as chunks:
                 async for chunk in chunks:
                     connection.heard += 1
+                    connection.adapter.accepted = True
                     connection.activity.receive(chunk)
                     record.take(chunk)
                     ended |= {delta.choice for delta in chunk.deltas if delta.finish_reason}

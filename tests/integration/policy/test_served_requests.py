@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evolve.errors import PolicyUnavailable
+from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply
 from service.policy.openai import OpenAIPolicy
 from service.policy.tokens import Count
@@ -67,6 +67,25 @@ async def test_a_template_that_fails_and_a_context_that_is_too_short_are_met_onc
         assert len(answers) == 8
     assert learnt(policy) == [change]
     assert [rule(request.body) is not None for request in server.chats] == [True, False, False]
+
+
+async def test_chains_wait_for_the_first_while_no_such_request_was_accepted(server: OpenAIServer, make: Make) -> None:
+    server.respond, server.refuse = respond, KINDS["anthropic"].refuse
+    policy = make(samples=3)
+    answers, completed = await replies(policy, proposal(samples=3))
+    assert len(answers) == 12
+    # Of n, of top_p by the first chain alone, and then the three.
+    assert completed.attempts == len(server.chats) == 5
+
+
+@pytest.mark.parametrize(("status", "raised"), [(503, PolicyUnavailable), (403, PolicyDenied)])
+async def test_a_first_chain_that_fails_holds_up_no_other(
+    server: OpenAIServer, make: Make, status: int, raised: type[PolicyError]
+) -> None:
+    server.respond = respond
+    server.refuse = lambda body: KINDS["groq"].refuse(body) or (status, {"error": "no"})
+    with pytest.raises(raised):
+        await replies(make())
 
 
 async def test_calls_at_once_that_meet_one_refusal_tell_it_once(server: OpenAIServer, make: Make) -> None:
