@@ -36,7 +36,7 @@ from tests.databases import sqlite_file
 from tests.fakes.vectors import look
 from tests.fakes.world import ASKING, TEAM, World, answers, new_search, program, score, toy_problem
 
-SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10}
+SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10, "concurrency": {"policy": 16}}
 
 # Of each key that shapes the search: another value than the default's, and what else must be set for it to matter.
 SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {

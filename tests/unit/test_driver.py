@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evolve.configuration import BudgetConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from evolve.driver import Driver
 from evolve.ensemble import Member
 from evolve.errors import PolicyUnavailable
@@ -32,7 +32,7 @@ def driver(problem: Problem | None = None, evaluations: int | None = 40, **given
     fields = {
         "policies": [Member(policy=ToyPolicy())],
         "evaluator": ToyEvaluator(problem),
-        "config": RunConfig(budget=budget, islands=2),
+        "config": RunConfig(budget=budget, islands=2, concurrency=ConcurrencyConfig(policy=2)),
         "monotonic": time.monotonic,
     }
     return Driver("run_toy", problem, **{**fields, **given})

@@ -121,8 +121,13 @@ def test_a_single_format_asks_for_one_answer() -> None:
 
 
 def test_regions_are_explained_where_there_are_some() -> None:
-    bounded = Program.of({"p.py": "# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\n"})
+    bounded = Program.of({"p.py": "# EVOLVE-BLOCK-START\n" + "x = 1\n" * 60 + "# EVOLVE-BLOCK-END\n"})
     assert "Only what stands between the lines marked" in text_of(request(of=problem(ACCURACY, SECONDS, seed=bounded)))
+    small = Program.of({"p.py": "# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\nprint(x)\n"})
+    text = text_of(request(of=problem(ACCURACY, SECONDS, seed=small)))
+    assert "Each answer is the new content of the parent's region alone" in text
+    assert "(the new region)" in text
+    assert "Only what stands between the lines marked" not in text
     assert "EVOLVE-BLOCK" not in text_of(request())
 
 

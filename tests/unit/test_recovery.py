@@ -149,13 +149,13 @@ def test_a_program_of_another_language_is_aligned_by_its_outer_lines() -> None:
     )
     child = apply_answer(parent, "```c\n#include <math.h>\nint b;\n\nint main() {}\n```", "rewrite", "c")
     assert child.program.text == parent.text.replace("int a;\n", "int b;\n\n")
+    long = Program.of({"p.c": parent.text.replace("int a;\n", "int a;\n" * 60)})
     with pytest.raises(AnswerError, match="keep the markers"):
-        apply_answer(parent, "```c\nint b;\n```", "rewrite", "c")
+        apply_answer(long, "```c\nint b;\n```", "rewrite", "c")
 
 
 REFUSED = {
     "a part of a program": (fenced("    return math.pi * radius**2\n"), "rewrite", "not valid Python"),
-    "another function": (fenced("def volume(r):\n    return r**3\n"), "rewrite", "keep the markers"),
     "a part where edits were asked for": (fenced("def other():\n    pass\n"), "diff", "no SEARCH/REPLACE block"),
     "prose": ("I would use pi here. That is all.", "rewrite", "prose without a fenced program"),
 }
@@ -166,6 +166,12 @@ def test_what_is_not_plain_is_refused_with_its_reason(name: str) -> None:
     text, edits, reason = REFUSED[name]
     with pytest.raises(AnswerError, match=reason):
         apply_answer(MARKED, text, edits, "python")
+
+
+def test_a_program_that_defines_something_else_is_refused_where_a_whole_program_was_asked_for() -> None:
+    long = Program.of({"p.py": MARKED.text.replace(BODY, BODY + "    # a remark\n" * 60)})
+    with pytest.raises(AnswerError, match="keep the markers"):
+        apply_answer(long, fenced("def volume(r):\n    return r**3\n"), "rewrite", "python")
 
 
 def test_several_regions_without_markers_are_refused() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from evolve.errors import AnswerError, ProblemError
 from evolve.program import Program
-from evolve.regions import Region, check_markers, enforce, guarded, regions
+from evolve.regions import Region, asks_region, check_markers, enforce, guarded, regions
 
 PARENT = "import x\n# EVOLVE-BLOCK-START\na = 1\n# EVOLVE-BLOCK-END\nprint(a)\n"
 
@@ -71,9 +71,24 @@ def test_each_region_takes_its_own_content() -> None:
     assert enforce(parent, child).program == child
 
 
-def test_a_lost_region_is_refused() -> None:
+def test_a_lost_region_is_refused_where_whole_programs_are_asked_for() -> None:
+    long = PARENT.replace("a = 1\n", "a = 1\n" + "b = a + 1  # and so on\n" * 40)
+    assert not asks_region(one(long))
     with pytest.raises(AnswerError, match=r"1 EVOLVE-BLOCK region in the parent and 0 EVOLVE-BLOCK regions"):
-        enforce(one(PARENT), one("a = 2\n"))
+        enforce(one(long), one("c = 2\n"))
+
+
+def test_an_answer_is_the_region_where_the_region_alone_is_asked_for() -> None:
+    assert asks_region(one(PARENT))
+    enforced = enforce(one(PARENT), one("c = 2\n"))
+    assert enforced.program == one(PARENT.replace("a = 1\n", "c = 2\n\n"))
+    assert enforced.restored
+
+
+@pytest.mark.parametrize("text", ["a = 1\n", PARENT + PARENT])
+def test_the_region_alone_is_asked_for_where_there_is_one(text: str) -> None:
+    assert not asks_region(one(text))
+    assert not asks_region(Program.of({"a.py": PARENT, "b.py": PARENT}))
 
 
 def test_files_without_markers_are_restored_beside_files_with_them() -> None:

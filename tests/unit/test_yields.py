@@ -2,7 +2,7 @@
 
 import pytest
 
-from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, PromptConfig, RunConfig
 from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome
 from evolve.prompt.build import PromptRequest, build_prompt
@@ -17,7 +17,7 @@ PROSE = "the answer is prose without a fenced program"
 
 def begun(*askings: Asking, config: RunConfig | None = None) -> Search:
     toy = toy_problem()
-    search = Search("run_toy", toy, config or RunConfig(), *(askings or (ONE,)))
+    search = Search("run_toy", toy, config or RunConfig(concurrency=ConcurrencyConfig(policy=16)), *(askings or (ONE,)))
     seed = search.start().candidates[0]
     search.tell(seed.id, score(toy, seed.program))
     return search

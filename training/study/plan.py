@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
-from evolve.configuration import ArchiveConfig, BudgetConfig, InspirationsConfig, PromptConfig, RunConfig
+from evolve.configuration import (
+    ArchiveConfig,
+    BudgetConfig,
+    ConcurrencyConfig,
+    InspirationsConfig,
+    PromptConfig,
+    RunConfig,
+)
 from training.measures import KS
 
 BASE, GRPO, MAX_AT_K, CHAIN, VPO = "base", "grpo", "max_at_k", "multi_rlvr_best", "vpo"
@@ -112,14 +119,18 @@ class SearchSettings:
         return f"{many}, {self.archive} archive of {self.size}, {self.selection}"
 
     def configuration(self, strategy: str, evaluations: int, seed: int) -> RunConfig:
-        """The configuration of a run. Inspirations and failures are left out: small policies do not read them."""
+        """The configuration of a run. Inspirations and failures are left out: small policies do not read them.
+
+        The pace is fixed: by default it depends on the budget, and one search would not be the beginning of a longer one.
+        """
         return RunConfig(
             strategy=strategy,
             islands=self.islands,
             archive=ArchiveConfig(kind=self.archive, size=self.size),
             selection={self.selection: 1.0},
             inspirations=InspirationsConfig(top=0, diverse=0),
-            prompt=PromptConfig(failures=0),
+            prompt=PromptConfig(failures=0, rejections=0),
+            concurrency=ConcurrencyConfig(policy=1),
             budget=BudgetConfig(evaluations=evaluations, answers=MOST_ANSWERS_FOR_EACH * evaluations),
             seed=seed,
         )
