@@ -155,7 +155,7 @@ class PolicyChoice:
 
 def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
     """Without those that come to the same policy of the operator's."""
-    return list(dict.fromkeys(policies))
+    return [policy for place, policy in enumerate(policies) if policy not in policies[:place]]
 
 
 def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> Way:

@@ -121,7 +121,7 @@ class SearchSettings:
     def configuration(self, strategy: str, evaluations: int, seed: int) -> RunConfig:
         """The configuration of a run. Inspirations and failures are left out: small policies do not read them.
 
-        The pace is fixed: by default it depends on the budget, and one search would not be the beginning of a longer one.
+        The pace is fixed: by default it depends on the budget, and no search would be the beginning of a longer one.
         """
         return RunConfig(
             strategy=strategy,

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evolve.configuration import BudgetConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from evolve.ensemble import Member
 from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.events import Kind
@@ -85,7 +85,9 @@ class Notes:
 
 
 def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **config: Any) -> RunJob:
+    """A run of the toy world, at a fixed pace unless the configuration says otherwise."""
     problem = toy_problem()
+    config = {"concurrency": ConcurrencyConfig(policy=16), **config}
     return RunJob(
         run_id=RUN,
         problem=problem,

@@ -83,7 +83,7 @@ class SpeechlessPolicy(ToyPolicy):
 
 def play_served(log: SqlRunLog, url: str, evaluations: int, notes: Notes) -> RunStatus:
     """A run whose policy is behind a server."""
-    settings = PolicySettings(base_url=url, model="fake", answers=2, samples=1, concurrency=1)
+    settings = PolicySettings(base_url=url, model="fake", answers=2, samples=1, concurrency=1, adapt=())
 
     async def scene() -> RunStatus:
         policy = serve(settings, toy_problem(), RunConfig(), {})
