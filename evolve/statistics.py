@@ -55,8 +55,8 @@ def best_at_k(scores: ArrayLike, k: int) -> Floats:
     n = ordered.shape[-1]
     if not 1 <= k <= n:
         raise ValueError(f"best@k needs 1 <= k <= n, not k = {k} of {n}")
-    share: Floats = ordered[..., k - 1 :] @ best_of_k_shares(n, k)[k - 1 :]
-    return np.asarray(share)
+    # A product of vectors may round by where they lie in memory; a sum does not, and two readers tell the same.
+    return np.asarray((ordered[..., k - 1 :] * best_of_k_shares(n, k)[k - 1 :]).sum(axis=-1))
 
 
 def best_of_k_shares(n: int, k: int, of: int | None = None) -> Floats:

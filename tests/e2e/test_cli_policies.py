@@ -56,7 +56,7 @@ def run(environment: dict[str, str], server: OpenAIServer, *words: str) -> Said:
 
 
 def test_every_answer_of_every_chain_becomes_a_child(environment: dict[str, str], server: OpenAIServer) -> None:
-    done = run(environment, server, "--json", "--islands", "1")
+    done = run(environment, server, "--json", "--islands", "1", "--set", "concurrency.policy=1")
     assert done.code == 0, done.err
     summary = json.loads(done.out.splitlines()[-1])
     assert (summary["evaluations"], summary["answers"], summary["valid"]) == (13, 12, 13)

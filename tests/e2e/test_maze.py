@@ -39,10 +39,14 @@ def evolve(tmp_path: Path) -> Evolve:
     return EvolveHere(tmp_path)
 
 
+# The server writes four routes, however many it is asked for.
+PACE = ("--set", "concurrency.policy=1")
+
+
 def test_routes_of_a_model_reach_the_known_best(evolve: Evolve, tmp_path: Path) -> None:
     with openai_server(routes) as server:
         (tmp_path / "policy.toml").write_text(POLICY.format(url=server.url))
-        words = ("run", MAZE, "--policy", str(tmp_path / "policy.toml"), "--evaluations", "4", "--seed", "1")
+        words = ("run", MAZE, "--policy", str(tmp_path / "policy.toml"), "--evaluations", "4", "--seed", "1", *PACE)
         summary = evolve.lines(*words, "--json")[-1]
         prompt = server.chats[0].body["messages"][-1]["content"]
     maze = maze_of("hard", "questions", 0)
@@ -59,16 +63,19 @@ def test_routes_of_a_model_reach_the_known_best(evolve: Evolve, tmp_path: Path) 
 def test_the_summary_compares_with_the_exact_optimum(evolve: Evolve, tmp_path: Path) -> None:
     with openai_server(routes) as server:
         (tmp_path / "policy.toml").write_text(POLICY.format(url=server.url))
-        out = evolve.call("run", MAZE, "--policy", str(tmp_path / "policy.toml"), "--evaluations", "4", "--seed", "1")
+        out = evolve.call(
+            "run", MAZE, "--policy", str(tmp_path / "policy.toml"), "--evaluations", "4", "--seed", "1", *PACE
+        )
     assert "The best known fitness is reached" in out
     (row,) = [line for line in out.splitlines() if line.startswith("best known")]
     assert row.split()[-1] == "0.8214285714"
 
 
 def test_without_a_model_the_run_says_who_writes_text(evolve: Evolve) -> None:
-    out = evolve.call("run", MAZE)
-    assert "--policy bundled:NAME" in out
-    assert evolve.lines("run", MAZE, "--json")[-1]["reason"] == "exhausted"
+    said = evolve.said("run", MAZE)
+    assert said.code == 1
+    assert "--policy bundled:NAME" in said.out + said.err
+    assert evolve.lines("run", MAZE, "--json", code=1)[-1]["reason"] == "policy_refused"
 
 
 def test_a_problem_begun_from_a_question_passes_its_check(evolve: Evolve, tmp_path: Path) -> None:
