@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from evolve.admission import Admission
 from evolve.appraisal import Appraisal
@@ -113,9 +114,10 @@ class Search:
         drawn = self._ensemble.draw(number, away)
         if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
             return Step()
-        if self._limit(1) < 1 or self._over(elapsed_seconds):
+        limit = partial(self._limit, away)
+        if limit(1) < 1 or self._over(elapsed_seconds):
             return Step()
-        proposal = self._proposer.propose(number, drawn, self._limit)
+        proposal = self._proposer.propose(number, drawn, limit)
         if proposal is None:
             return Step()
         event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
@@ -293,7 +295,7 @@ class Search:
         first = next(iter(self.state.pending.values()), None)
         return not self.state.started or (first is not None and first.number == 0)
 
-    def _limit(self, most: int) -> int:
+    def _limit(self, away: Collection[str], most: int) -> int:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
         limit = most if free is None else min(most, free)
@@ -305,7 +307,8 @@ class Search:
             return limit
         tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
         least = max((self.config.answers or 1) * (self.config.samples or 1), min(most, tenth))
-        return min(limit, paced(remaining, state.outstanding, most, least))
+        # What a policy that is away was asked for holds nobody up.
+        return min(limit, paced(remaining, state.outstanding_of_others(away), most, least))
 
     def _candidate(
         self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]

@@ -1,7 +1,7 @@
 """The state of a run as the fold of its events; the search decides on it, a restart replays into it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,6 +143,10 @@ class State:
     def outstanding(self) -> int:
         """Answers that were asked for and have not come."""
         return sum(entry.outstanding for entry in self.open.values())
+
+    def outstanding_of_others(self, policies: Collection[str]) -> int:
+        """Answers asked for and not yet come, of policies that are not among these."""
+        return sum(entry.outstanding for entry in self.open.values() if entry.payload["policy"] not in policies)
 
     def unloaded(self) -> list[str]:
         """Ids of the individuals whose programs and texts a replay must still bring."""
