@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ MODEL = "EVOLVE_TEST_REAL_MODEL"
 SAMPLES = 8
 RUN_SECONDS = 60
 # Shares of the completions of a run. They leave a margin for the seed and the machine.
-MIN_PARSED = 0.3
+MIN_PARSED = 0.12
 MIN_VALID_AND_NEW = 0.05
 # Higher temperatures make a model of this size write nonsense.
 POLICY = """
@@ -101,7 +102,10 @@ def test_enough_of_what_is_written_parses_and_is_valid_and_new(run: RealRun) -> 
     assert len(valid) >= MIN_VALID_AND_NEW * run.completions
 
 
-def test_an_answer_becomes_a_child_before_its_proposal_is_complete(run: RealRun) -> None:
-    complete = {event["number"]: event["sequence"] for event in run.answered}
-    created = [event for event in run.events if event["kind"] == "candidate.created" and event["number"] in complete]
-    assert any(event["sequence"] < complete[event["number"]] for event in created)
+def test_an_answer_is_read_seconds_before_its_proposal_is_complete(run: RealRun) -> None:
+    complete = {event["number"]: datetime.fromisoformat(event["at"]) for event in run.answered}
+    read = [event for event in run.events if event["kind"] in ("candidate.created", "candidate.rejected")]
+    leads = [
+        complete[event["number"]] - datetime.fromisoformat(event["at"]) for event in read if event["number"] in complete
+    ]
+    assert max(leads) > timedelta(seconds=1)
