@@ -137,8 +137,9 @@ def mean_pairwise_l1(rewards: ArrayLike) -> float:
     n = len(points)
     if n < 2:
         return 0.0
-    total = (2 * np.arange(n) - n + 1) @ points
-    return float(total.sum() / (n * (n - 1) / 2))
+    weights = 2 * np.arange(n) - n + 1
+    # A sum: a product of matrices rounds by where its operands lie in memory, and two processes would differ.
+    return float((weights[:, None] * points).sum() / (n * (n - 1) / 2))
 
 
 def mean_pairwise_l2(rewards: ArrayLike) -> float:
@@ -202,7 +203,7 @@ def correlations(rewards: ArrayLike) -> Floats:
     norms = np.linalg.norm(centred, axis=0)
     varies = norms > 1e-12 * np.abs(points).max(axis=0, initial=0.0) * np.sqrt(len(points))
     unit = np.where(varies, centred / np.where(varies, norms, 1.0), 0.0)
-    matrix = np.clip(unit.T @ unit, -1.0, 1.0)
+    matrix = np.clip((unit[:, :, None] * unit[:, None, :]).sum(axis=0), -1.0, 1.0)
     np.fill_diagonal(matrix, 1.0)
     return np.asarray(matrix)
 
