@@ -32,12 +32,30 @@ def unframed(
 
 
 def _between(head: Sequence[str], tail: Sequence[str], answer: Lines) -> Lines | None:
-    """What the answer holds between the parent's outer lines, blank lines and white space at line ends set aside."""
-    start = _repeated(head, answer)
-    behind = _repeated(list(reversed(tail)), list(reversed(answer)))
+    """What the answer holds between the parent's outer lines, blank lines and white space at line ends set aside.
+
+    It may leave out outer lines that are farther from the region, such as a docstring or imports.
+    """
+    start = _overlap(head, answer)
+    behind = _overlap(list(reversed(tail)), list(reversed(answer)))
     if start is None or behind is None or start + behind > len(answer):
         return None
     return answer[start : len(answer) - behind] if start or behind else None
+
+
+def _overlap(outer: Sequence[str], answer: Sequence[str]) -> int | None:
+    """How many lines of an answer repeat the outer ones that are nearest to the region, as many as can be.
+
+    None: it repeats none with a word in it, though there are some.
+    """
+    filled = [line for line in outer if line.strip()]
+    if not filled:
+        return 0
+    for first in range(len(filled)):
+        count = _repeated(filled[first:], answer)
+        if count is not None:
+            return count if any(map(str.isalnum, "".join(filled[first:]))) else None
+    return None
 
 
 def _repeated(outer: Sequence[str], answer: Sequence[str]) -> int | None:

@@ -201,7 +201,7 @@ class Yields:
     def _refused(self) -> str:
         refused = {name: one for name, one in self.policies.items() if one.refusal}
         said = "; ".join(f"{name}: {short(one.refusal, 300).rstrip('.')}" for name, one in list(refused.items())[:4])
-        return f"the policy refused every proposal ({said}): change its settings or name another with --policy"
+        return f"the policy refused every proposal ({said}): `evolve policy check` tries its settings"
 
     def _unusable(self) -> str:
         counts: Counter[str] = Counter()
@@ -214,6 +214,6 @@ class Yields:
             return "no answer came before the run reached its limit: raise it, or ask for fewer answers a chain"
         (most, often), *_ = counts.most_common(1) or [("", 0)]
         return (
-            f"none of {total} answers could be used; {times(often)}: {words.get(most, NO_ANSWER).rstrip('.')}. Try"
-            " --answers 1, a larger max_tokens, or a larger model"
+            f"none of {total} answers could be used; {times(often)}: {words.get(most, NO_ANSWER).rstrip('.')}. `evolve"
+            " policy check` finds out which form of the reply the model can write"
         )

@@ -10,6 +10,7 @@ from service.cli.control_app import control_app
 from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
+from service.cli.policy_app import policy_app
 from service.cli.results_app import results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
@@ -21,9 +22,11 @@ from service.cli.words import (
     Evaluations,
     Json,
     KeyFile,
+    Model,
     Money,
     Params,
     Patience,
+    PolicyNames,
     Queue,
     Server,
     Target,
@@ -47,6 +50,7 @@ problem_app = typer.Typer(help="Check a problem folder, or make one.", context_s
 app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
+app.add_typer(policy_app, name="policy", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
 app.add_typer(study_app)
 app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
@@ -67,14 +71,6 @@ RunProblem = Annotated[
     Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
 ]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
-PolicyWords = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="POLICY",
-        help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
-    ),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -113,8 +109,8 @@ def run(
     wall_seconds: WallSeconds = None,
     target: Target = None,
     patience: Patience = None,
-    policy: PolicyWords = None,
-    model: Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")] = None,
+    policy: PolicyNames = None,
+    model: Model = None,
     answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")] = None,
     param: Params = None,

@@ -35,6 +35,15 @@ Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that en
 Patience = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
 ]
+PolicyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
+    ),
+]
+Model = Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),

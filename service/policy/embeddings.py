@@ -12,7 +12,7 @@ from evolve.proposal import Charge, Usage
 from evolve.vectors import Embedded, Vector
 from service.policy.asking import sendable
 from service.policy.connection import Connection
-from service.policy.offered import choose
+from service.policy.offered import Offered, choose, unlisted
 from service.policy.tokens import estimate_tokens
 from service.policy.vectors import Embeddings
 
@@ -59,9 +59,10 @@ class OpenAIEmbedder:
             PolicyDenied: it is no such server, refuses the key, does not offer the model, or does not embed.
         """
         server = self.connection.server
-        model = choose(self.settings, await server.models())
+        offered = await server.models()
+        model = choose(self.settings, offered)
         try:
-            found = await server.embed(model, [_WORD])
+            found = await self._try(model, offered)
         except PolicyRefused as error:
             raise PolicyDenied(f"{error} (is {model} a model that embeds?)") from error
         if not found.length:
@@ -139,6 +140,12 @@ class OpenAIEmbedder:
                     return found
             except PolicyError as error:
                 await self.connection.wait(error, attempt)
+
+    async def _try(self, model: str, offered: Sequence[Offered] | None) -> Embeddings:
+        if model in [entry.name for entry in offered or ()]:
+            return await self.connection.server.embed(model, [_WORD])
+        with unlisted(self.settings, model, offered):
+            return await self.connection.server.embed(model, [_WORD])
 
     def _measure(self, length: int) -> None:
         """Refuse vectors that cannot be compared with those of before."""

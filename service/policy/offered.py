@@ -1,6 +1,8 @@
 """The models that a server offers, and which of them is asked for."""
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +34,10 @@ def read_offered(value: object) -> list[Offered]:
 
 
 def choose(settings: PolicySettings, offered: Sequence[Offered] | None) -> str:
-    """The model to ask for: the one that is named, else the only one.
+    """The model to ask for: the one that is named, by the name that the server lists for it, else the only one.
+
+    Lists are not complete: hosted servers leave out aliases, and list a page at a time. So a model that is not in the
+    list is asked for all the same.
 
     Args:
         settings: of the policy.
@@ -47,14 +52,38 @@ def choose(settings: PolicySettings, offered: Sequence[Offered] | None) -> str:
             raise PolicyDenied(f"the policy server {url} does not list its models: name one with --model")
         return model
     names = [entry.name for entry in offered]
-    shown = ", ".join(names[:_MODELS_NAMED]) + (", ..." if len(names) > _MODELS_NAMED else "")
+    if model:
+        return next((name for name in (model, f"{model}:latest", f"models/{model}") if name in names), model)
     if not names:
         raise PolicyDenied(f"the policy server {url} offers no model")
-    if not model and len(names) > 1:
-        raise PolicyDenied(f"the policy server {url} offers several models: name one of {shown} with --model")
-    if model and model not in names:
-        raise PolicyDenied(f"the policy server {url} does not know the model {model}: it offers {shown}")
-    return model or names[0]
+    if len(names) > 1:
+        raise PolicyDenied(f"the policy server {url} offers several models: name one of {_shown(names)} with --model")
+    return names[0]
+
+
+@contextmanager
+def unlisted(settings: PolicySettings, model: str, offered: Sequence[Offered] | None) -> Iterator[None]:
+    """Explain that a server refuses a model that is not in its list; the text names the nearest that is.
+
+    Raises:
+        PolicyDenied: it does.
+    """
+    try:
+        yield
+    except PolicyDenied:
+        if offered is None:
+            raise
+        names = [entry.name for entry in offered]
+        nearest = difflib.get_close_matches(model, names, n=1, cutoff=0.4)
+        hint = f"; the nearest is {nearest[0]}" if nearest else ""
+        offers = f"it offers {_shown(names)}" if names else "it offers no model"
+        raise PolicyDenied(
+            f"the policy server {settings.base_url} does not know the model {model}: {offers}{hint}"
+        ) from None
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MODELS_NAMED]) + (", ..." if len(names) > _MODELS_NAMED else "")
 
 
 def _context(entry: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> int | None:

@@ -19,7 +19,7 @@ from service.policy.chains import CUT, Chains
 from service.policy.connection import Connection
 from service.policy.exchange import SEEDS, Exchange
 from service.policy.forms import open_forms
-from service.policy.offered import choose
+from service.policy.offered import choose, unlisted
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
 from service.policy.wire import RequestRefused
 
@@ -29,11 +29,19 @@ TEMPLATE_TOKENS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What a preflight found: the model that will answer, its context, and whether the server counts tokens."""
+    """What a preflight found.
+
+    Attributes:
+        model: that will answer.
+        context_tokens: of the model.
+        tokenizer: whether the server counts tokens.
+        told: whether the server told the context, rather than the settings.
+    """
 
     model: str
     context_tokens: int
     tokenizer: bool
+    told: bool = False
 
 
 class OpenAIPolicy:
@@ -103,15 +111,21 @@ class OpenAIPolicy:
         server = self.connection.server
         offered = await server.models()
         model = choose(self.settings, offered)
-        if offered is None:
-            await server.knock(model)
         named = {entry.name: entry.context_tokens for entry in offered or ()}
+        if model not in named:
+            with unlisted(self.settings, model, offered):
+                await server.knock(model)
         tokenizer = await server.count_tokens(model, "a b c") is not None
         self.connection.adapter.serve(model)
         await self.connection.pressure.look()
         self._tokens = TokenCounter((lambda text: server.count_tokens(model, sendable(text))) if tokenizer else None)
-        context = named.get(model) or self.settings.context_tokens
-        self.connection.found = Served(model=model, context_tokens=context, tokenizer=tokenizer)
+        told = named.get(model)
+        self.connection.found = Served(
+            model=model,
+            context_tokens=told or self.settings.context_tokens,
+            tokenizer=tokenizer,
+            told=told is not None,
+        )
         return self.connection.found
 
     @property

@@ -244,13 +244,18 @@ class OpenAIServer:
             return Response(content, reply.status, dict(reply.headers))
         if self.refuse is not None and (refused := self.refuse(body)) is not None:
             return JSONResponse(refused[1], status_code=refused[0])
-        if body.get("model") not in self.models:
-            error = {"message": f"The model `{body.get('model')}` does not exist.", "code": 404}
-            return JSONResponse({"error": error}, status_code=404)
+        if (unknown := self._unknown_model(body)) is not None:
+            return unknown
         texts = list(self.respond(body))
         if reply.plain:
             return JSONResponse(self._whole(texts, body, reply))
         return StreamingResponse(self._events(texts, body, reply), media_type="text/event-stream")
+
+    def _unknown_model(self, body: Mapping[str, Any]) -> Response | None:
+        if body.get("model") in self.models:
+            return None
+        error = {"message": f"The model `{body.get('model')}` does not exist.", "code": 404}
+        return JSONResponse({"error": error}, status_code=404)
 
     async def _embed(self, request: Request) -> Response:
         body, refusal = await self._receive(request)
@@ -268,6 +273,8 @@ class OpenAIServer:
             return Response(content, reply.status, dict(reply.headers))
         if reply.raw is not None:
             return Response(reply.raw, media_type="application/json")
+        if (unknown := self._unknown_model(body)) is not None:
+            return unknown
         texts = body["input"]
         counts = [self.count(text) for text in texts]
         if max(counts, default=0) > self.embedded_tokens:

@@ -143,6 +143,24 @@ def test_markers_that_were_left_out_are_put_back(name: str) -> None:
     assert child.recovered == (() if "marker" in name else ("markers",))
 
 
+def test_an_answer_may_leave_out_outer_lines_that_are_far_from_the_region() -> None:
+    frame = (
+        '"""Two numbers."""\n\n\ndef solve():\n    # EVOLVE-BLOCK-START\n    {}\n    # EVOLVE-BLOCK-END\n    return x\n'
+    )
+    parent = Program.of({"p.py": frame.format("x = 1")})
+    child = apply_answer(parent, fenced("def solve():\n    x = 2\n    return x\n"), "rewrite", "python")
+    assert child.program.text == parent.text.replace("x = 1", "x = 2")
+    assert child.recovered == ("markers",)
+    with pytest.raises(AnswerError, match="not valid Python"):
+        apply_answer(parent, fenced("def solve():\n    return 2\n\nprint(1)\n"), "rewrite", "python")
+
+
+def test_lines_without_a_word_are_no_frame() -> None:
+    parent = Program.of({"p.c": "int f()\n{\n// EVOLVE-BLOCK-START\nint a;\n// EVOLVE-BLOCK-END\n}\n"})
+    child = apply_answer(parent, "```c\n{ int b;\nint c;\n}\n```", "rewrite", "c")
+    assert "// EVOLVE-BLOCK-START\n{ int b;\nint c;\n}\n" in child.program.text
+
+
 def test_a_program_of_another_language_is_aligned_by_its_outer_lines() -> None:
     parent = Program.of(
         {"p.c": "#include <math.h>\n// EVOLVE-BLOCK-START\nint a;\n// EVOLVE-BLOCK-END\nint main() {}\n"}

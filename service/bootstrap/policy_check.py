@@ -1,0 +1,140 @@
+"""A policy, checked: its server, what that accepts, and how much of what it writes can be used."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evolve.format_yield import FormatYield, measure_format_yield
+from evolve.ports import Adapted, Evaluator, Policy, ServedPolicy
+from evolve.problem import Problem
+from service.bootstrap.answering import answering
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.parts import scoring
+from service.bootstrap.plan import Plan, RunOrder, plan_new
+from service.config import Settings
+from service.errors import UsageError
+from service.policy.openai import OpenAIPolicy
+from service.policy.recommendation import best_yield, next_form, sized
+from service.policy.settings import PolicySettings
+from service.problems.init import init_problem
+
+SLOTS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyReport:
+    """What was found out about a policy.
+
+    Attributes:
+        settings: as it was tried.
+        model: that answers; empty: it has no name of its own.
+        context_tokens: of the model.
+        tells_context: whether the server told it, rather than the settings.
+        counts_tokens: whether the server counts tokens of a text.
+        streams: whether replies came in pieces.
+        adapted: how requests are written differently from now on, and why.
+        yields: what each form brought, in the order tried.
+    """
+
+    settings: PolicySettings
+    model: str = ""
+    context_tokens: int = 0
+    tells_context: bool = False
+    counts_tokens: bool = False
+    streams: bool = False
+    adapted: tuple[Adapted, ...] = ()
+    yields: tuple[FormatYield, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether a run with this policy would have children."""
+        return any(found.valid for found in self.yields)
+
+    @property
+    def best(self) -> FormatYield | None:
+        """The form that brought most for its tokens; None: nothing was tried."""
+        return best_yield(self.yields) if self.yields else None
+
+
+async def check_policies(
+    settings: Settings, order: RunOrder, trying: Callable[[PolicySettings, str], None]
+) -> list[PolicyReport]:
+    """Check each author among the policies of an order: up to three proposals each.
+
+    Args:
+        settings: of the installation.
+        order: names the policies; without a problem a small one of our own is used.
+        trying: called with the policy and the form before each proposal.
+
+    Raises:
+        PolicyUnavailable, PolicyDenied: a server cannot be reached, refuses the key or does not know the model.
+        UsageError: no model is named.
+        InvalidProblemError, ProblemError, RefusedError: the problem cannot be used.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = order.problem
+        if folder is None:
+            folder = Path(place) / "sample"
+            init_problem(folder, "policy check")
+        plan = plan_new(order, folder, SystemClock().now())
+    authors = [policy for policy in plan.policies if policy.role == "author"]
+    if all(author.kind == "syntax" for author in authors):
+        raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
+    async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS) as evaluator:
+        models = [author for author in authors if author.kind != "syntax"]
+        return [await _check(settings, plan, author, evaluator, trying) for author in models]
+
+
+async def _check(
+    settings: Settings,
+    plan: Plan,
+    author: PolicySettings,
+    evaluator: Evaluator,
+    trying: Callable[[PolicySettings, str], None],
+) -> PolicyReport:
+    async with AsyncExitStack() as stack:
+        asked = await stack.enter_async_context(answering(replace(plan, policies=(author,)), settings.policies))
+        policy = asked.members[0].policy
+        report, heard = _described(author, policy), _heard(policy)
+        yields = await _yields(plan.problem, author, policy, evaluator, trying)
+        requests = sum(found.completed.attempts for found in yields if found.completed)
+        adapted = tuple(policy.notices()) if isinstance(policy, ServedPolicy) else ()
+        return replace(report, adapted=adapted, yields=yields, streams=_heard(policy) - heard > 2 * requests > 0)
+
+
+def _described(author: PolicySettings, policy: Policy) -> PolicyReport:
+    found = policy.connection.found if isinstance(policy, OpenAIPolicy) else None
+    if found is None:
+        return PolicyReport(settings=author, model=author.model, context_tokens=author.context_tokens)
+    return PolicyReport(
+        settings=author,
+        model=found.model,
+        context_tokens=found.context_tokens,
+        tells_context=found.told,
+        counts_tokens=found.tokenizer,
+    )
+
+
+def _heard(policy: Policy) -> int:
+    return policy.heard if isinstance(policy, ServedPolicy) else 0
+
+
+async def _yields(
+    problem: Problem,
+    author: PolicySettings,
+    policy: Policy,
+    evaluator: Evaluator,
+    trying: Callable[[PolicySettings, str], None],
+) -> tuple[FormatYield, ...]:
+    tried: list[FormatYield] = []
+    while (form := next_form(author, tried)) is not None:
+        trying(author, f"{form.edits}, {form.answers} in a completion")
+        tried.append(await measure_format_yield(problem, policy, sized(form), evaluator, seed=len(tried)))
+    return tuple(tried)
+
+
+def all_usable(reports: Sequence[PolicyReport]) -> bool:
+    """Whether a run could use each of the policies."""
+    return all(report.usable for report in reports)
