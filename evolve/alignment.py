@@ -89,6 +89,20 @@ def _defined(head: Sequence[str], region: Sequence[str], tail: Sequence[str], an
     return _without(answer, dropped)
 
 
+def names_used(outer: Sequence[str], region: Sequence[str]) -> tuple[str, ...]:
+    """The names that Python lines define, and the lines around them use; none where that cannot be told.
+
+    Args:
+        outer: lines of the program outside the region.
+        region: its lines.
+    """
+    try:
+        used, own = _used(_statements(outer)), list(top_level_names(_statements(region)))
+    except SyntaxError:
+        return ()
+    return tuple(dict.fromkeys(name for name in own if name in used))
+
+
 def _statements(lines: Sequence[str]) -> list[ast.stmt]:
     return list(parse_python("\n".join([*lines, ""])).body)
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from evolve.alignment import unframed
+from evolve.alignment import names_used, unframed
 from evolve.errors import AnswerError, ProblemError
 from evolve.program import Program
 from evolve.python_source import is_python
@@ -53,6 +53,16 @@ def asks_region(program: Program) -> bool:
         return False
     inside = sum(len(line) + 1 for line in lines[slots[0].start : slots[0].end])
     return len(program.text) - inside >= MIN_FRAME_SHARE * len(program.text)
+
+
+def names_of_region(program: Program, language: str) -> tuple[str, ...]:
+    """The names that a program's only region defines for the lines around it; none where that cannot be told."""
+    lines = program.text.split("\n") if program.single else []
+    slots, _ = _pair(lines)
+    if len(slots) != 1 or not is_python(program.files[0][0], program, language):
+        return ()
+    (slot,) = slots
+    return names_used([*lines[: slot.start], *lines[slot.end :]], lines[slot.start : slot.end])
 
 
 def check_markers(program: Program) -> None:

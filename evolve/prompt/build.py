@@ -12,7 +12,7 @@ from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, inert, one_line, shown
 from evolve.proposal import Individual, Message, Prompt, Proposal
-from evolve.regions import asks_region, guarded
+from evolve.regions import asks_region, guarded, names_of_region
 from evolve.yields import times
 
 Count = Callable[[str], int]
@@ -200,8 +200,16 @@ def _edits(request: PromptRequest) -> str:
     if request.edits == "diff":
         return fill(request.templates, "diff") + (fill(request.templates, "diff_files") if several else "")
     if _region_alone(request):
-        return fill(request.templates, "rewrite_region")
+        return fill(request.templates, "rewrite_region") + _region_names(request)
     return fill(request.templates, "rewrite_files" if several else "rewrite")
+
+
+def _region_names(request: PromptRequest) -> str:
+    """What answers must define for the lines around the region; the same over a run, as it follows from the seeds."""
+    names = {names_of_region(seed, request.problem.language) for seed in request.problem.seeds}
+    if len(names) != 1 or not (only := names.pop()):
+        return ""
+    return fill(request.templates, "region_names", names=", ".join(f"`{name}`" for name in only))
 
 
 def _region_alone(request: PromptRequest) -> bool:

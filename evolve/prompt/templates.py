@@ -64,6 +64,8 @@ EVOLVE-BLOCK-START and EVOLVE-BLOCK-END, complete and ready to run, with no plac
 the two marked lines and everything outside them: that stays as it is, and uses what the region defines.
 """
 
+_REGION_NAMES = "Each answer must define $names, which the rest of the program uses.\n"
+
 _REWRITE_FILES = """\
 Each answer holds every file that it changes, whole, each in a fenced block of its own under a line `FILE: path`. \
 Files that it does not name stay as they are.
@@ -210,6 +212,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reply": Template(text=_REPLY, required=("example", "edits", "regions"), optional=("count",)),
     "rewrite": Template(text=_REWRITE),
     "rewrite_region": Template(text=_REWRITE_REGION),
+    "region_names": Template(text=_REGION_NAMES, required=("names",)),
     "rewrite_files": Template(text=_REWRITE_FILES),
     "diff": Template(text=_DIFF),
     "diff_files": Template(text=_DIFF_FILES),

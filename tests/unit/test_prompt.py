@@ -127,6 +127,7 @@ def test_regions_are_explained_where_there_are_some() -> None:
     text = text_of(request(of=problem(ACCURACY, SECONDS, seed=small)))
     assert "Each answer is the new content of the parent's region alone" in text
     assert "(the new region)" in text
+    assert "Each answer must define `x`, which the rest of the program uses." in text
     assert "Only what stands between the lines marked" not in text
     assert "EVOLVE-BLOCK" not in text_of(request())
 

@@ -2,7 +2,7 @@ import pytest
 
 from evolve.errors import AnswerError, ProblemError
 from evolve.program import Program
-from evolve.regions import Region, asks_region, check_markers, enforce, guarded, regions
+from evolve.regions import Region, asks_region, check_markers, enforce, guarded, names_of_region, regions
 
 PARENT = "import x\n# EVOLVE-BLOCK-START\na = 1\n# EVOLVE-BLOCK-END\nprint(a)\n"
 
@@ -89,6 +89,25 @@ def test_an_answer_is_the_region_where_the_region_alone_is_asked_for() -> None:
 def test_the_region_alone_is_asked_for_where_there_is_one(text: str) -> None:
     assert not asks_region(one(text))
     assert not asks_region(Program.of({"a.py": PARENT, "b.py": PARENT}))
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "names"),
+    [
+        ("def f():\n    return g()\ndef g():\n    return 1\n", "print(f())\n", ("f",)),
+        ("a, b = 1, 2\n", "import a.b\nprint(b, a)\n", ("a", "b")),
+        ("a = 1\n", "print(2)\n", ()),
+        ("a = (\n", "print(a)\n", ()),
+    ],
+)
+def test_the_names_of_a_region_are_those_that_the_rest_uses(inside: str, outside: str, names: tuple[str, ...]) -> None:
+    program = one(f"# EVOLVE-BLOCK-START\n{inside}# EVOLVE-BLOCK-END\n{outside}")
+    assert names_of_region(program, "python") == names
+
+
+def test_a_program_of_another_language_or_of_several_regions_names_nothing() -> None:
+    assert names_of_region(one(PARENT + PARENT), "python") == ()
+    assert names_of_region(one("# EVOLVE-BLOCK-START\na = 1\n# EVOLVE-BLOCK-END\nprint(a)\n"), "rust") == ()
 
 
 def test_files_without_markers_are_restored_beside_files_with_them() -> None:
