@@ -60,7 +60,13 @@ class FormatYield:
 
 
 async def measure_format_yield(
-    problem: Problem, policy: Policy, form: ReplyForm, evaluator: Evaluator, *, seed: int = 0
+    problem: Problem,
+    policy: Policy,
+    form: ReplyForm,
+    evaluator: Evaluator,
+    *,
+    seed: int = 0,
+    limit_seconds: float | None = None,
 ) -> FormatYield:
     """Ask a policy for one proposal about a problem's seed, and evaluate what it answers.
 
@@ -70,6 +76,7 @@ async def measure_format_yield(
         form: to ask in.
         evaluator: scores seed and answers.
         seed: of the proposal.
+        limit_seconds: the policy is cut off then; what it wrote by then counts.
 
     Raises:
         PolicyUnavailable, PolicyDenied: the policy cannot be asked.
@@ -85,7 +92,7 @@ async def measure_format_yield(
         reason = search.state.latest.evaluation.reason if search.state.latest else "there is no seed"
         raise ProblemError(f"no seed of the problem {problem.name} can be scored: {reason}")
     found = FormatYield(form=proposals[0].form or form, asked=proposals[0].limit)
-    children = await _answers(search, policy, proposals[0], found)
+    children = await _answers(search, policy, proposals[0], found, limit_seconds)
     evaluations = await asyncio.gather(*(evaluator.evaluate(child.program, child.id) for child in children))
     for evaluation in evaluations:
         if evaluation.outcome is Outcome.OK:
@@ -95,10 +102,12 @@ async def measure_format_yield(
     return found
 
 
-async def _answers(search: Search, policy: Policy, proposal: Proposal, found: FormatYield) -> list[Candidate]:
+async def _answers(
+    search: Search, policy: Policy, proposal: Proposal, found: FormatYield, limit_seconds: float | None
+) -> list[Candidate]:
     children: list[Candidate] = []
     try:
-        async with aclosing(policy.propose(proposal)) as replies:
+        async with asyncio.timeout(limit_seconds), aclosing(policy.propose(proposal)) as replies:
             async for reply in replies:
                 if isinstance(reply, Completed):
                     found.completed = reply
@@ -109,6 +118,8 @@ async def _answers(search: Search, policy: Policy, proposal: Proposal, found: Fo
                     children += step.candidates
     except PolicyRefused as error:
         found.refusal = str(error)
+    except TimeoutError:
+        found.losses[f"the completion had not ended after {limit_seconds:g} seconds"] += 1
     return children
 
 

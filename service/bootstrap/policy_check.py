@@ -21,6 +21,9 @@ from service.policy.settings import PolicySettings
 from service.problems.init import init_problem
 
 SLOTS = 2
+LIMIT_SECONDS = 90.0  # for each form
+# Tried where no answer at the default of 1 is of use: small models write nonsense there.
+LOW_TEMPERATURE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,8 @@ async def check_policies(
 ) -> list[PolicyReport]:
     """Check each author among the policies of an order: up to three proposals each.
 
+    Where none of the answers is of use at the default temperature, they are made again at a lower one.
+
     Args:
         settings: of the installation.
         order: names the policies; without a problem a small one of our own is used.
@@ -84,7 +89,22 @@ async def check_policies(
         raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
     async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS) as evaluator:
         models = [author for author in authors if author.kind != "syntax"]
-        return [await _check(settings, plan, author, evaluator, trying) for author in models]
+        return [await _check_author(settings, plan, author, evaluator, trying) for author in models]
+
+
+async def _check_author(
+    settings: Settings,
+    plan: Plan,
+    author: PolicySettings,
+    evaluator: Evaluator,
+    trying: Callable[[PolicySettings, str], None],
+) -> PolicyReport:
+    report = await _check(settings, plan, author, evaluator, trying)
+    if report.usable or "temperature" in author.model_fields_set or author.kind != "openai":
+        return report
+    cooler = author.model_copy(update={"temperature": LOW_TEMPERATURE})
+    again = await _check(settings, plan, cooler, evaluator, trying)
+    return again if again.usable else report
 
 
 async def _check(
@@ -130,8 +150,11 @@ async def _yields(
 ) -> tuple[FormatYield, ...]:
     tried: list[FormatYield] = []
     while (form := next_form(author, tried)) is not None:
-        trying(author, f"{form.edits}, {form.answers} in a completion")
-        tried.append(await measure_format_yield(problem, policy, sized(form), evaluator, seed=len(tried)))
+        trying(author, f"{form.edits}, {form.answers} in a completion, temperature {author.temperature:g}")
+        measured = await measure_format_yield(
+            problem, policy, sized(form), evaluator, seed=len(tried), limit_seconds=LIMIT_SECONDS
+        )
+        tried.append(measured)
     return tuple(tried)
 
 

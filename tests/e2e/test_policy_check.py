@@ -105,6 +105,21 @@ def test_a_policy_whose_answers_are_no_programs_fails_the_check(environment: dic
     assert "cannot be used as it is" in said.err
 
 
+def test_a_model_that_writes_nonsense_at_the_default_temperature_is_asked_at_a_lower_one(
+    environment: dict[str, str],
+) -> None:
+    def respond(body: Mapping[str, Any]) -> list[str]:
+        cool = body["temperature"] <= 0.5
+        return [f"```python\n{program(number)}\n```" if cool else "Once upon a time" for number in range(body["n"])]
+
+    with openai_server(respond, key=KEY) as server:
+        said = checked(environment, server)
+        assert said.code == 0, said.err
+        assert "temperature = 0.5" in said.out
+        hot = checked(environment, server, "--param", "temperature=1.0")
+    assert (hot.code, "no answer could be used" in hot.err) == (1, True)
+
+
 def test_a_model_that_is_not_there_is_answered_with_the_nearest(
     environment: dict[str, str], server: OpenAIServer
 ) -> None:
