@@ -55,14 +55,32 @@ def asks_region(program: Program) -> bool:
     return len(program.text) - inside >= MIN_FRAME_SHARE * len(program.text)
 
 
-def names_of_region(program: Program, language: str) -> tuple[str, ...]:
-    """The names that a program's only region defines for the lines around it; none where that cannot be told."""
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """A program of one region: the lines before its markers, between and behind them."""
+
+    head: tuple[str, ...]
+    region: tuple[str, ...]
+    tail: tuple[str, ...]
+
+
+def framed(program: Program) -> Framed | None:
+    """A program taken apart around its only region; None where it has another number of them, or several files."""
     lines = program.text.split("\n") if program.single else []
     slots, _ = _pair(lines)
-    if len(slots) != 1 or not is_python(program.files[0][0], program, language):
-        return ()
+    if len(slots) != 1:
+        return None
     (slot,) = slots
-    return names_used([*lines[: slot.start], *lines[slot.end :]], lines[slot.start : slot.end])
+    head, region, tail = lines[: slot.start - 1], lines[slot.start : slot.end], lines[slot.end + 1 :]
+    return Framed(head=tuple(head), region=tuple(region), tail=tuple(tail))
+
+
+def names_of_region(program: Program, language: str) -> tuple[str, ...]:
+    """The names that a program's only region defines for the lines around it; none where that cannot be told."""
+    parts = framed(program)
+    if parts is None or not is_python(program.files[0][0], program, language):
+        return ()
+    return names_used([*parts.head, *parts.tail], parts.region)
 
 
 def check_markers(program: Program) -> None:

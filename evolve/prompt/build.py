@@ -8,11 +8,12 @@ from evolve.configuration import PromptConfig
 from evolve.errors import PolicyRefused
 from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
 from evolve.problem import Problem
+from evolve.program import Program
 from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
-from evolve.prompt.text import cut_middle, fenced, inert, one_line, shown
+from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
 from evolve.proposal import Individual, Message, Prompt, Proposal
-from evolve.regions import asks_region, guarded, names_of_region
+from evolve.regions import asks_region, framed, guarded, names_of_region
 from evolve.yields import times
 
 Count = Callable[[str], int]
@@ -60,7 +61,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         PolicyRefused: the parent does not fit.
     """
     system = request.config.system or fill(request.templates, "system")
-    shared, parent = _task(request) + _reply(request), _parent(request)
+    shared = _task(request) + _reply(request)
+    parent = _parent(request, _shown(request, request.proposal.parent.program))
     space = _space(request, count)
     for text in (system, shared, parent):
         space.spend(text)
@@ -87,7 +89,8 @@ def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
         PolicyRefused: the parent does not fit.
     """
     system, task = fill(request.templates, "critic_system"), _task(request)
-    parent, ending = _parent(request), fill(request.templates, "critic")
+    parent = _parent(request, shown(request.proposal.parent.program, request.problem.language))
+    ending = fill(request.templates, "critic")
     space = _space(request, count)
     for text in (system, task, parent, ending):
         space.spend(text)
@@ -200,7 +203,7 @@ def _edits(request: PromptRequest) -> str:
     if request.edits == "diff":
         return fill(request.templates, "diff") + (fill(request.templates, "diff_files") if several else "")
     if _region_alone(request):
-        return fill(request.templates, "rewrite_region") + _region_names(request)
+        return fill(request.templates, "rewrite_region", frame=_frame(request)) + _region_names(request)
     return fill(request.templates, "rewrite_files" if several else "rewrite")
 
 
@@ -213,21 +216,37 @@ def _region_names(request: PromptRequest) -> str:
 
 
 def _region_alone(request: PromptRequest) -> bool:
-    """Whether answers hold the parent's region alone; the same over a run, as every program has its seed's frame."""
-    return request.edits != "diff" and all(asks_region(seed) for seed in request.problem.seeds)
+    """Whether regions alone are shown and asked for; the same over a run, as every program has its seed's frame."""
+    if request.edits == "diff" or not all(asks_region(seed) for seed in request.problem.seeds):
+        return False
+    parts = [framed(seed) for seed in request.problem.seeds]
+    return len({(part.head, part.tail) for part in parts if part}) == 1
 
 
-def _parent(request: PromptRequest) -> str:
-    parent = request.proposal.parent
-    scores = scores_text(request.problem, parent)
-    return fill(request.templates, "parent", scores=scores, program=shown(parent.program, request.problem.language))
+def _frame(request: PromptRequest) -> str:
+    parts = framed(request.problem.seeds[0])
+    lines = [*parts.head, "(the region)", *parts.tail] if parts else []
+    return fenced_source("\n".join(lines).strip("\n"), request.problem.language)
+
+
+def _shown(request: PromptRequest, program: Program) -> str:
+    """A program as the prompt shows it: its region alone where answers hold no more."""
+    parts = framed(program) if _region_alone(request) else None
+    if parts is None:
+        return shown(program, request.problem.language)
+    return fenced_source("\n".join(parts.region).strip("\n"), request.problem.language)
+
+
+def _parent(request: PromptRequest, program: str) -> str:
+    scores = scores_text(request.problem, request.proposal.parent)
+    return fill(request.templates, "parent", scores=scores, program=program)
 
 
 def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
     """The second parent, if there is one and it fits, and the request, which is for a mutation where it does not."""
     proposal = request.proposal
     if proposal.operator == CROSSOVER and proposal.mate is not None:
-        program = shown(proposal.mate.program, request.problem.language)
+        program = _shown(request, proposal.mate.program)
         mate = fill(request.templates, "mate", scores=scores_text(request.problem, proposal.mate), program=program)
         ending = _ending(request, CROSSOVER)
         if space.take(mate + ending):
@@ -323,7 +342,7 @@ def _fit_inspirations(request: PromptRequest, space: _Space) -> tuple[list[str],
             "inspiration",
             number=len(parts) + 1,
             scores=scores_text(request.problem, individual),
-            program=shown(individual.program, request.problem.language),
+            program=_shown(request, individual.program),
         )
         if not space.take(part if parts else heading + part):
             break

@@ -59,9 +59,12 @@ the same entry points as the parent.
 """
 
 _REWRITE_REGION = """\
-Each answer is the new content of the parent's region alone: the lines that take the place of those between \
-EVOLVE-BLOCK-START and EVOLVE-BLOCK-END, complete and ready to run, with no placeholder for unchanged code. Leave out \
-the two marked lines and everything outside them: that stays as it is, and uses what the region defines.
+The programs of this search differ in one region, and only their regions are shown. This is the rest, which is the \
+same in all of them:
+$frame
+
+Each answer is a new region, which takes the place of the parent's: complete and ready to run, with no placeholder for \
+unchanged code, and without the rest of the program.
 """
 
 _REGION_NAMES = "Each answer must define $names, which the rest of the program uses.\n"
@@ -211,7 +214,7 @@ TEMPLATES: Mapping[str, Template] = {
     "objective": Template(text=_OBJECTIVE, required=("name", "direction"), optional=("bounds", "weight", "target")),
     "reply": Template(text=_REPLY, required=("example", "edits", "regions"), optional=("count",)),
     "rewrite": Template(text=_REWRITE),
-    "rewrite_region": Template(text=_REWRITE_REGION),
+    "rewrite_region": Template(text=_REWRITE_REGION, required=("frame",)),
     "region_names": Template(text=_REGION_NAMES, required=("names",)),
     "rewrite_files": Template(text=_REWRITE_FILES),
     "diff": Template(text=_DIFF),

@@ -32,12 +32,14 @@ def one_line(text: str, longest: int = 400) -> str:
 
 def shown(program: Program, language: str) -> str:
     """A program's source: in one fence, or each file in its own under a line `FILE: path`."""
-    info = re.sub(r"[^\w+#-]", "", language)
     if program.single:
-        return fenced(inert(program.files[0][1].rstrip("\n")), info)
-    return "\n".join(
-        f"FILE: {one_line(path)}\n{fenced(inert(text.rstrip(chr(10))), info)}" for path, text in program.files
-    )
+        return fenced_source(program.files[0][1], language)
+    return "\n".join(f"FILE: {one_line(path)}\n{fenced_source(text, language)}" for path, text in program.files)
+
+
+def fenced_source(text: str, language: str) -> str:
+    """Source in a fence that names its language."""
+    return fenced(inert(text.rstrip("\n")), re.sub(r"[^\w+#-]", "", language))
 
 
 def cut_middle(text: str, longest: int) -> str:

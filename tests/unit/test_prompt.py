@@ -125,11 +125,37 @@ def test_regions_are_explained_where_there_are_some() -> None:
     assert "Only what stands between the lines marked" in text_of(request(of=problem(ACCURACY, SECONDS, seed=bounded)))
     small = Program.of({"p.py": "# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\nprint(x)\n"})
     text = text_of(request(of=problem(ACCURACY, SECONDS, seed=small)))
-    assert "Each answer is the new content of the parent's region alone" in text
+    assert "Each answer is a new region" in text
+    assert "```python\n(the region)\nprint(x)\n```" in text
+    assert "# The parent program, to be improved\n\nScores:" in text
     assert "(the new region)" in text
     assert "Each answer must define `x`, which the rest of the program uses." in text
     assert "Only what stands between the lines marked" not in text
     assert "EVOLVE-BLOCK" not in text_of(request())
+
+
+def test_programs_are_shown_by_their_regions_where_these_alone_differ() -> None:
+    small = Program.of({"p.py": "import os\n# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\nprint(x)\n"})
+    changed = Program.of({"p.py": small.text.replace("x = 1", "x = 2")})
+    parent, other = replace(individual("parent"), program=small), replace(individual("other"), program=changed)
+    asked = request(proposal(parent, inspirations=[other]), of=problem(ACCURACY, SECONDS, seed=small))
+    text = text_of(asked)
+    assert text.count("import os") == text.count("print(x)") == 1
+    assert "```python\nx = 1\n```" in text
+    assert "```python\nx = 2\n```" in text
+    assert text_of(replace(asked, edits="diff")).count("import os") == 2
+    assert "import os" in build_review_prompt(asked, len).messages[1].content
+
+
+def test_whole_programs_are_shown_where_seeds_differ_outside_their_regions() -> None:
+    region = "# EVOLVE-BLOCK-START\nx = 1\n# EVOLVE-BLOCK-END\nprint(x)\n"
+    seeds = [Program.of({"p.py": f"import {name}\n{region}"}) for name in ("os", "re")]
+    several = replace(problem(ACCURACY, SECONDS, seed=seeds[0]), seeds=tuple(seeds))
+    parent = replace(individual("parent"), program=seeds[1])
+    text = text_of(request(proposal(parent), of=several))
+    assert "import re" in text
+    assert "import os" not in text
+    assert "Keep these lines" in text
 
 
 def test_several_files_stand_under_their_headings() -> None:
