@@ -15,7 +15,8 @@ from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
 from service.policy.cast import Cast, read_policies, together, with_params
-from service.policy.settings import PolicySettings, read_policy
+from service.policy.settings import PolicySettings
+from service.policy.sources import read_policy
 from service.ports import Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import (
     PROBLEM,

@@ -13,8 +13,9 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.cast import Cast, together
-from service.policy.settings import PolicySettings, load_policies, read_policy
+from service.policy.cast import READERS, Cast, together
+from service.policy.settings import PolicySettings
+from service.policy.sources import load_policies, read_policy
 from service.ports import PolicyWords
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SYNTAX = "syntax"
 SOURCE = "api:"
 _KEYS = ("api_key_env", "api_key_file")
+# It reads keys and files of this machine, and its addresses are not checked.
+LIBRARY_REFUSED = "only the operator's policies are asked through LiteLLM: name one of them"
 
 Operators = Mapping[str, PolicySettings]
 
@@ -131,17 +134,15 @@ class PolicyChoice:
                 raise RefusedError("the policy is a model folder of this machine: only the operator names those")
             return policy
         for own in self._operators.values():
-            if (own.role, own.base_url, own.provider) == (
-                policy.role,
-                policy.base_url,
-                policy.provider,
-            ) and own.model in ("", policy.model):
-                return own if own.kind == policy.kind == "openai" else policy
+            if _same_place(own, policy) and own.role == policy.role and own.model in ("", policy.model):
+                return own if policy.kind in READERS else policy
         return self._described(described, "the policy of the problem")
 
     def _described(self, words: Mapping[str, Any], place: str) -> PolicySettings:
         policy = read_policy(complete(words, paths=False), place)
         own = self._operators.get(policy.name)
+        if policy.kind == "litellm":
+            raise RefusedError(LIBRARY_REFUSED)
         if policy.base_url is None:
             return policy
         if own is not None and own.base_url == policy.base_url:
@@ -151,6 +152,10 @@ class PolicyChoice:
         except RefusedError as error:
             raise RefusedError(f"{error}; the operator permits addresses with the setting policies.allow") from error
         return policy
+
+
+def _same_place(own: PolicySettings, policy: PolicySettings) -> bool:
+    return (own.kind, own.base_url, own.provider) == (policy.kind, policy.base_url, policy.provider)
 
 
 def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
@@ -173,9 +178,11 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> W
     if not submitted(source):
         return Way(policy=policy, key=policy.read_key())
     own = operator_policies(settings).get(policy.name)
-    if own is not None and (own.base_url, own.provider) == (policy.base_url, policy.provider):
+    if own is not None and _same_place(own, policy) and (policy.kind != "litellm" or own.model == policy.model):
         mine = policy.model_copy(update={key: getattr(own, key) for key in _KEYS})
         return Way(policy=mine, key=mine.read_key())
+    if policy.kind == "litellm":
+        raise RefusedError(LIBRARY_REFUSED)
     from service.net.transport import PinnedTransport
 
     check_address(str(policy.base_url), settings.allow, settings.private)

@@ -100,7 +100,7 @@ async def _check_author(
     trying: Callable[[PolicySettings, str], None],
 ) -> PolicyReport:
     report = await _check(settings, plan, author, evaluator, trying)
-    if report.usable or "temperature" in author.model_fields_set or author.kind != "openai":
+    if report.usable or "temperature" in author.model_fields_set or author.kind == "bundled":
         return report
     cooler = author.model_copy(update={"temperature": LOW_TEMPERATURE})
     again = await _check(settings, plan, cooler, evaluator, trying)

@@ -28,7 +28,8 @@ from service.db.readers import SqlReaders
 from service.errors import InvalidProblemError, QuotaError, RefusedError, UnreachableError, UsageError
 from service.identifiers import new_id
 from service.net import Resolve
-from service.policy.settings import PolicySettings, read_policy
+from service.policy.settings import PolicySettings
+from service.policy.sources import read_policy
 from service.ports import (
     DEFAULT_TENANT,
     Clock,

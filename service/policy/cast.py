@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 from service.errors import UsageError
 from service.policy.parameters import parse_words
-from service.policy.settings import PolicySettings, load_policies, read_policy, refuse_repeats
+from service.policy.settings import PolicySettings
+from service.policy.sources import load_policies, read_policy, refuse_repeats
 
 MOST_POLICIES = 16  # of one run
-READERS = ("openai",)  # kinds of author that read what a critic wrote
+READERS = ("openai", "litellm")  # kinds of author that read what a critic wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

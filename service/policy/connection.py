@@ -19,6 +19,8 @@ from service.policy.activity import ActivityMeter
 from service.policy.adapter import RequestAdapter
 from service.policy.breaker import Breaker
 from service.policy.calls import Calls
+from service.policy.litellm_server import LiteLLMServer
+from service.policy.model_server import ModelServer
 from service.policy.pressure import LOOK_SECONDS, Pressure
 from service.policy.server import Server
 from service.policy.settings import PolicySettings
@@ -31,7 +33,7 @@ class Connection(Generic[_Found]):
     """The way to one server.
 
     Args:
-        settings: of a policy of kind `openai`.
+        settings: of a policy of kind `openai` or `litellm`.
         key: the key of the server, if it wants one.
         rng: spreads the waits between attempts; answers do not depend on it.
         backoff: how often and how soon a request is repeated.
@@ -66,7 +68,7 @@ class Connection(Generic[_Found]):
     ) -> None:
         self.settings = settings
         self.monotonic = monotonic
-        self.server = Server(settings, key, monotonic=monotonic, transport=transport)
+        self.server = _server(settings, key, monotonic, transport)
         self._breaker = breaker or Breaker(monotonic)
         self.pressure = Pressure(self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic)
         self.calls = Calls(self._breaker, self.pressure, monotonic)
@@ -129,3 +131,14 @@ class Connection(Generic[_Found]):
         """The same failure, with the time after which asking again is worth it."""
         seconds = max(error.retry_after_seconds, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)
         return PolicyUnavailable(str(error), seconds)
+
+
+def _server(
+    settings: PolicySettings,
+    key: SecretStr | None,
+    monotonic: Callable[[], float],
+    transport: httpx.AsyncBaseTransport | None,
+) -> ModelServer:
+    if settings.kind == "litellm":
+        return LiteLLMServer(settings, key, monotonic=monotonic)
+    return Server(settings, key, monotonic=monotonic, transport=transport)

@@ -67,7 +67,7 @@ class OpenAIEmbedder:
             raise PolicyDenied(f"{error} (is {model} a model that embeds?)") from error
         if not found.length:
             raise PolicyDenied(
-                f"the policy server {self.settings.base_url} embeds a word as a vector that is zero or not finite: name"
+                f"{self.settings.place} embeds a word as a vector that is zero or not finite: name"
                 f" another model than {model}"
             )
         self._unpaid += found.usage or Usage(input=estimate_tokens(_WORD))
@@ -151,7 +151,7 @@ class OpenAIEmbedder:
         """Refuse vectors that cannot be compared with those of before."""
         if length and self._length not in (0, length):
             raise PolicyDenied(
-                f"the policy server {self.settings.base_url} embeds in {length} numbers, and before in {self._length}:"
+                f"{self.settings.place} embeds in {length} numbers, and before in {self._length}:"
                 " serve the model of before, or resume the run anew"
             )
         self._length = length or self._length

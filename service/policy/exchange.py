@@ -158,7 +158,7 @@ class Exchange:
                     done = chunk.done
                     yield chunk
             if not (done or len(ended) >= body["n"]):
-                raise PolicyUnavailable(f"the policy server {connection.settings.base_url} broke off its stream", 0.0)
+                raise PolicyUnavailable(f"{connection.settings.place} broke off its stream", 0.0)
 
 
 async def side_by_side(streams: Sequence[AsyncGenerator[Chunk, None]]) -> AsyncGenerator[Chunk, None]:

@@ -77,9 +77,7 @@ def unlisted(settings: PolicySettings, model: str, offered: Sequence[Offered] | 
         nearest = difflib.get_close_matches(model, names, n=1, cutoff=0.4)
         hint = f"; the nearest is {nearest[0]}" if nearest else ""
         offers = f"it offers {_shown(names)}" if names else "it offers no model"
-        raise PolicyDenied(
-            f"the policy server {settings.base_url} does not know the model {model}: {offers}{hint}"
-        ) from None
+        raise PolicyDenied(f"{settings.place} does not know the model {model}: {offers}{hint}") from None
 
 
 def _shown(names: Sequence[str]) -> str:

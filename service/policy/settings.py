@@ -1,11 +1,8 @@
-"""What a user says of a policy: a word, an address, or a file of `[[policies]]`; never a key itself."""
+"""What a user says of a policy; never a key itself."""
 
-import difflib
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -15,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -24,12 +20,10 @@ from evolve.chain import parse_format
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
-from service.errors import NotFoundError, UsageError
-from service.policy.bundled.shipped import PREFIX, choice, complete
 from service.policy.key_sources import key_in_file, key_in_variable
 from service.policy.parameters import read_parameters
 from service.policy.price import PriceSettings
-from service.policy.provider_catalog import PROVIDERS, split_provider
+from service.policy.provider_catalog import PROVIDERS
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
@@ -39,6 +33,8 @@ _KEYS_OF_KIND = {
         "concurrency", "weight",
     ),
 }  # fmt: skip
+# The model names its provider there.
+_UNKNOWN_TO_KIND = {"litellm": {"provider"}}
 # What acts for a server that writes no programs.
 _KEYS_OF_SERVER = (
     "name", "kind", "role", "provider", "base_url", "model", "api_key_env", "api_key_file", "concurrency",
@@ -53,6 +49,7 @@ _KEYS_OF_ROLE = {
 }  # fmt: skip
 _SPOKEN = {
     "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
+    "litellm": "a policy behind LiteLLM",
 }  # fmt: skip
 # Left out of a description.
 _UNSAID = {
@@ -101,7 +98,7 @@ class PolicySettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$")
-    kind: Literal["openai", "syntax", "bundled"] = "openai"
+    kind: Literal["openai", "litellm", "syntax", "bundled"] = "openai"
     role: Literal["author", "critic", "embedder"] = Field(
         default="author", description="what it writes: programs, reviews of parents, or embeddings of programs"
     )
@@ -185,6 +182,8 @@ class PolicySettings(BaseModel):
                 f"{_SPOKEN[self.kind]} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
                 " kind openai"
             )
+        if self.kind == "litellm" and not self.model:
+            raise ValueError("model is missing: the provider and its model, such as anthropic/claude-sonnet-4-5")
         for key in sorted(self.model_fields_set - self._acting):
             raise ValueError(f"{key} has no meaning for {self._spoken}: leave it out")
         if self.kind == "bundled" and not self.model:
@@ -221,7 +220,12 @@ class PolicySettings(BaseModel):
     def _acting(self) -> set[str]:
         """The keys that act."""
         of_role = _KEYS_OF_ROLE.get(self.role, tuple(PolicySettings.model_fields))
-        return set(_KEYS_OF_KIND.get(self.kind, of_role))
+        return set(_KEYS_OF_KIND.get(self.kind, of_role)) - _UNKNOWN_TO_KIND.get(self.kind, set())
+
+    @property
+    def place(self) -> str:
+        """Where the model is, in a few words for a sentence."""
+        return f"the provider of {self.model}" if self.kind == "litellm" else f"the policy server {self.base_url}"
 
     @property
     def _spoken(self) -> str:
@@ -270,116 +274,3 @@ class PolicySettings(BaseModel):
         if DEFAULT_KEY_ENV in environment:
             return key_in_variable(DEFAULT_KEY_ENV, environment, self.name)
         return None
-
-
-def load_policies(
-    source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
-) -> list[PolicySettings]:
-    """Read what `--policy` names: `syntax`, a provider or `bundled:` and a model, an address, or a policy file.
-
-    Args:
-        source: the word, address or path.
-        model: model to ask for instead of the one that the policy names.
-        answers: m instead of the policy's own.
-        samples: n instead of the policy's own.
-
-    Raises:
-        NotFoundError: no such file or model.
-        UsageError: the file cannot be read, or a key or a value is off; the text names it.
-    """
-    changes = {"model": model, "answers": answers, "samples": samples}
-    changes = {key: value for key, value in changes.items() if value is not None}
-    if source == "syntax":
-        return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
-    if source.startswith(PREFIX):
-        if source == PREFIX:
-            raise UsageError(f"--policy {PREFIX} names no model: {choice()}")
-        if model is not None:
-            raise UsageError(f"--policy {source[:80]} names its model already: leave --model out")
-        described = {"kind": "bundled", "model": source.removeprefix(PREFIX), **changes}
-        return [read_policy(complete(described, paths=True), f"--policy {source[:80]}")]
-    if found := split_provider(source):
-        return [_provider_policy(*found, changes)]
-    if "://" in source:
-        return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
-    tables = _tables(Path(source))
-    policies = [
-        read_policy(complete({**table, **changes}, paths=True), f"policy {number} of {source}")
-        for number, table in enumerate(tables, start=1)
-    ]
-    refuse_repeats(policies, source)
-    return policies
-
-
-def _provider_policy(provider: str, model: str, changes: Mapping[str, Any]) -> PolicySettings:
-    place = f"--policy {provider}:{model[:64]}"
-    if model and "model" in changes:
-        raise UsageError(f"{place} names its model already: leave --model out")
-    described = {"name": provider, "provider": provider, "model": model, **changes}
-    return read_policy(described, place)
-
-
-def _shown(address: str) -> str:
-    """An address that is not checked yet: without what may be a password."""
-    return address.rpartition("@")[2] if "@" in address else address
-
-
-def _tables(path: Path) -> list[dict[str, Any]]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NotFoundError(
-            f"the policy {str(path)!r} is neither syntax, nor {PREFIX} and a model, nor a provider and a model such as"
-            " openai:gpt-5, nor an address such as http://localhost:8000/v1, nor a file"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the policy file {path} cannot be read: {error}") from error
-    for key in document:
-        if key != "policies":
-            raise UsageError(f"the policy file {path} holds the unknown key {key}: it may hold [[policies]] only")
-    tables = document.get("policies")
-    if not (isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)):
-        raise UsageError(f"the policy file {path} holds no [[policies]]")
-    return tables
-
-
-def read_policy(values: Mapping[str, Any], place: str) -> PolicySettings:
-    """Read one policy of a table that stands in `place`, such as a problem's own or a run's record.
-
-    Raises:
-        UsageError: a key or a value is off; the text names it and the place.
-    """
-    try:
-        return PolicySettings.model_validate(dict(values))
-    except ValidationError as error:
-        # Without the chain: the validation error quotes the values, and a mistaken one may be a key.
-        raise UsageError(f"{place}: {_complaint(error)}") from None
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        known = PriceSettings if key.startswith("price.") else PolicySettings
-        return f"the key {key} is unknown: {_nearest(key.rpartition('.')[2], known.model_fields)}"
-    message = message[0].lower() + message[1:]
-    return f"{key}: {message}" if key and not message.startswith(f"{key} =") else message
-
-
-def _nearest(key: str, known: Iterable[str]) -> str:
-    if key in ("api_key", "key", "token"):
-        return "a key never stands in a file; name the variable or file that holds it, api_key_env or api_key_file"
-    return f"the nearest known one is {difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]}"
-
-
-def refuse_repeats(policies: Sequence[PolicySettings], source: str) -> None:
-    """Refuse policies of a source of which two have one name.
-
-    Raises:
-        UsageError: two have.
-    """
-    names = [policy.name for policy in policies]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two policies of {source} are called {name}: give each its own name")

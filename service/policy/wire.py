@@ -83,11 +83,20 @@ def read_chunk(data: str) -> Chunk:
     if data == DONE:
         return Chunk(done=True)
     value = read_json(data)
-    if not isinstance(value, Mapping):
-        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
-    if value.get("error"):
+    if isinstance(value, Mapping) and value.get("error"):
         code = value["error"].get("code") if isinstance(value["error"], Mapping) else None
         raise failure(code if isinstance(code, int) and 400 <= code < 600 else 500, data)
+    return read_chunk_value(value)
+
+
+def read_chunk_value(value: object) -> Chunk:
+    """Read one event of a chat completion that is JSON already.
+
+    Raises:
+        PolicyUnavailable: it is none of a chat completion.
+    """
+    if not isinstance(value, Mapping):
+        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
     choices = value.get("choices")
     if not isinstance(choices, list):
         raise PolicyUnavailable("it sends what is no chat completion", 0.0)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from service.config import load_settings
-from service.policy.settings import load_policies
+from service.policy.sources import load_policies
 from service.queue.connection import GROUP, tasks
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed

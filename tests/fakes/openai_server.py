@@ -349,18 +349,25 @@ def _event(value: Mapping[str, Any]) -> bytes:
 def openai_server(respond: Respond, **state: Any) -> Iterator[OpenAIServer]:
     """Yield a running server; `state` is that of `OpenAIServer`."""
     fake = OpenAIServer(respond, **state)
+    with served(fake.app()) as address:
+        fake.url = f"{address}/v1"
+        yield fake
+
+
+@contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    """Serve an application on a loopback port; yields its address."""
     # Bound and listening before the thread begins: whoever connects early waits in the backlog.
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms in its middle
-    fake.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     config = uvicorn.Config(
-        fake.app(), loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
+        app, loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None, timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        yield fake
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

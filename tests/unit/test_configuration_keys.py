@@ -24,7 +24,8 @@ from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import Plan
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.policy.settings import PolicySettings, load_policies
+from service.policy.settings import PolicySettings
+from service.policy.sources import load_policies
 from service.ports import LoggedEvent
 from service.problems.bundle import pack
 from service.problems.configuration import read_config

@@ -26,7 +26,8 @@ from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
 from service.policy.cast import together
-from service.policy.settings import PolicySettings, read_policy
+from service.policy.settings import PolicySettings
+from service.policy.sources import read_policy
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
 from service.runner.drive import RunJob, drive

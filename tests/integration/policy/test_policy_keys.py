@@ -21,7 +21,8 @@ from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
 from service.policy.price import PriceSettings
-from service.policy.settings import PolicySettings, load_policies
+from service.policy.settings import PolicySettings
+from service.policy.sources import load_policies
 from service.problems.bundle import pack
 from service.problems.folder import read_folder
 from tests.fakes import openai_server as fake
@@ -74,6 +75,18 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
     "critic": ({"role": '"critic"'}, WRITING),
     # It writes nothing, and servers tell of no cache: the other prices are of tokens that it has none of.
     "embedder": ({"role": '"embedder"'}, SERVER),
+    # What is sent is LiteLLM's to say; it goes to the same server.
+    "litellm": (
+        {"kind": '"litellm"', "model": '"openai/fake"'},
+        {
+            **{key: case for key, case in WRITING.items() if key not in ("provider", "model")},
+            **SHAPED,
+            "model": ('"openai/second"', {}),
+            "edits": ('"diff"', {}),
+            "adapt": ("[]", {}),
+            "weight": ("9.0", {}),
+        },
+    ),
     "syntax": ({"kind": '"syntax"'}, {**NAMED, "answers": ("3", {})}),
     "bundled": (
         {"kind": '"bundled"', "model": '"FOLDER/parrot"'},
@@ -89,6 +102,7 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
     ),
 }
 CASES = [(kind, key) for kind, (_, keys) in KINDS.items() for key in keys]
+SERVED = ("author", "critic", "embedder", "litellm")
 TELLING = {"kind", "role"}  # each kind and role is told of here
 
 
@@ -129,7 +143,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(folder: Path, server: OpenAIServer, kind: str, lines: Lines) -> Path:
     """A policy file with the policy and another author."""
-    address = {"base_url": f'"{server.url}"', "model": '"fake"'} if kind in ("author", "critic", "embedder") else {}
+    address = {"base_url": f'"{server.url}"', "model": '"fake"'} if kind in SERVED else {}
     told = {"name": '"asked"', **address, **KINDS[kind][0], **lines}
     other = f'base_url = "{server.url}"\nmodel = "fake"' if kind == "critic" else 'kind = "syntax"'
     text = "\n".join(["[[policies]]", *(f"{key} = {value}" for key, value in told.items())])

@@ -11,6 +11,7 @@ import pytest
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply
 from service.policy.openai import OpenAIPolicy
+from service.policy.server import Server
 from service.policy.tokens import Count
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, Refuse, chain
@@ -142,6 +143,7 @@ async def test_a_version_in_the_address_goes_with_every_request_and_its_key_as_s
     async def note(request: Any) -> None:
         asked.append(str(request.url))
 
+    assert isinstance(policy.connection.server, Server)
     policy.connection.server._client.event_hooks["request"].append(note)
     answers, _ = await replies(policy)
     assert len(answers) == 8

@@ -17,7 +17,8 @@ from service.errors import NotFoundError, RefusedError, UnreachableError, UsageE
 from service.net.transport import AddressRefused, PinnedTransport
 from service.policy.bundled import shipped
 from service.policy.bundled.shipped import shipped_names
-from service.policy.settings import DEFAULT_KEY_ENV, read_policy
+from service.policy.settings import DEFAULT_KEY_ENV
+from service.policy.sources import read_policy
 from service.ports import RunRecord, Upload
 from tests.fakes.openai_server import openai_server
 from tests.fakes.tiny_llama import write_model
@@ -340,3 +341,19 @@ def test_an_address_that_does_not_resolve_is_told(build: Build) -> None:
 def test_a_policy_file_that_is_off_is_told_at_the_start(build: Build, operator: str) -> None:
     with pytest.raises(UsageError, match=r"policies\.toml"):
         build(operator=operator)
+
+
+LIBRARY = {"name": "claude", "kind": "litellm", "model": "anthropic/claude-sonnet-4-5"}
+
+
+def test_only_the_operator_may_name_a_policy_behind_the_library(build: Build) -> None:
+    table = "".join(f'{key} = "{value}"\n' for key, value in LIBRARY.items())
+    house = build(operator=f"[[policies]]\n{table}")
+    house.problem()
+    with pytest.raises(RefusedError, match="only the operator's policies are asked through LiteLLM"):
+        house.submit(problem="p", policy={**LIBRARY, "name": "mine"})
+    run = house.submit(problem="p", policy="claude")
+    assert [policy["model"] for policy in run.policies] == [LIBRARY["model"]]
+    other = read_policy({**LIBRARY, "model": "anthropic/another"}, "the test")
+    with pytest.raises(RefusedError, match="only the operator's policies"):
+        way_to(other, "api:p", PoliciesSettings())

@@ -1,0 +1,244 @@
+"""Providers that do not speak the OpenAI protocol, through the library LiteLLM, which translates to and from it.
+
+LiteLLM (https://docs.litellm.ai) is the extra `providers`; it is imported when the first such policy is opened.
+"""
+
+import asyncio
+import importlib
+import os
+import re
+import warnings
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import SecretStr
+
+from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from service.net.retry import read_retry_after
+from service.policy.capabilities import Refusal
+from service.policy.limit import Load
+from service.policy.offered import Offered
+from service.policy.price_table import find_model
+from service.policy.settings import PolicySettings
+from service.policy.vectors import Embeddings, read_embeddings
+from service.policy.wire import Chunk, RequestRefused, failure, read_chunk_value
+
+MAX_SECONDS_OF_A_TOKEN = 2.0  # of a reply that never pauses; whoever writes more slowly for ever only trickles
+CLOSE_SECONDS = 2.0
+MIN_SECRET_CHARACTERS = 8
+NOT_INSTALLED = (
+    "policies of the kind litellm need the library LiteLLM:"
+    " install it with pip install 'evolve-search[providers]', or pip install litellm"
+)
+# How LiteLLM names the parameters that a provider does not have.
+_UNSUPPORTED = re.compile(r"does not support parameters: \[([^\]]*)\]")
+# What LiteLLM puts before the words of a provider, and after them.
+_PREFIX = re.compile(
+    r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*[:-]\s*)*(?:litellm\.)?(?:\w+(?:Error|Exception)\s*[:-]\s*)*"
+)
+_SUFFIX = re.compile(r"\.? Handle with `litellm\.\w+`\.?\s*$| Original exception: .*$", re.DOTALL)
+_UNREACHED = re.compile(r"Cannot connect to host|Connection (?:error|refused)|Name or service not known")
+_SECRET_NAMES = re.compile(r"(?i)(?:key|token|secret|password)(?:_id)?$")
+
+
+class LiteLLMServer:
+    """Asks one model through LiteLLM; see `service.policy.model_server.ModelServer`.
+
+    Args:
+        settings: of a policy of kind `litellm`.
+        key: handed to the library; None: it reads the usual variables of the provider.
+        monotonic: seconds that never go back.
+        library: LiteLLM; None: imported at the first call.
+    """
+
+    def __init__(
+        self,
+        settings: PolicySettings,
+        key: SecretStr | None,
+        *,
+        monotonic: Callable[[], float],
+        library: Any = None,
+    ) -> None:
+        self._settings = settings
+        self._key = key
+        self._monotonic = monotonic
+        self._library = library
+
+    async def close(self) -> None:
+        """Close the connections that the library keeps."""
+        if self._library is not None:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._library.close_litellm_async_clients()
+
+    async def models(self) -> list[Offered]:
+        """The model that the settings name, where the library knows its provider and a key is there.
+
+        Raises:
+            PolicyDenied: the library is not installed, or knows no such provider, or the key is missing.
+        """
+        library = await self._open()
+        model = self._settings.model
+        with self._explained():
+            library.get_llm_provider(model, api_base=self._settings.base_url)
+            missing = library.validate_environment(model)["missing_keys"]
+        wanted = [name for name in missing if name.endswith("_API_KEY")]
+        if wanted and self._key is None and self._settings.base_url is None:
+            raise PolicyDenied(f"the provider of {model} wants a key: put it into the environment variable {wanted[0]}")
+        return [Offered(name=model, context_tokens=find_model(model).context_tokens)]
+
+    async def knock(self, model: str) -> None:
+        """Nothing can be found out at no cost."""
+
+    async def count_tokens(self, model: str, text: str) -> None:
+        """None: providers count tokens only at the price of a call."""
+
+    async def load(self) -> Load | None:
+        """None: providers do not tell."""
+        return None
+
+    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+        """Ask for a chat completion; gives its events as they come.
+
+        `timeout_seconds` is the longest pause before the next event. A reply has as long as its tokens may take.
+
+        Args:
+            body: the request, as the OpenAI protocol writes it.
+            tokens: most tokens asked for, over all choices.
+
+        Raises:
+            PolicyError: whatever went wrong, its text one sentence.
+        """
+        library = await self._open()
+        most = self._settings.timeout_seconds + tokens * MAX_SECONDS_OF_A_TOKEN
+        deadline = self._monotonic() + most
+        reply: Any = None
+        with self._explained():
+            try:
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    reply = await library.acompletion(**body, **self._way)
+                while (event := await self._next(reply)) is not None:
+                    if self._monotonic() > deadline:
+                        raise PolicyUnavailable(f"it took longer than {most:g} seconds for {tokens} tokens", 0.0)
+                    yield read_chunk_value(event.model_dump(exclude_none=True, warnings=False))
+                yield Chunk(done=True)
+            finally:
+                if reply is not None:
+                    with suppress(Exception):
+                        await reply.aclose()
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
+        """Ask for the embeddings of texts.
+
+        Raises:
+            PolicyError: whatever went wrong, its text one sentence; refused are all of them together.
+        """
+        library = await self._open()
+        with self._explained():
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                found = await library.aembedding(model=model, input=list(texts), **self._way)
+            return read_embeddings(found.model_dump(warnings=False), len(texts))
+
+    @property
+    def _way(self) -> dict[str, Any]:
+        """How the library reaches the provider. Requests are repeated by the policy, never by the library."""
+        key = None if self._key is None else self._key.get_secret_value()
+        way = {"api_key": key, "api_base": self._settings.base_url, "timeout": self._settings.timeout_seconds}
+        return {name: value for name, value in way.items() if value is not None} | {"max_retries": 0, "num_retries": 0}
+
+    async def _next(self, reply: Any) -> Any:
+        """The next event; None at the end."""
+        async with asyncio.timeout(self._settings.timeout_seconds):
+            return await anext(reply, None)
+
+    async def _open(self) -> Any:
+        if self._library is None:
+            try:
+                self._library = await asyncio.to_thread(import_library)
+            except ImportError as error:
+                raise PolicyDenied(NOT_INSTALLED) from error
+        return self._library
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn every failure into a policy's error that names the model and holds no secret."""
+        try:
+            yield
+        except PolicyError as error:
+            raise self._named(error) from None
+        except TimeoutError:
+            text = f"it did not answer within {self._settings.timeout_seconds:g} seconds"
+            raise self._named(PolicyUnavailable(text, 0.0)) from None
+        except Exception as error:  # noqa: BLE001 - the library raises errors of every provider's client
+            raise self._named(read_error(error)) from None
+
+    def _named(self, error: PolicyError) -> PolicyError:
+        sentence = f"the provider of {self._settings.model} gives no answer: {without_secrets(str(error), self._key)}"
+        if isinstance(error, PolicyUnavailable):
+            return PolicyUnavailable(sentence, error.retry_after_seconds)
+        if isinstance(error, RequestRefused):
+            refusal = Refusal(
+                message=without_secrets(error.refusal.message, self._key), parameters=error.refusal.parameters
+            )
+            return RequestRefused(sentence, refusal)
+        return type(error)(sentence)
+
+
+def import_library() -> Any:
+    """LiteLLM, which sends nothing to anybody but the provider and prints nothing.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it downloads its table of prices
+    library: Any = importlib.import_module("litellm")
+    warnings.filterwarnings("ignore", ".*qualifier|Pydantic serializer warnings", UserWarning)  # of its own models
+    library.suppress_debug_info = True
+    library.telemetry = False
+    return library
+
+
+def read_error(error: Exception) -> PolicyError:
+    """The error that an exception of the library stands for; its text is the provider's own, trimmed.
+
+    Args:
+        error: with `status_code` and `litellm_response_headers` where a provider answered.
+    """
+    original = getattr(error, "original_exception", None)
+    if isinstance(original, Exception) and original is not error:
+        return read_error(original)
+    text = str(error)
+    if unsupported := _UNSUPPORTED.search(text):
+        names = tuple(re.findall(r"\w+", unsupported[1]))
+        message = f"the provider does not support the parameters {', '.join(names)}"
+        return RequestRefused(message, Refusal(message=message, parameters=names))
+    if _UNREACHED.search(text):
+        return PolicyUnavailable("it cannot be reached", 0.0)
+    words = _provider_words(text)
+    status = getattr(error, "status_code", None)
+    status = status if isinstance(status, int) and 400 <= status < 600 else 500
+    headers = getattr(error, "litellm_response_headers", None)
+    header = headers.get("retry-after") if isinstance(headers, Mapping) else None
+    found = failure(status, words, read_retry_after(header, lambda: datetime.now(UTC)))
+    if status in (401, 403):
+        return PolicyDenied(f"it refuses the key ({found})")
+    return found
+
+
+def without_secrets(text: str, key: SecretStr | None) -> str:
+    """A text without the key, and without what the environment holds under names of secrets."""
+    named = [value for name, value in os.environ.items() if _SECRET_NAMES.search(name)]
+    for secret in [*([key.get_secret_value()] if key else []), *named]:
+        if len(secret) >= MIN_SECRET_CHARACTERS:
+            text = text.replace(secret, "***")
+    return text
+
+
+def _provider_words(text: str) -> str:
+    """What the provider said, without what the library put around it."""
+    words = _SUFFIX.sub("", _PREFIX.sub("", text.partition("Traceback (most recent")[0])).strip()
+    if words[:2] in ("b'", 'b"') and words.endswith(words[1]):
+        words = words[2:-1].replace("\\'", "'").replace('\\\\"', '\\"')
+    return words
