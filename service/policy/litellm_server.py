@@ -43,6 +43,10 @@ _UNREACHED = re.compile(r"Cannot connect to host|Connection (?:error|refused)|Na
 _SECRET_NAMES = re.compile(r"(?i)(?:key|token|secret|password)(?:_id)?$")
 
 
+# Who uses the connections, which the library shares within a process.
+_in_use: "set[LiteLLMServer]" = set()
+
+
 class LiteLLMServer:
     """Asks one model through LiteLLM; see `service.policy.model_server.ModelServer`.
 
@@ -67,11 +71,14 @@ class LiteLLMServer:
         self._library = library
 
     async def close(self) -> None:
-        """Close the connections that the library keeps."""
-        if self._library is not None:
+        """Close the connections that the library keeps, unless others of this process use them too."""
+        library, self._library = self._library, None
+        _in_use.discard(self)
+        if library is not None and not _in_use:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSE_SECONDS):
-                    await self._library.close_litellm_async_clients()
+                    await library.close_litellm_async_clients()
+            library.in_memory_llm_clients_cache.flush_cache()  # else the closed ones are used again
 
     async def models(self) -> list[Offered]:
         """The model that the settings name, where the library knows its provider and a key is there.
@@ -82,7 +89,7 @@ class LiteLLMServer:
         library = await self._open()
         model = self._settings.model
         with self._explained():
-            library.get_llm_provider(model, api_base=self._settings.base_url)
+            _refuse_unknown(library, model)
             missing = library.validate_environment(model)["missing_keys"]
         wanted = [name for name in missing if name.endswith("_API_KEY")]
         if wanted and self._key is None and self._settings.base_url is None:
@@ -154,6 +161,7 @@ class LiteLLMServer:
             return await anext(reply, None)
 
     async def _open(self) -> Any:
+        _in_use.add(self)
         if self._library is None:
             try:
                 self._library = await asyncio.to_thread(import_library)
@@ -225,6 +233,16 @@ def read_error(error: Exception) -> PolicyError:
     if status in (401, 403):
         return PolicyDenied(f"it refuses the key ({found})")
     return found
+
+
+def _refuse_unknown(library: Any, model: str) -> None:
+    try:
+        library.get_llm_provider(model)
+    except Exception as error:
+        raise PolicyDenied(
+            "LiteLLM knows no such provider: name one of https://docs.litellm.ai/docs/providers and its model, such as"
+            " anthropic/claude-sonnet-4-5"
+        ) from error
 
 
 def without_secrets(text: str, key: SecretStr | None) -> str:

@@ -105,6 +105,18 @@ async def test_an_answer_is_handed_on_while_the_next_is_written_and_a_call_can_b
     assert server.hung_up.wait(PATIENCE_SECONDS)
 
 
+async def test_a_policy_that_is_closed_leaves_another_its_connections(server: NativeServer) -> None:
+    first, second = policy_of(server), policy_of(server)
+    for policy in (first, second):
+        assert [reply async for reply in policy.propose(proposal())]
+    await first.close()
+    assert [reply async for reply in second.propose(proposal())]
+    await second.close()
+    third = policy_of(server)
+    assert [reply async for reply in third.propose(proposal())]
+    await third.close()
+
+
 async def test_a_refused_key_is_told_without_the_key(server: NativeServer) -> None:
     policy = policy_of(server, key="sk-another-secret-key")
     with pytest.raises(PolicyDenied, match="refuses the key") as caught:
@@ -128,6 +140,21 @@ async def test_a_provider_that_cannot_be_reached_is_unavailable(server: NativeSe
     policy = policy_of(server, base_url="http://127.0.0.1:9/v1")
     with pytest.raises(PolicyUnavailable, match="cannot be reached"):
         _ = [reply async for reply in policy.propose(proposal())]
+    await policy.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [("nosuch/model", "LiteLLM knows no such provider"), ("mistral/large", "environment variable MISTRAL_API_KEY")],
+)
+async def test_a_provider_that_is_unknown_or_lacks_its_key_is_told_before_anything_is_asked(
+    model: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    settings = PolicySettings(kind="litellm", model=model)
+    policy = OpenAIPolicy(Connection[Served](settings, rng=np.random.default_rng(1)), build_prompt=build_prompt)
+    with pytest.raises(PolicyDenied, match=told):
+        await policy.check()
     await policy.close()
 
 

@@ -75,11 +75,11 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
     "critic": ({"role": '"critic"'}, WRITING),
     # It writes nothing, and servers tell of no cache: the other prices are of tokens that it has none of.
     "embedder": ({"role": '"embedder"'}, SERVER),
-    # What is sent is LiteLLM's to say; it goes to the same server.
+    # What is sent is LiteLLM's to say; it goes to the same server, of whose cache it does not tell.
     "litellm": (
         {"kind": '"litellm"', "model": '"openai/fake"'},
         {
-            **{key: case for key, case in WRITING.items() if key not in ("provider", "model")},
+            **{key: case for key, case in WRITING.items() if key not in ("provider", "model", "price.cached")},
             **SHAPED,
             "model": ('"openai/second"', {}),
             "edits": ('"diff"', {}),
