@@ -33,8 +33,9 @@ _PARENT = re.compile(r"# The parent program.*?```python\n(.*?)\n```", re.DOTALL)
 
 def varied(program: str, rng: random.Random) -> str:
     """The program with one of the numbers of its region moved a little."""
-    start, end = program.index("EVOLVE-BLOCK-START"), program.index("EVOLVE-BLOCK-END")
-    number = rng.choice(list(_NUMBER.finditer(program, start, end)))
+    start, end = program.find("EVOLVE-BLOCK-START"), program.find("EVOLVE-BLOCK-END")
+    place = (start, end) if start >= 0 else (0, len(program))  # a prompt may show the region alone
+    number = rng.choice(list(_NUMBER.finditer(program, *place)))
     moved = abs(float(number[0]) + rng.gauss(0.0, 0.02))
     return f"{program[: number.start()]}{moved:.4f}{program[number.end() :]}"
 
