@@ -130,6 +130,11 @@ class ChainParser:
             self.recovered[found.kind] = self._outbox.taken
 
     @property
+    def full(self) -> bool:
+        """Whether all answers that were wanted are there: what comes now is of no use."""
+        return self._outbox.taken >= self._outbox.limit
+
+    @property
     def dropped(self) -> list[str]:
         """What made no answer, one sentence for each reason."""
         return self._outbox.reasons()

@@ -4,13 +4,20 @@ from collections import Counter
 
 from evolve.chain import ChainFormat, ChainParser
 from evolve.proposal import Answer, Dropped
+from evolve.repetition import RepetitionDetector
 from evolve.special import restore
 from service.policy.wire import Chunk, Delta
 
 CUT = "cut"
+_REPEATED = "the completion only repeated itself, and was ended"
 MAX_REASONING_CHARACTERS = 16_384  # kept of a chain
-# What a server says of a chain that did not come to its own end.
-_BROKEN_OFF = frozenset({CUT, "length", "abort", "error", "content_filter"})
+# Why a chain was ended here: it held all answers that were wanted and went on, or it only said the same again.
+STOPPED = "stopped"
+REPETITION = "repetition"
+# Characters that a chain may go on behind its last answer, so that it may come to its own end and its tokens be told.
+MAX_SURPLUS = 512
+# What is said of a chain that did not come to its own end.
+_BROKEN_OFF = frozenset({CUT, REPETITION, "length", "abort", "error", "content_filter"})
 
 
 class Chains:
@@ -41,6 +48,8 @@ class Chains:
         self._reasoning = [""] * samples
         self._seen: set[int] = set()
         self._finish_reasons = [""] * samples
+        self._detectors = [RepetitionDetector() for _ in quotas]
+        self._surplus = [0] * samples
         self._edits = edits
         self._shown = shown
         self.handed = 0
@@ -49,6 +58,15 @@ class Chains:
     def finished(self) -> bool:
         """Whether every chain came to its end."""
         return all(self._finish_reasons)
+
+    @property
+    def needless(self) -> bool:
+        """Whether nothing that a server may still write is of use, though it has not ended."""
+        return self.finished and not {STOPPED, REPETITION}.isdisjoint(self._finish_reasons)
+
+    def over(self, chain: int) -> bool:
+        """Whether a chain was ended here."""
+        return self._finish_reasons[chain] in (STOPPED, REPETITION)
 
     @property
     def silent(self) -> list[int]:
@@ -74,7 +92,7 @@ class Chains:
     def dropped(self) -> tuple[Dropped, ...]:
         """What made no answer."""
         return tuple(
-            Dropped(chain=chain, reason=reason)
+            Dropped(chain=chain, reason=_REPEATED if self._finish_reasons[chain] == REPETITION else reason)
             for chain, parser in enumerate(self._parsers)
             for reason in parser.dropped
         )
@@ -108,8 +126,23 @@ class Chains:
         if len(self._reasoning[chain]) < MAX_REASONING_CHARACTERS:
             self._reasoning[chain] = (self._reasoning[chain] + delta.reasoning)[:MAX_REASONING_CHARACTERS]
         self._texts[chain].append(delta.text)
+        full = self._parsers[chain].full
         answers = self._hand_on(chain, delta.text)
-        return answers + (self._finish(chain, delta.finish_reason) if delta.finish_reason else [])
+        reason = delta.finish_reason or self._needless(chain, delta, full)
+        return answers + (self._finish(chain, reason) if reason else [])
+
+    def _needless(self, chain: int, delta: Delta, full: bool) -> str:
+        """Why a chain is ended before its server ends it; empty: it is not.
+
+        Args:
+            chain: of the delta.
+            delta: what came last.
+            full: whether the chain held all answers before that.
+        """
+        self._surplus[chain] += len(delta.text) if full else 0
+        if self._surplus[chain] > MAX_SURPLUS:
+            return STOPPED
+        return REPETITION if self._detectors[chain].feed(delta.text) else ""
 
     def _hand_on(self, chain: int, text: str) -> list[Answer]:
         return self._answers(chain, [(parsed.index, parsed.text) for parsed in self._parsers[chain].feed(text)])

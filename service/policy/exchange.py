@@ -2,9 +2,10 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from evolve.errors import PolicyError, PolicyUnavailable
@@ -96,7 +97,8 @@ class Exchange:
         samples = body["n"]
         if not adapter.shape.single_choice:
             record = self._record(prompt_tokens)
-            async with aclosing(self._request(dict(body), record, samples * reply_tokens)) as chunks:
+            request = self._request(dict(body), record, samples * reply_tokens, lambda: chains.needless)
+            async with aclosing(request) as chunks:
                 async for chunk in chunks:
                     for answer in chains.feed(chunk):
                         yield answer
@@ -106,7 +108,7 @@ class Exchange:
             return
         begun = asyncio.Event()
         streams = [
-            self._choice(body, chain, prompt_tokens, reply_tokens, begun, waits=place > 0)
+            self._choice(body, chain, prompt_tokens, reply_tokens, begun, partial(chains.over, chain), waits=place > 0)
             for place, chain in enumerate(chains.silent)
         ]
         async with aclosing(side_by_side(streams)) as chunks:
@@ -125,6 +127,7 @@ class Exchange:
         prompt_tokens: int,
         reply_tokens: int,
         begun: asyncio.Event,
+        over: Callable[[], bool],
         *,
         waits: bool,
     ) -> AsyncGenerator[Chunk, None]:
@@ -133,7 +136,7 @@ class Exchange:
             await begun.wait()
         own = {**body, "n": 1, "seed": (self._seed + chain) % SEEDS}
         try:
-            async with aclosing(self._request(own, self._record(prompt_tokens), reply_tokens)) as chunks:
+            async with aclosing(self._request(own, self._record(prompt_tokens), reply_tokens, over)) as chunks:
                 async for chunk in chunks:
                     begun.set()
                     deltas = tuple(replace(delta, choice=chain) for delta in chunk.deltas if delta.choice == 0)
@@ -143,7 +146,10 @@ class Exchange:
                 begun.set()
             raise
 
-    async def _request(self, body: dict[str, Any], record: RequestRecord, tokens: int) -> AsyncGenerator[Chunk, None]:
+    async def _request(
+        self, body: dict[str, Any], record: RequestRecord, tokens: int, over: Callable[[], bool]
+    ) -> AsyncGenerator[Chunk, None]:
+        """The events of one request, left where what may still come is of no use: then the server stops writing."""
         connection, ended = self._connection, set[int]()
         connection.calls.admit()
         with connection.calls.call(body["model"]):
@@ -157,6 +163,8 @@ class Exchange:
                     ended |= {delta.choice for delta in chunk.deltas if delta.finish_reason}
                     done = chunk.done
                     yield chunk
+                    if over():
+                        return
             if not (done or len(ended) >= body["n"]):
                 raise PolicyUnavailable(f"{connection.settings.place} broke off its stream", 0.0)
 

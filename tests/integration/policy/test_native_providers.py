@@ -1,5 +1,6 @@
 """Policies of the kind litellm against servers that speak the providers' own protocols and refuse what these refuse."""
 
+import asyncio
 import itertools
 import os
 from collections.abc import Iterator
@@ -100,9 +101,9 @@ async def test_an_answer_is_handed_on_while_the_next_is_written_and_a_call_can_b
             first = await anext(stream)
             assert isinstance(first, Answer)
             assert not server.hung_up.is_set()
+        assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
     finally:
         await policy.close()
-    assert server.hung_up.wait(PATIENCE_SECONDS)
 
 
 async def test_a_policy_that_is_closed_leaves_another_its_connections(server: NativeServer) -> None:

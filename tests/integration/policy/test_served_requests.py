@@ -17,6 +17,7 @@ from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, Refuse, chain
 from tests.fakes.refusing import KINDS, Body
 from tests.integration.policy.conftest import KEY, Make, proposal
+from tests.patience import PATIENCE_SECONDS
 
 
 def respond(body: Mapping[str, Any]) -> list[str]:
@@ -231,3 +232,48 @@ async def test_reasoning_that_takes_all_tokens_is_said(server: OpenAIServer, mak
     assert answers == []
     said = [dropped.reason for dropped in completed.dropped]
     assert any("the reasoning took all 50 tokens: a larger max_tokens" in reason for reason in said)
+
+
+LOOP = "x = 1\n" * 3_000
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+async def test_a_reply_that_goes_on_behind_its_last_answer_is_left(
+    server: OpenAIServer, make: Make, samples: int
+) -> None:
+    server.characters = 64
+    server.respond = lambda body: [chain("x = 1", "x = 2") + " and so on" * 5_000 for _ in range(body["n"])]
+    answers, completed = await replies(make(answers=2), proposal(answers=2, samples=samples))
+    assert len(answers) == 2 * samples
+    assert completed.finish_reasons == ("stopped",) * samples
+    assert all(len(text) < 5_000 for text in completed.completions)
+    assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
+    assert 0 < completed.usage.output < 2_000 * samples
+    assert make().connection.health()["breaker"] == "closed"
+
+
+async def test_a_reply_that_ends_soon_behind_its_last_answer_tells_its_tokens(server: OpenAIServer, make: Make) -> None:
+    server.respond = lambda body: [f"{chain('x = 1')} That is all." for _ in range(body["n"])]
+    _, completed = await replies(make(answers=1), proposal(answers=1))
+    assert completed.finish_reasons == ("stop", "stop")
+    assert completed.usage.output == sum(server.count(text) for text in completed.completions)
+    assert not server.hung_up.is_set()
+
+
+async def test_a_reply_that_only_repeats_itself_is_left_and_told(server: OpenAIServer, make: Make) -> None:
+    server.characters = 64
+    server.respond = lambda body: [f"{chain('y = 2')}\n<answer_2>\n{LOOP}" for _ in range(body["n"])]
+    answers, completed = await replies(make(answers=2), proposal(answers=2))
+    assert [answer.text for answer in answers] == ["y = 2", "y = 2"]
+    assert completed.finish_reasons == ("repetition", "repetition")
+    assert {dropped.reason for dropped in completed.dropped} == {"the completion only repeated itself, and was ended"}
+    assert all(len(text) < 5_000 for text in completed.completions)
+    assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
+
+
+async def test_one_chain_that_ends_waits_for_the_others(server: OpenAIServer, make: Make) -> None:
+    server.characters = 64
+    server.respond = lambda _: [chain("x = 1") + " and so on" * 500, " slow " * 1_000 + chain("x = 2")]
+    answers, completed = await replies(make(answers=1), proposal(answers=1))
+    assert {answer.text for answer in answers} == {"x = 1", "x = 2"}
+    assert completed.finish_reasons[0] == "stopped"
