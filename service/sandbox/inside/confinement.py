@@ -203,8 +203,7 @@ class Confinement:
             os.close(self._rules.popitem()[1])
 
     def _build_filter(self) -> None:
-        kept_inside = self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS
-        self._filter = seccomp.Filter(seccomp.program(network=self._cell.network, signals=kept_inside))
+        self._filter = seccomp.Filter(seccomp.program(network=self._cell.network))
 
     def _limit(self) -> None:
         in_user_namespace = self._inside and not self._cell.uid >= 0
@@ -230,7 +229,10 @@ class Confinement:
     def _seccomp(self) -> None:
         if self._filter is None:
             raise OSError("no filter was built")
-        self._filter.install()
+        if self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS:
+            self._filter.install()
+        else:
+            seccomp.Filter(seccomp.program(network=self._cell.network, signals_of=os.getpid())).install()
 
     def _probe(self) -> None:
         self._rule_out()
@@ -241,8 +243,6 @@ class Confinement:
             if complaint:
                 self._on.discard(name)
             self._layers[name] = (not complaint, complaint or _MEANINGS[name])
-        if "seccomp" in self._on:
-            self._build_filter()  # whether signals stay inside is known only now
         self._on.add("descriptors")
         self._layers["tree"] = (
             (True, "ended with its process namespace" if self._inside else "ended by the keeper that adopts orphans")

@@ -7,6 +7,7 @@ programs fall back instead of dying. Sources: linux/filter.h, linux/seccomp.h, t
 import ctypes
 import errno
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import kernel
@@ -14,17 +15,24 @@ from . import kernel
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+_ARGUMENT_BYTES = 8
 _NEW_NAMESPACES = 0x7E020000 | 0x00000080
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
+_F_SETOWN, _F_SETOWN_EX = 8, 15
+_IOPRIO_WHO_PROCESS = 1
 _X32 = 0x40000000
 _LEAF = 4
+Instruction = tuple[int, int, int, int]
+Conditions = dict[str, tuple[int, dict[int, int]]]
 _NEWEST = 467  # numbers are the same on every architecture since 424
 
 # Since 424 the numbers are common to all architectures.
 _COMMON = {
     "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "process_madvise": 440,
-    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "open_tree_attr": 467,
+    "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447, "process_mrelease": 448,
+    "open_tree_attr": 467,
 }  # fmt: skip
 _X86_64 = {
     "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "bpf": 321,
@@ -49,6 +57,18 @@ _AARCH64 = {
 }  # fmt: skip
 _SOCKETS_X86_64 = {"socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288}
 _SOCKETS_AARCH64 = {"socket": 198, "bind": 200, "listen": 201, "accept": 202, "connect": 203, "accept4": 242}
+# Calls that name the process they change. 0 is the caller; any other number may be the keeper's.
+_SELF, _OWN_PRIORITY, _OWN_IO = {0: 0}, {0: 0, 1: 0}, {0: _IOPRIO_WHO_PROCESS, 1: 0}
+_CALLER_ONLY_X86_64: Conditions = {
+    "prlimit64": (302, _SELF), "sched_setaffinity": (203, _SELF), "sched_setparam": (142, _SELF),
+    "sched_setscheduler": (144, _SELF), "sched_setattr": (314, _SELF), "setpriority": (141, _OWN_PRIORITY),
+    "ioprio_set": (251, _OWN_IO),
+}  # fmt: skip
+_CALLER_ONLY_AARCH64: Conditions = {
+    "prlimit64": (261, _SELF), "sched_setaffinity": (122, _SELF), "sched_setparam": (118, _SELF),
+    "sched_setscheduler": (119, _SELF), "sched_setattr": (274, _SELF), "setpriority": (140, _OWN_PRIORITY),
+    "ioprio_set": (30, _OWN_IO),
+}  # fmt: skip
 _SIGNALS_X86_64 = {"kill": 62, "rt_sigqueueinfo": 129, "tkill": 200, "pidfd_send_signal": 424}
 _SIGNALS_AARCH64 = {"kill": 129, "rt_sigqueueinfo": 138, "tkill": 130, "pidfd_send_signal": 424}
 
@@ -61,17 +81,22 @@ class Architecture:
         audit: the kernel's mark of the calling convention.
         denied: calls that fail with EPERM.
         sockets: denied without network; socketpair stays, for it leads nowhere else.
+        caller_only: allowed only with these values, argument by argument: they change the caller and nobody else.
         signals: denied where nothing else keeps signals inside.
+        own_signals: there allowed to a process that sends them to itself, as `abort` does.
         absent: calls that fail with ENOSYS: clone3 hides its flags behind a pointer, a memfd its pages from limits.
     """
 
     audit: int
     denied: dict[str, int]
     sockets: dict[str, int]
+    caller_only: Conditions
     signals: dict[str, int]
+    own_signals: dict[str, int]
     absent: dict[str, int]
     clone: int
     ioctl: int
+    fcntl: int
 
 
 ARCHITECTURES = {
@@ -79,25 +104,36 @@ ARCHITECTURES = {
         audit=0xC000003E,
         denied=_COMMON | _X86_64,
         sockets=_SOCKETS_X86_64,
+        caller_only=_CALLER_ONLY_X86_64,
         signals=_SIGNALS_X86_64,
+        own_signals={"tgkill": 234, "rt_tgsigqueueinfo": 297},
         absent={"clone3": 435, "memfd_create": 319},
         clone=56,
         ioctl=16,
+        fcntl=72,
     ),
     "aarch64": Architecture(
         audit=0xC00000B7,
         denied=_COMMON | _AARCH64,
         sockets=_SOCKETS_AARCH64,
+        caller_only=_CALLER_ONLY_AARCH64,
         signals=_SIGNALS_AARCH64,
+        own_signals={"tgkill": 131, "rt_tgsigqueueinfo": 240},
         absent={"clone3": 435, "memfd_create": 279},
         clone=220,
         ioctl=29,
+        fcntl=25,
     ),
 }
 
 
-def program(*, network: bool = False, signals: bool = True, machine: str = kernel.MACHINE) -> bytes:
+def program(*, network: bool = False, signals_of: int | None = None, machine: str = kernel.MACHINE) -> bytes:
     """The filter as the kernel takes it.
+
+    Args:
+        network: allow sockets.
+        signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
+        machine: the processor architecture.
 
     Raises:
         OSError: the numbers of this architecture are not known here.
@@ -105,7 +141,10 @@ def program(*, network: bool = False, signals: bool = True, machine: str = kerne
     if machine not in ARCHITECTURES:
         raise OSError(f"the system calls of {machine} are not known here")
     table = ARCHITECTURES[machine]
-    denied = table.denied | ({} if network else table.sockets) | ({} if signals else table.signals)
+    denied, conditions = table.denied | ({} if network else table.sockets), dict(table.caller_only)
+    if signals_of is not None:
+        denied = denied | table.signals
+        conditions |= {name: (number, {0: signals_of}) for name, number in table.own_signals.items()}
     refuse, absent = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
     code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, table.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
     code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
@@ -114,13 +153,31 @@ def program(*, network: bool = False, signals: bool = True, machine: str = kerne
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, absent)]
     code += [(_EQUAL, 0, 4, table.clone), (_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
     code += [(_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
-    code += [(_EQUAL, 0, 5, table.ioctl), (_LOAD, 0, 0, _SECOND), (_EQUAL, 1, 0, _TIOCSTI), (_EQUAL, 0, 1, _TIOCLINUX)]
-    code += [(_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    code += _refuse_second(table.ioctl, (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP), refuse)
+    code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX), refuse)
+    for number, permitted in sorted(conditions.values(), key=lambda condition: condition[0]):
+        code += _allow_values(number, permitted, refuse)
     code += _search(sorted(set(denied.values())), refuse)
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
 
-def _search(numbers: list[int], refuse: int) -> list[tuple[int, int, int, int]]:
+def _refuse_second(number: int, values: Sequence[int], refuse: int) -> list[Instruction]:
+    """Refuse a call whose second argument is one of these; whoever is made the owner of a file gets its signals."""
+    tests = [(_EQUAL, len(values) - 1 - place, 0, value) for place, value in enumerate(values[:-1])]
+    code = [(_LOAD, 0, 0, _SECOND), *tests, (_EQUAL, 0, 1, values[-1]), (_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    return [(_EQUAL, 0, len(code), number), *code]
+
+
+def _allow_values(number: int, permitted: Mapping[int, int], refuse: int) -> list[Instruction]:
+    """Refuse a call unless each of these arguments, by place, has its value; the kernel reads 32 bits of each."""
+    code: list[Instruction] = []
+    for place, value in permitted.items():
+        code += [(_LOAD, 0, 0, _FIRST + _ARGUMENT_BYTES * place), (_EQUAL, 1, 0, value), (_RETURN, 0, 0, refuse)]
+    code.append((_LOAD, 0, 0, _NUMBER))
+    return [(_EQUAL, 0, len(code), number), *code]
+
+
+def _search(numbers: list[int], refuse: int) -> list[Instruction]:
     """Refuse the numbers and allow the rest, by halving: the kernel walks the filter once for every system call."""
     if len(numbers) <= _LEAF:
         ahead = range(len(numbers), 0, -1)

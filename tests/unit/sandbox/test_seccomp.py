@@ -47,9 +47,10 @@ def test_exactly_the_denied_calls_are_denied(machine: str) -> None:
     table, code = of(machine), program(machine=machine)
     refused = {*table.denied.values(), *table.sockets.values()}
     absent = set(table.absent.values())
+    of_the_caller = {number: (permitted[0], permitted.get(1, 0)) for number, permitted in table.caller_only.values()}
     for number in range(1024):
         expected = ABSENT if number in absent or number > 467 else REFUSED if number in refused else ALLOW
-        assert verdict(code, number, audit=table.audit) == expected, number
+        assert verdict(code, number, of_the_caller.get(number, ()), audit=table.audit) == expected, number
 
 
 def test_another_architectures_calls_kill(machine: str) -> None:
@@ -71,11 +72,32 @@ def test_namespaces_and_terminal_input_are_denied_by_argument(machine: str) -> N
     assert verdict(code, table.ioctl, (0, 0x5401), table.audit) == ALLOW
 
 
+def test_calls_that_name_a_process_are_allowed_for_the_caller_alone(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    for name, (number, permitted) in table.caller_only.items():
+        own = [permitted.get(place, 7) for place in range(6)]
+        assert verdict(code, number, tuple(own), table.audit) == ALLOW, name
+        for place in permitted:
+            for value in (1, 2, 3, 4711, 0xFFFFFFFF):
+                if value != permitted[place]:
+                    other = (*own[:place], value, *own[place + 1 :])
+                    assert verdict(code, number, other, table.audit) == REFUSED, (name, place, value)
+
+
+def test_no_file_sends_its_signals_to_another_process(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    assert {verdict(code, table.fcntl, (0, command), table.audit) for command in (8, 15)} == {REFUSED}
+    assert {verdict(code, table.fcntl, (0, command), table.audit) for command in (1, 2, 3, 4, 9, 1030)} == {ALLOW}
+    assert {verdict(code, table.ioctl, (0, command), table.audit) for command in (0x8901, 0x8902)} == {REFUSED}
+
+
 def test_network_and_signals_are_switches(machine: str) -> None:
     table = of(machine)
-    online, silent = program(network=True, machine=machine), program(signals=False, machine=machine)
+    online, silent = program(network=True, machine=machine), program(signals_of=42, machine=machine)
     assert {verdict(online, number, audit=table.audit) for number in table.sockets.values()} == {ALLOW}
-    assert {verdict(silent, number, audit=table.audit) for number in table.signals.values()} == {REFUSED}
+    assert {verdict(silent, number, (42,), table.audit) for number in table.signals.values()} == {REFUSED}
+    assert {verdict(silent, number, (42, 43), table.audit) for number in table.own_signals.values()} == {ALLOW}
+    assert {verdict(silent, number, (41, 41), table.audit) for number in table.own_signals.values()} == {REFUSED}
 
 
 def test_an_unknown_architecture_is_named() -> None:
@@ -94,8 +116,11 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
         **table.sockets,
         **table.signals,
         **table.absent,
+        **table.own_signals,
+        **{name: number for name, (number, _) in table.caller_only.items()},
         "clone": table.clone,
         "ioctl": table.ioctl,
+        "fcntl": table.fcntl,
     }
     known = {name: number for name, number in ours.items() if name in found}
     assert len(known) > 60
