@@ -146,26 +146,38 @@ class SandboxEvaluator:
         await asyncio.to_thread(self._places.remove)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have a task done; once more, by another keeper, when one dies over it. What fails must not fail for us."""
-        patience = 2 * self._problem.limits.wall_seconds + _SPARE_SECONDS
+        """Have a task done; once more, by another keeper, when the sandbox fails. What fails must not fail for us."""
+        timeout_seconds = 2 * self._problem.limits.wall_seconds + _SPARE_SECONDS
         complaint = ""
         for _ in range(_TRIES):
             try:
-                if slot.keeper is not None and slot.keeper.gone:
-                    await self._bury(slot)
-                if slot.keeper is None:
-                    await self._require_files()
-                    slot.keeper = await self._nursery.keeper(slot.number)
-                reply = await slot.keeper.ask(task, patience)
+                keeper = await self._keeper(slot)
+                reply = await keeper.ask(task, timeout_seconds)
                 if reply["outcome"] not in _FINE:
                     await self._require_files()
-                return reply
+                if reply["outcome"] != "lost":
+                    return reply
+                complaint = reply["reason"]
             except FolderGoneError:
                 raise
             except (SandboxError, InvalidProblemError) as error:
                 complaint = str(error)
-                await self._bury(slot)
+            await self._bury(slot)
         return {"outcome": "lost", "reason": f"the sandbox was lost {_TRIES} times over it: {complaint}"}
+
+    async def _keeper(self, slot: _Slot) -> KeeperLine:
+        """The keeper of a slot, which is made when there is none.
+
+        Raises:
+            SandboxError: it does not start.
+            FolderGoneError: files of the sandbox were removed.
+        """
+        if slot.keeper is not None and slot.keeper.gone:
+            await self._bury(slot)
+        if slot.keeper is None:
+            await self._require_files()
+            slot.keeper = await self._nursery.keeper(slot.number)
+        return slot.keeper
 
     async def _require_files(self) -> None:
         kept = [path for path in (self._inputs, self._held_out) if path]

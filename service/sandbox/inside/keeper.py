@@ -17,7 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from . import attacks, candidate, kernel, namespaces, scoring, tree, watchdog
+from . import attacks, candidate, kernel, namespaces, process_state, scoring, tree, watchdog
 from .cell import PROGRAM, SCORER, Cell
 from .channel import Channel, ChannelError
 from .confinement import Confinement
@@ -46,26 +46,43 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     Keeper(line, cell, confinement).serve()
 
 
+class LostError(Exception):
+    """The sandbox failed, not the program: the evaluation is to be done again, by another keeper."""
+
+
 class Keeper:
-    """Runs the evaluations of one cell, one after the other."""
+    """Runs the evaluations of one cell, one after the other, for as long as none of them changes it."""
 
     def __init__(self, line: socket.socket, cell: Cell, confinement: Confinement) -> None:
         self._line, self._cell, self._confinement = Channel(line), cell, confinement
+        self._birth = process_state.capture()
+        self._changed = False
 
     def serve(self) -> None:
-        """Answer tasks until the line is closed."""
+        """Answer tasks until the line is closed, or until a task has changed this process."""
         self._line.send({"layers": self._confinement.layers})
         gc.collect()
         gc.freeze()
         with contextlib.suppress(OSError, ChannelError):
-            while (task := self._line.receive()) is not None:
+            while not self._changed and (task := self._line.receive()) is not None:
                 if "cancel" not in task:  # one that comes after the end is void
                     self._line.send({"id": task["id"], **self._answer(task)})
 
     def _answer(self, task: Mapping[str, Any]) -> dict[str, Any]:
         began = monotonic()
-        answer = getattr(self, f"_{task['do']}")(task)
+        try:
+            answer = getattr(self, f"_{task['do']}")(task)
+            self._require_unchanged()
+        except LostError as error:
+            answer = {"outcome": "lost", "reason": str(error)}
         return {"seconds": monotonic() - began, **answer}
+
+    def _require_unchanged(self) -> None:
+        """Children inherit what we are: after a change of it, none of theirs is a fair evaluation."""
+        changes = process_state.changes(self._birth)
+        if changes:
+            self._changed = True
+            raise LostError(f"the process that starts evaluations changed while one ran: its {', its '.join(changes)}")
 
     def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
         if task["text"]:
@@ -86,6 +103,7 @@ class Keeper:
         return self._judge(task, dialogue.outputs, ending.printed)
 
     def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
+        self._require_unchanged()
         verdict, problem = Verdict(), self._cell.problem
         ending = self._run(
             SCORER, task, verdict, lambda channel: scoring.score(channel, task, outputs, problem), _SCORER

@@ -1,9 +1,11 @@
 """A program cannot change the process that starts the next one: no evaluation changes the outcome of another."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from evolve.evaluation import Outcome
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import GOOD, program, sandbox
 
@@ -55,6 +57,29 @@ def solve():
         evaluation = await opened.evaluate(program(source), "evl_1")
         assert (await opened.evaluate(GOOD, "evl_2")).ok
     assert evaluation.feedback == "[]"
+
+
+CHANGES = {
+    "resource limits": "resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, 0))",
+    "processor affinity": "os.sched_setaffinity(os.getppid(), {min(os.sched_getaffinity(0))})",
+    "priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+    "scheduling policy": "os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0))",
+    "priority of input and output": "call(251, 30, 1, os.getppid(), 3 << 13)",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
+async def test_a_keeper_that_was_changed_is_replaced(tmp_path: Path, force: Level, name: str) -> None:
+    """Without seccomp, a program of the keeper's user reaches it; the superuser's programs have users of their own."""
+    if force is Level.WEAK and os.geteuid() == 0:
+        force = Level.NONE
+    source = f"{PRELUDE}\n{CHANGES[name]}\ndef solve():\n    return 1.0\n"
+    async with sandbox(tmp_path, force=force) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert evaluation.outcome is Outcome.LOST
+    assert evaluation.reason.endswith(f"the process that starts evaluations changed while one ran: its {name}")
 
 
 OWN = [
