@@ -1,6 +1,7 @@
 """In the child that runs a program: calls its entry, or its command, for one input after the other."""
 
 import contextlib
+import errno
 import importlib.util
 import json
 import os
@@ -15,22 +16,37 @@ from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
 _PYTHON = "{python}"
+_PAGE_KB = 4
+_OF_PATHS = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 _UNSENDABLE = "the program returned more than its memory has room to pass on"
 
 
-def write_program(files: Mapping[str, str], folder: str) -> None:
+class UnfitError(Exception):
+    """A program that cannot be written down in any sandbox with these limits; its text says why."""
+
+
+def write_program(files: Mapping[str, str], folder: str, disk_kb: int) -> None:
     """Write a program's files below a folder.
 
     Raises:
-        OSError: they do not fit the disk limit.
+        UnfitError: they exceed the disk limit, or their paths exclude one another.
+        OSError: the sandbox does not take them, though it should.
     """
+    size_kb = sum(_PAGE_KB + len(text) // 1024 for text in files.values())
+    if size_kb > disk_kb:
+        raise UnfitError(f"the program's files take {size_kb} KB, more than limits.disk_mb allows")
     os.makedirs(folder, exist_ok=True)
     for path, text in files.items():
         target = os.path.join(folder, path)
-        if "/" in path:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "wb") as file:
-            file.write(text.encode())
+        try:
+            if "/" in path:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as file:
+                file.write(text.encode())
+        except OSError as error:
+            if error.errno in _OF_PATHS:
+                raise UnfitError(f"the program's file {path!r} cannot be written: {error.strerror}") from error
+            raise
 
 
 def load(path: str, folder: str, source: str | None = None) -> Any:
@@ -53,11 +69,21 @@ def load(path: str, folder: str, source: str | None = None) -> Any:
     return module
 
 
-def perform(channel: Channel, task: Mapping[str, Any], scratch: str) -> None:
-    """Answer the keeper's inputs with `{"value"}` or `{"error"}`, in its order; it keeps the time."""
+def prepare(task: Mapping[str, Any], scratch: str, disk_kb: int) -> str:
+    """Write the program down and go to its folder, which is returned.
+
+    Raises:
+        UnfitError: the program's files cannot be written with these limits.
+        OSError: the sandbox fails.
+    """
     folder = os.path.join(scratch, "program")
-    write_program(task["files"], folder)
+    write_program(task["files"], folder, disk_kb)
     os.chdir(folder)
+    return folder
+
+
+def perform(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
+    """Answer the keeper's inputs with `{"value"}` or `{"error"}`, in its order; it keeps the time."""
     try:
         call = _entry(task, folder) if task["entry"] else _command(task["command"], folder)
     except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them

@@ -9,6 +9,8 @@ HEADER = struct.Struct(">I")
 LARGEST = 1 << 30
 # What the host says to a zygote that it lets go; whoever dies cannot.
 FAREWELL = {"farewell": True}
+# What a child says last before code of the program or of the evaluator runs in it. Until then its word is ours.
+STARTED = {"started": True}
 
 
 class ChannelError(Exception):

@@ -239,10 +239,12 @@ class Confinement:
         for name, build in (("landlock", self._build_rules), ("seccomp", self._build_filter)):
             if name in self._on and not self._try(name, build):
                 self._on.discard(name)
+        self._drop_unavailable_limits()
         for name, complaint in self._tried_on().items():
             if complaint:
                 self._on.discard(name)
-            self._layers[name] = (not complaint, complaint or _MEANINGS[name])
+            if complaint or name not in self._layers:
+                self._layers[name] = (not complaint, complaint or _MEANINGS[name])
         self._on.add("descriptors")
         self._layers["tree"] = (
             (True, "ended with its process namespace" if self._inside else "ended by the keeper that adopts orphans")
@@ -260,23 +262,18 @@ class Confinement:
             self._on.discard("user")
             self._layers["user"] = (False, "only the superuser can become another user")
 
+    def _drop_unavailable_limits(self) -> None:
+        """Leave out limits that this system does not have, and say so; one that fails later fails its evaluation."""
+        unavailable: list[int] = _in_child(lambda: limits.unavailable(self._limits)) or []
+        self._limits = [(which, pair) for which, pair in self._limits if which not in unavailable]
+        if unavailable:
+            names = ", ".join(map(limits.name, unavailable))
+            self._layers["limits"] = (False, f"this system cannot set {names}")
+
     def _tried_on(self) -> dict[str, str]:
         """What each layer says when a child puts it on: a complaint, or nothing."""
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.write(writing, json.dumps(self._complaints()).encode())
-            except BaseException:  # noqa: BLE001 - the keeper sees no answer, and the log says why
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(writing)
-        with open(reading, "rb") as file:
-            answer = file.read()
-        os.waitpid(pid, 0)
-        found: dict[str, str] = json.loads(answer) if answer else dict.fromkeys(self._on, "the child trying it died")
-        return found
+        found: dict[str, str] | None = _in_child(self._complaints)
+        return dict.fromkeys(self._on, "the child trying it died") if found is None else found
 
     def _complaints(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -311,6 +308,24 @@ _MEANINGS = {
     "landlock": f"files by an allow-list, ABI {landlock.version()}",
     "seccomp": f"no sockets, mounts, tracing, on {kernel.MACHINE}",
 }
+
+
+def _in_child(work: Callable[[], Any]) -> Any:
+    """What a function returns in a child of its own, which its changes end with; None: the child died."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(writing, json.dumps(work()).encode())
+        except BaseException:  # noqa: BLE001 - the keeper sees no answer, and the log says why
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        answer = file.read()
+    os.waitpid(pid, 0)
+    return json.loads(answer) if answer else None
 
 
 def _accelerators() -> list[str]:

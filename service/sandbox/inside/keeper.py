@@ -13,20 +13,20 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from time import monotonic
 from typing import Any
 
 from . import attacks, candidate, kernel, namespaces, process_state, scoring, tree, watchdog
 from .cell import PROGRAM, SCORER, Cell
-from .channel import Channel, ChannelError
+from .channel import STARTED, Channel, ChannelError
 from .confinement import Confinement
 from .phase import Ending, Phase
 from .talk import Dialogue, Talk, Verdict
 
 _PROGRAM, _SCORER = "the program", "the evaluator"
 _INPUTS_KB = 64 * 1024
-Work = Callable[[Channel], None]
+Prepare = Callable[[], Any]
+Work = Callable[[Channel, Any], None]
 
 
 def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
@@ -56,15 +56,15 @@ class Keeper:
     def __init__(self, line: socket.socket, cell: Cell, confinement: Confinement) -> None:
         self._line, self._cell, self._confinement = Channel(line), cell, confinement
         self._birth = process_state.capture()
-        self._changed = False
+        self._unfit = False
 
     def serve(self) -> None:
-        """Answer tasks until the line is closed, or until a task has changed this process."""
+        """Answer tasks until the line is closed, or until this process is not fit for another task."""
         self._line.send({"layers": self._confinement.layers})
         gc.collect()
         gc.freeze()
         with contextlib.suppress(OSError, ChannelError):
-            while not self._changed and (task := self._line.receive()) is not None:
+            while not self._unfit and (task := self._line.receive()) is not None:
                 if "cancel" not in task:  # one that comes after the end is void
                     self._line.send({"id": task["id"], **self._answer(task)})
 
@@ -73,7 +73,8 @@ class Keeper:
         try:
             answer = getattr(self, f"_{task['do']}")(task)
             self._require_unchanged()
-        except LostError as error:
+        except (LostError, OSError) as error:
+            self._unfit = True
             answer = {"outcome": "lost", "reason": str(error)}
         return {"seconds": monotonic() - began, **answer}
 
@@ -81,7 +82,6 @@ class Keeper:
         """Children inherit what we are: after a change of it, none of theirs is a fair evaluation."""
         changes = process_state.changes(self._birth)
         if changes:
-            self._changed = True
             raise LostError(f"the process that starts evaluations changed while one ran: its {', its '.join(changes)}")
 
     def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,9 +90,14 @@ class Keeper:
         with contextlib.ExitStack() as stack:
             lines = stack.enter_context(open(task["inputs"], "rb")) if task["inputs"] else None
             dialogue = Dialogue(lines)
-            scratch = self._cell.scratch(PROGRAM)
+            scratch, disk_kb = self._cell.scratch(PROGRAM), self._cell.disk_kb
             ending = self._run(
-                PROGRAM, task, dialogue, lambda channel: candidate.perform(channel, task, scratch), _PROGRAM
+                PROGRAM,
+                task,
+                dialogue,
+                lambda channel, folder: candidate.perform(channel, task, folder),
+                _PROGRAM,
+                prepare=lambda: candidate.prepare(task, scratch, disk_kb),
             )
         complaint = ending.outcome, ending.reason
         if not ending.outcome:
@@ -106,7 +111,7 @@ class Keeper:
         self._require_unchanged()
         verdict, problem = Verdict(), self._cell.problem
         ending = self._run(
-            SCORER, task, verdict, lambda channel: scoring.score(channel, task, outputs, problem), _SCORER
+            SCORER, task, verdict, lambda channel, _: scoring.score(channel, task, outputs, problem), _SCORER
         )
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
@@ -115,24 +120,33 @@ class Keeper:
         return _reply(verdict, ending)
 
     def _evaluate(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        cell, scratch = self._cell, self._cell.scratch(SCORER)
-
-        def work(channel: Channel) -> None:
-            scoring.evaluate(channel, task, cell.problem, scratch, cell.shim)
-
-        verdict = Verdict()
-        return _reply(verdict, self._run(SCORER, task, verdict, work, "the evaluation"))
+        cell, verdict = self._cell, Verdict()
+        ending = self._run(
+            SCORER,
+            task,
+            verdict,
+            lambda channel, folder: scoring.evaluate(channel, task, folder, cell.shim),
+            "the evaluation",
+            prepare=lambda: scoring.prepare(task, cell),
+        )
+        return _reply(verdict, ending)
 
     def _inputs(self, task: Mapping[str, Any]) -> dict[str, Any]:
         verdict, problem = Verdict(), self._cell.problem
-        work = partial(scoring.inputs, task=task, problem=problem)
-        ending = self._run(SCORER, task, verdict, work, _SCORER, cap_kb=_INPUTS_KB)
+        ending = self._run(
+            SCORER,
+            task,
+            verdict,
+            lambda channel, _: scoring.inputs(channel, task, problem),
+            _SCORER,
+            cap_kb=_INPUTS_KB,
+        )
         return _reply(verdict, ending)
 
     def _attack(self, task: Mapping[str, Any]) -> dict[str, Any]:
         verdict = Verdict()
         ending = self._run(
-            PROGRAM, task, verdict, lambda channel: attacks.attempt(channel, task["targets"]), "the self-test"
+            PROGRAM, task, verdict, lambda channel, _: attacks.attempt(channel, task["targets"]), "the self-test"
         )
         reply = _reply(verdict, ending)
         if reply["outcome"] == "ok":
@@ -141,17 +155,29 @@ class Keeper:
 
     def _crowd(self, task: Mapping[str, Any]) -> dict[str, Any]:
         verdict = Verdict()
-        work = partial(attacks.crowd, targets=task["targets"])
-        return _reply(verdict, self._run(PROGRAM, task, verdict, work, "the self-test"))
+        ending = self._run(
+            PROGRAM, task, verdict, lambda channel, _: attacks.crowd(channel, task["targets"]), "the self-test"
+        )
+        return _reply(verdict, ending)
 
-    def _run(self, role: str, task: Mapping[str, Any], talk: Talk, work: Work, what: str, cap_kb: int = 0) -> Ending:
+    def _run(
+        self,
+        role: str,
+        task: Mapping[str, Any],
+        talk: Talk,
+        work: Work,
+        what: str,
+        *,
+        prepare: Prepare = lambda: None,
+        cap_kb: int = 0,
+    ) -> Ending:
         self._confinement.refresh(role)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         child = os.fork()
         if child == 0:
-            self._live(role, task, theirs, writing, work)
+            self._live(role, task, theirs, writing, prepare, work)
         theirs.close()
         os.close(writing)
         try:
@@ -172,18 +198,22 @@ class Keeper:
             os.close(reading)
             self._confinement.used(role)
 
-    def _live(self, role: str, task: Mapping[str, Any], stream: socket.socket, prints: int, work: Work) -> None:
+    def _live(
+        self, role: str, task: Mapping[str, Any], stream: socket.socket, prints: int, prepare: Prepare, work: Work
+    ) -> None:
         """In the child: put the layers on, work, and never come back."""
         try:
-            _rearrange(prints)
             channel = Channel(stream)
             try:
+                _rearrange(prints)
                 self._confinement.wear(role, task["seed"], stream.fileno())
-            except OSError as error:
-                channel.send({"failed": f"a layer of the sandbox gave way: {error}", "outcome": "error"})
+                prepared = prepare()
+            except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
+                channel.send(_unstarted(error))
                 os._exit(1)
             gc.enable()
-            work(channel)
+            channel.send(STARTED)
+            work(channel, prepared)
         except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
             os._exit(1)
         finally:
@@ -213,6 +243,15 @@ def _rearrange(prints: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(prints, 1)
     os.dup2(prints, 2)
+
+
+def _unstarted(error: Exception) -> dict[str, str]:
+    """The frame that says why a child does not get to its work: the program is to blame for its size and paths alone."""
+    if isinstance(error, candidate.UnfitError):
+        return {"failed": str(error), "outcome": "error"}
+    if isinstance(error, MemoryError):
+        return {"failed": "limits.memory_mb leaves no room to start it", "outcome": "memory"}
+    return {"failed": f"the sandbox could not start it: {type(error).__name__}: {error}", "outcome": "lost"}
 
 
 def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:

@@ -11,6 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
 _SPARE_ADDRESSES = 1 << 30
 _CROWD = 256
+_NAMES = {number: name for name, number in vars(resource).items() if name.startswith("RLIMIT_")}
 Table = list[tuple[int, tuple[int, int]]]
 
 
@@ -40,12 +41,29 @@ def table(cell: Cell, baseline: tuple[int, int]) -> Table:
 
 
 def apply(limits: Table, processes: int) -> None:
-    """Limit the calling process to a table, and its user to so many processes."""
+    """Limit the calling process to a table, and its user to so many processes.
+
+    Raises:
+        OSError: a limit cannot be set; it is named.
+    """
     for which, pair in (*limits, (resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, processes, processes))):
+        _set(which, pair)
+
+
+def unavailable(limits: Table) -> list[int]:
+    """Set what can be set of a table in the calling process; the limits that this system refuses."""
+    found: list[int] = []
+    for which, pair in limits:
         try:
-            resource.setrlimit(which, pair)
-        except (ValueError, OSError):  # a system that cannot limit this; the self-test tells
-            continue
+            _set(which, pair)
+        except OSError:
+            found.append(which)
+    return found
+
+
+def name(which: int) -> str:
+    """A limit as the system's manual names it."""
+    return _NAMES.get(which, str(which))
 
 
 def baseline() -> tuple[int, int]:
@@ -88,6 +106,13 @@ def _threads_of_user() -> int:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 count += len(os.listdir(f"/proc/{name}/task"))
     return count
+
+
+def _set(which: int, pair: tuple[int, int]) -> None:
+    try:
+        resource.setrlimit(which, pair)
+    except (ValueError, OSError) as error:
+        raise OSError(f"the limit {name(which)} cannot be set to {pair[0]}: {error}") from error
 
 
 def _allowed(which: int, soft: int, hard: int) -> tuple[int, int]:

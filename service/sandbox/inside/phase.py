@@ -11,11 +11,12 @@ from time import monotonic
 
 from . import tree, watchdog
 from .cell import Cell
-from .channel import HEADER, ChannelError
+from .channel import HEADER, STARTED, ChannelError, parse
 from .talk import Talk
 
 TICK_SECONDS = 0.05
 _GULP = 1 << 16
+_SAID_BEFORE_THE_START = {"cancelled", "error", "memory", "lost"}
 _WITHOUT_WAITING = int(socket.MSG_DONTWAIT) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
 
@@ -58,6 +59,7 @@ class Phase:
         self._outgoing = b""
         self._status: int | None = None
         self._end: tuple[str, str] | None = None
+        self._started = False
         self._began = self._ticked = monotonic()
         self._collected = watchdog.collected_seconds()
 
@@ -77,6 +79,8 @@ class Phase:
             if pidfd >= 0:
                 os.close(pidfd)
         outcome, reason = self._end or self._talk.failed
+        if not self._started and outcome not in _SAID_BEFORE_THE_START:
+            outcome, reason = "lost", f"{self._what} did not start: {reason}"
         return Ending(outcome, reason, monotonic() - self._began, self._printed.decode(errors="replace"))
 
     def _patience(self) -> float:
@@ -134,7 +138,7 @@ class Phase:
             self._end = ("crash", f"{self._what} wrote to the channel of its results by itself: {error}")
 
     def _answer_frames(self, poll: select.poll) -> None:
-        while len(self._heard) >= HEADER.size and not self._talk.done:
+        while len(self._heard) >= HEADER.size and not self._talk.done and self._end is None:
             (length,) = HEADER.unpack_from(self._heard)
             if length > self._cap:
                 self._too_much()
@@ -144,11 +148,21 @@ class Phase:
                 return
             body = bytes(self._heard[HEADER.size : end])
             del self._heard[:end]
+            if not self._started:
+                self._start(body)
+                continue
             self._outgoing += self._talk.hear(body)
             if self._heard and not self._talk.done:
                 raise ChannelError("it answered before it was asked")
         if self._outgoing:
             self._write_stream(poll)
+
+    def _start(self, body: bytes) -> None:
+        """Take the first frame: no code of the program has run before it, so that it is trusted."""
+        said = parse(body)
+        self._started = said == STARTED
+        if not self._started:
+            self._end = said["outcome"], said["failed"]
 
     def _write_stream(self, poll: select.poll) -> None:
         try:

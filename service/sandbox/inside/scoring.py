@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from .candidate import failure, flush, load, write_program
+from .cell import SCORER, Cell
 from .channel import Channel
 from .jsonable import NotJsonError, jsonable, text_of
 
 COMBINED = "combined_score"
+_PROJECT, _CANDIDATE = "project", "candidate"
 Thresholds = Sequence[Mapping[str, float]]
 
 
@@ -26,10 +28,27 @@ def score(channel: Channel, task: Mapping[str, Any], outputs: list[Any], problem
     _report(channel, problem, lambda: _score(task, outputs, problem))
 
 
-def evaluate(channel: Channel, task: Mapping[str, Any], problem: str, scratch: str, shim: str) -> None:
+def prepare(task: Mapping[str, Any], cell: Cell) -> str:
+    """Shared integrity: make a writable copy of the problem's folder, and write the program beside it.
+
+    Returns:
+        The copy, which is the working directory from now on.
+
+    Raises:
+        UnfitError: the program's files cannot be written with these limits.
+        OSError: the sandbox fails.
+    """
+    scratch = cell.scratch(SCORER)
+    folder = os.path.join(scratch, _PROJECT)
+    shutil.copytree(cell.problem, folder, symlinks=True)
+    write_program(task["files"], os.path.join(scratch, _CANDIDATE), cell.disk_kb)
+    os.chdir(folder)
+    return folder
+
+
+def evaluate(channel: Channel, task: Mapping[str, Any], folder: str, shim: str) -> None:
     """Shared integrity: `evaluate(program_path)`, its stages or `holdout`, in a writable copy of the folder."""
-    folder = os.path.join(scratch, "project")
-    _report(channel, folder, lambda: _evaluate(task, problem, folder, scratch, shim))
+    _report(channel, folder, lambda: _evaluate(task, folder, shim))
 
 
 def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
@@ -58,12 +77,9 @@ def _score(task: Mapping[str, Any], outputs: list[Any], problem: str) -> dict[st
     return _cascade([(name, partial(function, outputs, dict(task["files"]))) for name, function in functions], task)
 
 
-def _evaluate(task: Mapping[str, Any], problem: str, folder: str, scratch: str, shim: str) -> dict[str, Any]:
-    shutil.copytree(problem, folder, symlinks=True)
-    place = os.path.join(scratch, "candidate")
-    write_program(task["files"], place)
+def _evaluate(task: Mapping[str, Any], folder: str, shim: str) -> dict[str, Any]:
+    place = os.path.join(os.path.dirname(folder), _CANDIDATE)
     path = os.path.join(place, task["main"]) if task["main"] else place
-    os.chdir(folder)
     sys.path.append(shim)
     evaluator = os.path.join(folder, task["evaluator"])
     sys.argv = [evaluator]

@@ -69,6 +69,12 @@ async def outcome_of(tmp_path: Path, source: str, evaluator: str = ECHO, **optio
     return evaluation
 
 
+def keeper_of(opened: SandboxEvaluator) -> int:
+    """The process of the only keeper."""
+    (keeper,) = opened._nursery.keepers
+    return keeper.pid
+
+
 def names_in(folder: Path) -> list[str]:
     """What lies in a folder, sorted."""
     return sorted(path.name for path in folder.iterdir())

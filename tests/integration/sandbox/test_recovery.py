@@ -19,10 +19,19 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
-from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from service.sandbox.evaluator import open_evaluator
 from service.sandbox.host import FolderGoneError, Zygote
 from service.sandbox.layers import Level
-from tests.integration.sandbox.bench import GOOD, LIMITS, names_in, problem, processes_naming, program, sandbox
+from tests.integration.sandbox.bench import (
+    GOOD,
+    LIMITS,
+    keeper_of,
+    names_in,
+    problem,
+    processes_naming,
+    program,
+    sandbox,
+)
 from tests.patience import PATIENCE_SECONDS
 
 LEVELS = list(Level)
@@ -78,11 +87,6 @@ async def test_closing_in_the_middle_leaves_nothing(tmp_path: Path, force: Level
     assert processes_naming(seconds) == []
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-
-
-def keeper_of(opened: SandboxEvaluator) -> int:
-    (keeper,) = opened._nursery.keepers
-    return keeper.pid
 
 
 @pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM, Level.WEAK])

@@ -190,6 +190,8 @@ async def test_a_program_that_patches_modules_gains_nothing(tmp_path: Path) -> N
         b"\x00\x00\x00\x03abc",
         b"\x00\x00\x00\x28" + b"[" * 40,
         b'\x00\x00\x00\x1a{"result": {"score": 1e9}}',
+        b'\x00\x00\x00\x11{"started": true}',
+        b'\x00\x00\x00\x24{"failed": "mine", "outcome":"lost"}',
         b'\x00\x00\x00\x30{"failed": "ok", "outcome": "ok", "result": {} }',
     ],
 )
