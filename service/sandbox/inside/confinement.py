@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, wipe
-from .cell import PROGRAM, ROOMS, SCORER, Cell, interpreter_paths
+from .cell import ROOMS, SCORER, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 SYSTEM = (
@@ -49,6 +49,8 @@ class Confinement:
         self._layers: dict[str, tuple[bool, str]] = {
             "namespaces": (self._inside, unavailable or "own processes, network, mounts")
         }
+        self._dirty: set[str] = set()
+        self._clean: dict[str, tuple[int, ...]] = {}
         self._prepare_mounts()
         self.own_proc = self._inside and self._try("own /proc", namespaces.mount_proc)
         self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
@@ -57,7 +59,6 @@ class Confinement:
         self._limits = limits.table(cell, limits.baseline())
         self._rules: dict[str, int] = {}
         self._filter: seccomp.Filter | None = None
-        self._dirty: set[str] = set()
         self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
         self._probe()
 
@@ -96,13 +97,9 @@ class Confinement:
 
     def used(self, role: str) -> None:
         """Note that processes of a role have run."""
-        if role != PROGRAM:  # which has at least its program there
-            try:
-                if not os.listdir(self._cell.scratch(role)):
-                    return
-            except OSError:  # what cannot be looked into is not clean
-                pass
-        self._dirty.add(role)
+        scratch = self._cell.scratch(role)
+        if not self._sized or self._clean.get(scratch) != _folder_state(scratch):
+            self._dirty.add(role)
 
     def wear(self, role: str, seed: int, channel: int) -> None:
         """Put every layer on, in the child, in the one order that works.
@@ -163,11 +160,14 @@ class Confinement:
     def _mount_scratch(self, target: str) -> None:
         owner = self._cell.uid if self._cell.uid >= 0 else os.geteuid()
         namespaces.mount_scratch(target, size_kb=self._cell.disk_kb, files=_FILES, owner=owner)
+        self._clean[target] = _folder_state(target)
 
     def _make_rooms(self) -> None:
         self._layers.setdefault("sized scratch", (False, "there are no namespaces"))
         for role in ROOMS:
             scratch = self._cell.scratch(role)
+            if os.path.islink(scratch):  # a program of our own user's put it there
+                os.unlink(scratch)
             os.makedirs(scratch, mode=0o755, exist_ok=True)
             wipe.empty(scratch)
             os.chmod(scratch, 0o700)
@@ -177,7 +177,7 @@ class Confinement:
 
     def _renew_shared_memory(self) -> None:
         for folder in self._shared_memory if self._sized else ():
-            if os.listdir(folder):
+            if self._clean.get(folder) != _folder_state(folder):
                 namespaces.unmount(folder)
                 self._mount_scratch(folder)
                 if "landlock" in self._on:
@@ -308,6 +308,12 @@ _MEANINGS = {
     "landlock": f"files by an allow-list, ABI {landlock.version()}",
     "seccomp": f"no sockets, mounts, tracing, on {kernel.MACHINE}",
 }
+
+
+def _folder_state(folder: str) -> tuple[int, ...]:
+    """What changes when somebody puts a name into a folder, takes one out, or changes who may enter it."""
+    about = os.stat(folder)
+    return about.st_mode, about.st_uid, about.st_gid, about.st_nlink, about.st_size, about.st_ctime_ns
 
 
 def _in_child(work: Callable[[], Any]) -> Any:

@@ -246,7 +246,7 @@ def _rearrange(prints: int) -> None:
 
 
 def _unstarted(error: Exception) -> dict[str, str]:
-    """The frame that says why a child does not get to its work: the program is to blame for its size and paths alone."""
+    """The frame that says why a child does not start; only size and paths of its files are the program's fault."""
     if isinstance(error, candidate.UnfitError):
         return {"failed": str(error), "outcome": "error"}
     if isinstance(error, MemoryError):

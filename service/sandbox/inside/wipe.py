@@ -2,15 +2,21 @@
 
 import os
 import shutil
+import stat
 import subprocess
 
 
 def empty(folder: str) -> None:
-    """Remove everything in a folder, which stays; links are removed, never followed.
+    """Remove everything in a folder of our user's, which stays and is open to its owner again.
+
+    Links are removed, never followed.
 
     Raises:
         OSError: something cannot be removed.
     """
+    if os.path.islink(folder):
+        raise OSError(f"{folder} was replaced by a link")
+    os.chmod(folder, stat.S_IRWXU)
     for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
             remove(entry.path)

@@ -1,4 +1,4 @@
-"""What fails before a program's first line is the sandbox's fault: it is done again, and never told as the program's."""
+"""Failures before a program's first line are the sandbox's: they are repeated, and never told as the program's."""
 
 import re
 import resource
@@ -11,7 +11,7 @@ from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from evolve.program import Program
 from service.sandbox.layers import Level
-from tests.integration.sandbox.bench import GOOD, keeper_of, program, sandbox
+from tests.integration.sandbox.bench import ECHO, GOOD, keeper_of, program, sandbox
 
 LEVELS = list(Level)
 SHARED = "def evaluate(path):\n    return {'score': 1.5}\n"
@@ -31,8 +31,8 @@ async def test_a_limit_that_cannot_be_set_costs_the_keeper_and_not_the_program(t
 @pytest.mark.parametrize("integrity", list(Integrity))
 @pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK, Level.NONE])
 async def test_a_scratch_that_is_gone_is_made_again(tmp_path: Path, force: Level, integrity: Integrity) -> None:
-    evaluator = {"evaluator": SHARED} if integrity is Integrity.SHARED else {}
-    async with sandbox(tmp_path, force=force, integrity=integrity, **evaluator) as opened:
+    evaluator = SHARED if integrity is Integrity.SHARED else ECHO
+    async with sandbox(tmp_path, evaluator, force=force, integrity=integrity) as opened:
         for role in ("program", "scorer"):
             shutil.rmtree(opened.folder / "cells" / "0" / role / "scratch")
         evaluation = await opened.evaluate(GOOD, "evl_1")

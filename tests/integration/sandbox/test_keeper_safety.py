@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
+from evolve.problem import Integrity
 from service.sandbox.layers import Level
-from tests.integration.sandbox.bench import GOOD, program, sandbox
+from tests.integration.sandbox.bench import GOOD, keeper_of, names_in, program, sandbox
 
 # Numbers of system calls: the standard library does not wrap all of them.
 PRELUDE = """
@@ -97,3 +98,64 @@ async def test_a_program_may_still_change_itself(tmp_path: Path, action: str) ->
     async with sandbox(tmp_path) as opened:
         evaluation = await opened.evaluate(program(source), "evl_1")
     assert evaluation.feedback == repr("changed"), evaluation
+
+
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK, Level.NONE])
+async def test_a_scratch_that_a_program_closes_is_opened_for_the_next(tmp_path: Path, force: Level) -> None:
+    source = "import os\ndef solve():\n    os.chmod(os.path.expanduser('~'), 0)\n    return 1.0\n"
+    async with sandbox(tmp_path, force=force) as opened:
+        first = keeper_of(opened)
+        assert (await opened.evaluate(program(source), "evl_1")).ok
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+        assert keeper_of(opened) == first
+
+
+async def test_a_link_that_replaces_the_scratch_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o755)
+    (victim / "file").touch()
+    source = f"""
+        import os, shutil
+        def solve():
+            home = os.path.expanduser("~")
+            shutil.rmtree(home)
+            os.symlink({str(victim)!r}, home)
+            return 1.0
+    """
+    async with sandbox(tmp_path, force=Level.NONE) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).ok
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert names_in(victim) == ["file"]
+
+
+async def test_shared_memory_that_a_program_closes_is_opened_for_the_next(tmp_path: Path) -> None:
+    closes = "import os\ndef solve():\n    os.chmod('/dev/shm', 0)\n    return 1.0\n"
+    writes = "def solve():\n    open('/dev/shm/file', 'w').write('x')\n    return 1.0\n"
+    async with sandbox(tmp_path, require=Level.STRONG) as opened:
+        assert (await opened.evaluate(program(closes), "evl_1")).ok
+        evaluation = await opened.evaluate(program(writes), "evl_2")
+    assert evaluation.ok, evaluation.reason
+
+
+async def test_a_shared_scratch_that_a_program_empties_and_closes_is_opened_for_the_next(tmp_path: Path) -> None:
+    evaluator = """
+        import os, shutil, sys
+        def evaluate(path):
+            sys.path.insert(0, path if os.path.isdir(path) else os.path.dirname(path))
+            import main
+            return {"score": main.solve()}
+    """
+    closes = """
+        import os, shutil
+        def solve():
+            home = os.path.expanduser("~")
+            for name in os.listdir(home):
+                shutil.rmtree(os.path.join(home, name))
+            os.chmod(home, 0)
+            return 1.0
+    """
+    async with sandbox(tmp_path, evaluator, integrity=Integrity.SHARED) as opened:
+        first = keeper_of(opened)
+        assert (await opened.evaluate(program(closes), "evl_1")).ok
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+        assert keeper_of(opened) == first
