@@ -28,10 +28,15 @@ _SPARE_SECONDS = 10.0
 
 @dataclass(slots=True)
 class _Slot:
-    """One evaluation at a time. No keeper: the next evaluation makes one."""
+    """One evaluation at a time. No keeper: the next evaluation makes one.
+
+    Attributes:
+        suspect: a keeper failed here; a known-good program must pass before the next evaluation.
+    """
 
     number: int
     keeper: KeeperLine | None = None
+    suspect: bool = False
 
 
 class SandboxEvaluator:
@@ -166,10 +171,10 @@ class SandboxEvaluator:
         return {"outcome": "lost", "reason": f"the sandbox was lost {_TRIES} times over it: {complaint}"}
 
     async def _keeper(self, slot: _Slot) -> KeeperLine:
-        """The keeper of a slot, which is made when there is none.
+        """The keeper of a slot, which is made when there is none, and tried after a failure.
 
         Raises:
-            SandboxError: it does not start.
+            SandboxError: it does not start, or does not score a known-good program.
             FolderGoneError: files of the sandbox were removed.
         """
         if slot.keeper is not None and slot.keeper.gone:
@@ -177,6 +182,9 @@ class SandboxEvaluator:
         if slot.keeper is None:
             await self._require_files()
             slot.keeper = await self._nursery.keeper(slot.number)
+        if slot.suspect:
+            await selftest.require_canary(slot.keeper)
+            slot.suspect = False
         return slot.keeper
 
     async def _require_files(self) -> None:
@@ -188,7 +196,7 @@ class SandboxEvaluator:
             )
 
     async def _bury(self, slot: _Slot) -> None:
-        keeper, slot.keeper = slot.keeper, None
+        keeper, slot.keeper, slot.suspect = slot.keeper, None, True
         if keeper is not None:
             await self._nursery.bury(keeper)
 

@@ -115,6 +115,7 @@ def prepare(folder: Path, slots: int) -> Places:
             (places.cell(number) / role).mkdir(parents=True)
     if os.geteuid() == 0:  # programs run as other users, who must pass, and look around no further
         places.base.chmod(0o711)
+        _open_up(places.base / "cells")
         _open_up(places.problem)
         _open_up(places.shim)
     return Places(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))

@@ -52,8 +52,9 @@ async def selftest(level: Level | None = None) -> Report:
     Raises:
         SandboxError: its processes do not start.
     """
-    with scratch.folder("empty") as empty:
-        places = await asyncio.to_thread(prepare, empty, 1)
+    with scratch.folder("trial") as folder:
+        (folder / "evaluator.py").touch()
+        places = await asyncio.to_thread(prepare, folder, 1)
     nursery = Nursery(_TRIAL, places, level or Level.STRONG)
     try:
         return await judge(await nursery.keeper(0), nursery, _TRIAL.limits)
@@ -64,6 +65,10 @@ async def selftest(level: Level | None = None) -> Report:
 
 async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
     """Have a child of a keeper try every attack that the limits do not permit, and judge by what came of it."""
+    try:
+        await require_canary(keeper)
+    except SandboxError as error:
+        return Report(Level.NONE, keeper.layers, (Attack(_ITSELF, False, str(error)),))
     permitted = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
     with _victims() as victims:
         targets = {
@@ -81,6 +86,17 @@ async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
     attacks = tuple(Attack(name, *tried) for name, tried in found.items())
     level = level_of(keeper.layers, attacks, permitted)
     return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
+
+
+async def require_canary(keeper: KeeperLine) -> None:
+    """Have a keeper score a known-good program.
+
+    Raises:
+        SandboxError: it does not, and says why.
+    """
+    reply = await keeper.ask({"id": "canary", "do": "canary"}, _SECONDS)
+    if reply["outcome"] != "ok":
+        raise SandboxError(f"the sandbox does not score a known-good program: {reply['reason']}")
 
 
 def _complaint(attack: Attack) -> str:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from . import attacks, candidate, kernel, namespaces, process_state, scoring, tree, watchdog
+from . import attacks, canary, candidate, kernel, namespaces, process_state, scoring, tree, watchdog
 from .cell import PROGRAM, SCORER, Cell
 from .channel import STARTED, Channel, ChannelError
 from .confinement import Confinement
@@ -24,6 +24,7 @@ from .phase import Ending, Phase
 from .talk import Dialogue, Talk, Verdict
 
 _PROGRAM, _SCORER = "the program", "the evaluator"
+_CANARY = "a known-good program"
 _INPUTS_KB = 64 * 1024
 Prepare = Callable[[], Any]
 Work = Callable[[Channel, Any], None]
@@ -90,15 +91,7 @@ class Keeper:
         with contextlib.ExitStack() as stack:
             lines = stack.enter_context(open(task["inputs"], "rb")) if task["inputs"] else None
             dialogue = Dialogue(lines)
-            scratch, disk_kb = self._cell.scratch(PROGRAM), self._cell.disk_kb
-            ending = self._run(
-                PROGRAM,
-                task,
-                dialogue,
-                lambda channel, folder: candidate.perform(channel, task, folder),
-                _PROGRAM,
-                prepare=lambda: candidate.prepare(task, scratch, disk_kb),
-            )
+            ending = self._perform(task, dialogue)
         complaint = ending.outcome, ending.reason
         if not ending.outcome:
             errors = [output["error"] for output in dialogue.outputs if output["error"]]
@@ -106,6 +99,37 @@ class Keeper:
         if complaint[0]:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
         return self._judge(task, dialogue.outputs, ending.printed)
+
+    def _perform(self, task: Mapping[str, Any], dialogue: Dialogue, what: str = _PROGRAM) -> Ending:
+        scratch, disk_kb = self._cell.scratch(PROGRAM), self._cell.disk_kb
+        return self._run(
+            PROGRAM,
+            task,
+            dialogue,
+            lambda channel, folder: candidate.perform(channel, task, folder),
+            what,
+            prepare=lambda: candidate.prepare(task, scratch, disk_kb),
+        )
+
+    def _canary(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Score a known-good program; anything but its value is the sandbox's failure."""
+        dialogue, verdict = Dialogue(None), Verdict()
+        ending = self._perform(canary.TASK, dialogue, _CANARY)
+        if not ending.outcome:
+            self._require_unchanged()
+            ending = self._run(
+                SCORER,
+                canary.TASK,
+                verdict,
+                lambda channel, path: canary.score(channel, path, dialogue.outputs),
+                _CANARY,
+                prepare=lambda: canary.prepare(self._cell),
+            )
+        if ending.outcome == "cancelled":
+            return _reply(verdict, ending)
+        if ending.outcome or verdict.result != canary.VALUE:
+            raise LostError(ending.reason or f"{_CANARY} scored {verdict.result} instead of {canary.VALUE}")
+        return _reply(verdict, ending)
 
     def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
         self._require_unchanged()

@@ -20,10 +20,14 @@ from . import keeper, kernel, namespaces, tree, wipe
 from .cell import Cell, interpreter_paths
 from .channel import FAREWELL, Channel, ChannelError
 
+# The caller's may close what we make to the users that programs run as.
+_UMASK = 0o022
+
 
 def main(descriptor: int, folder: str) -> None:
     """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away."""
     control = Channel(socket.socket(fileno=descriptor))
+    os.umask(_UMASK)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
     died = False

@@ -1,0 +1,43 @@
+"""A known-good program and its scorer: written, imported, called and scored the way a candidate is."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .candidate import load, write_program
+from .cell import SCORER, Cell
+from .channel import Channel
+
+VALUE = 42
+TASK: Mapping[str, Any] = {
+    "files": {"canary.py": f"def canary():\n    return {VALUE}\n"},
+    "main": "canary.py",
+    "entry": "canary",
+    "command": [],
+    "seed": 0,
+}
+_SCORER_FILES = {"canary_scorer.py": "def score(outputs):\n    return outputs[0]['value']\n"}
+
+
+def prepare(cell: Cell) -> str:
+    """Write the scorer down, and read the problem's folder as an evaluator is read.
+
+    Returns:
+        The scorer's file.
+
+    Raises:
+        OSError: one of the two fails.
+    """
+    scratch = cell.scratch(SCORER)
+    write_program(_SCORER_FILES, scratch, cell.disk_kb)
+    for name in os.listdir(cell.problem):
+        path = os.path.join(cell.problem, name)
+        if os.path.isfile(path) and name.endswith(".py"):
+            with open(path, "rb") as file:
+                file.read(1)
+    return os.path.join(scratch, *_SCORER_FILES)
+
+
+def score(channel: Channel, path: str, outputs: Sequence[Any]) -> None:
+    """Import the scorer and send what it says of the program's outputs."""
+    channel.send({"result": load(path, os.path.dirname(path)).score(outputs)})
