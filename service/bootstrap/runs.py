@@ -25,6 +25,7 @@ from service.problems.load import load_problem
 from service.runner.drive import RunJob
 from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
+from service.sandbox.selftest import shortcomings
 
 SLOTS = "concurrency.evaluations"
 WORKERS = "workers"
@@ -177,7 +178,7 @@ def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
 
 def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
     """What programs can do under less than the sandbox's best; empty: nothing."""
-    off = "; ".join(f"{layer.name}: {layer.reason}" for layer in evaluator.layers if not layer.on)
+    why = shortcomings(evaluator.report)
     if evaluator.level == "none":
-        return [f"programs run without isolation and can do whatever you can ({off})"]
-    return [f"isolation is weak: programs can look around and reach out ({off})"] if evaluator.level == "weak" else []
+        return [f"programs run without isolation and can do whatever you can ({why})"]
+    return [f"isolation is weak: programs can look around and reach out ({why})"] if evaluator.level == "weak" else []

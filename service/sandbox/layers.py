@@ -50,11 +50,13 @@ class Attack:
     Attributes:
         blocked: whether it came to nothing.
         detail: what the attacker saw.
+        undecided: it did not come to an end, so that nobody knows; it is not counted as blocked.
     """
 
     name: str
     blocked: bool
     detail: str
+    undecided: bool = False
 
 
 _REACHES_OUT = (

@@ -12,7 +12,6 @@ from .channel import Channel
 
 Tried = tuple[bool, str]
 CROWD = "more processes than allowed"
-_CROWD_SECONDS = 0.15
 _MB = 1 << 20
 
 
@@ -105,7 +104,7 @@ def _fork(targets: Mapping[str, Any]) -> str:
                 os.read(reading, 1)
                 os._exit(0)
             children.append(pid)
-        time.sleep(_CROWD_SECONDS)
+        time.sleep(targets["hold_seconds"])
     finally:
         os.close(writing)
         for pid in children:

@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, wipe
@@ -43,6 +44,9 @@ class Confinement:
     """
 
     def __init__(self, cell: Cell, unavailable: str) -> None:
+        self._no_user = "only the superuser can become another user"
+        if cell.uid >= 0 and (complaint := _in_child(lambda: _refusal_of(cell.uid))):
+            self._no_user, cell = complaint, replace(cell, uid=-1)
         self._cell = cell
         self._inside = not unavailable
         self._shared_memory = (SHARED_MEMORY,) if os.path.isdir(SHARED_MEMORY) else ()
@@ -101,14 +105,21 @@ class Confinement:
         if not self._sized or self._clean.get(scratch) != _folder_state(scratch):
             self._dirty.add(role)
 
-    def wear(self, role: str, seed: int, channel: int) -> None:
+    def wear(self, role: str, seed: int, channel: int, cpu_seconds: float) -> None:
         """Put every layer on, in the child, in the one order that works.
+
+        Args:
+            role: whose scratch the child gets.
+            seed: of the generators of random numbers.
+            channel: the one descriptor that stays open.
+            cpu_seconds: processor time of each process.
 
         Raises:
             OSError: a layer that held at the start holds no longer; the child must not go on.
         """
         scratch = self._cell.scratch(role)
         os.chdir(scratch)
+        self._limits = limits.with_cpu_seconds(self._limits, cpu_seconds)
         limits.prefer_as_victim()
         for name, step in self._steps(role, channel):
             if name in self._on:
@@ -211,10 +222,7 @@ class Confinement:
         limits.apply(self._limits, self._cell.processes + others)
 
     def _become_user(self) -> None:
-        uid = self._cell.uid
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        _become(self._cell.uid)
 
     def _drop_capabilities(self) -> None:
         kernel.drop_capabilities()
@@ -260,7 +268,7 @@ class Confinement:
                 self._layers[name] = (False, "switched off" if kernel.LINUX else "this system has none")
         if cell.uid < 0:
             self._on.discard("user")
-            self._layers["user"] = (False, "only the superuser can become another user")
+            self._layers["user"] = (False, self._no_user)
 
     def _drop_unavailable_limits(self) -> None:
         """Leave out limits that this system does not have, and say so; one that fails later fails its evaluation."""
@@ -314,6 +322,21 @@ def _folder_state(folder: str) -> tuple[int, ...]:
     """What changes when somebody puts a name into a folder, takes one out, or changes who may enter it."""
     about = os.stat(folder)
     return about.st_mode, about.st_uid, about.st_gid, about.st_nlink, about.st_size, about.st_ctime_ns
+
+
+def _become(user: int) -> None:
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def _refusal_of(user: int) -> str:
+    """Become a user; a sentence when the host does not allow it, as in a container with fewer capabilities."""
+    try:
+        _become(user)
+    except OSError as error:
+        return f"no process can become another user here: {error.strerror}"
+    return ""
 
 
 def _in_child(work: Callable[[], Any]) -> Any:

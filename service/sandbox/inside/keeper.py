@@ -26,6 +26,8 @@ from .talk import Dialogue, Talk, Verdict
 _PROGRAM, _SCORER = "the program", "the evaluator"
 _CANARY = "a known-good program"
 _INPUTS_KB = 64 * 1024
+# For each phase of the self-test: a problem may allow its programs less than a busy machine takes for an attack.
+SELFTEST_SECONDS = 30.0
 Prepare = Callable[[], Any]
 Work = Callable[[Channel, Any], None]
 
@@ -56,6 +58,7 @@ class Keeper:
 
     def __init__(self, line: socket.socket, cell: Cell, confinement: Confinement) -> None:
         self._line, self._cell, self._confinement = Channel(line), cell, confinement
+        self._trial = replace(cell, wall_seconds=SELFTEST_SECONDS, cpu_seconds=SELFTEST_SECONDS)
         self._birth = process_state.capture()
         self._unfit = False
 
@@ -100,7 +103,9 @@ class Keeper:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
         return self._judge(task, dialogue.outputs, ending.printed)
 
-    def _perform(self, task: Mapping[str, Any], dialogue: Dialogue, what: str = _PROGRAM) -> Ending:
+    def _perform(
+        self, task: Mapping[str, Any], dialogue: Dialogue, what: str = _PROGRAM, cell: Cell | None = None
+    ) -> Ending:
         scratch, disk_kb = self._cell.scratch(PROGRAM), self._cell.disk_kb
         return self._run(
             PROGRAM,
@@ -109,12 +114,13 @@ class Keeper:
             lambda channel, folder: candidate.perform(channel, task, folder),
             what,
             prepare=lambda: candidate.prepare(task, scratch, disk_kb),
+            cell=cell,
         )
 
     def _canary(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """Score a known-good program; anything but its value is the sandbox's failure."""
         dialogue, verdict = Dialogue(None), Verdict()
-        ending = self._perform(canary.TASK, dialogue, _CANARY)
+        ending = self._perform(canary.TASK, dialogue, _CANARY, self._trial)
         if not ending.outcome:
             self._require_unchanged()
             ending = self._run(
@@ -124,6 +130,7 @@ class Keeper:
                 lambda channel, path: canary.score(channel, path, dialogue.outputs),
                 _CANARY,
                 prepare=lambda: canary.prepare(self._cell),
+                cell=self._trial,
             )
         if ending.outcome == "cancelled":
             return _reply(verdict, ending)
@@ -168,19 +175,23 @@ class Keeper:
         return _reply(verdict, ending)
 
     def _attack(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        verdict = Verdict()
-        ending = self._run(
-            PROGRAM, task, verdict, lambda channel, _: attacks.attempt(channel, task["targets"]), "the self-test"
-        )
-        reply = _reply(verdict, ending)
+        reply = self._try(task, attacks.attempt)
         if reply["outcome"] == "ok":
             reply["result"]["a process that outlives its evaluation"] = attacks.outlived(reply["result"].pop("daemon"))
         return reply
 
     def _crowd(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        return self._try(task, attacks.crowd)
+
+    def _try(self, task: Mapping[str, Any], attack: Callable[[Channel, Mapping[str, Any]], None]) -> dict[str, Any]:
         verdict = Verdict()
         ending = self._run(
-            PROGRAM, task, verdict, lambda channel, _: attacks.crowd(channel, task["targets"]), "the self-test"
+            PROGRAM,
+            task,
+            verdict,
+            lambda channel, _: attack(channel, task["targets"]),
+            "the self-test",
+            cell=self._trial,
         )
         return _reply(verdict, ending)
 
@@ -194,19 +205,21 @@ class Keeper:
         *,
         prepare: Prepare = lambda: None,
         cap_kb: int = 0,
+        cell: Cell | None = None,
     ) -> Ending:
+        cell = cell or self._cell
         self._confinement.refresh(role)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         child = os.fork()
         if child == 0:
-            self._live(role, task, theirs, writing, prepare, work)
+            self._live(role, task, theirs, writing, cell, prepare, work)
         theirs.close()
         os.close(writing)
         try:
             return Phase(
-                cell=self._cell,
+                cell=cell,
                 child=child,
                 stream=ours,
                 prints=reading,
@@ -214,7 +227,7 @@ class Keeper:
                 talk=talk,
                 members=self._members(),
                 what=what,
-                cap_kb=cap_kb or self._cell.output_kb,
+                cap_kb=cap_kb or cell.output_kb,
             ).run()
         finally:
             self._end(child)
@@ -223,14 +236,21 @@ class Keeper:
             self._confinement.used(role)
 
     def _live(
-        self, role: str, task: Mapping[str, Any], stream: socket.socket, prints: int, prepare: Prepare, work: Work
+        self,
+        role: str,
+        task: Mapping[str, Any],
+        stream: socket.socket,
+        prints: int,
+        cell: Cell,
+        prepare: Prepare,
+        work: Work,
     ) -> None:
         """In the child: put the layers on, work, and never come back."""
         try:
             channel = Channel(stream)
             try:
                 _rearrange(prints)
-                self._confinement.wear(role, task["seed"], stream.fileno())
+                self._confinement.wear(role, task["seed"], stream.fileno(), cell.cpu_seconds)
                 prepared = prepare()
             except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
                 channel.send(_unstarted(error))

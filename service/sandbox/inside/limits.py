@@ -24,9 +24,8 @@ def table(cell: Cell, baseline: tuple[int, int]) -> Table:
     """
     addresses, data = baseline
     memory = cell.memory_mb * _MB
-    seconds = math.ceil(cell.cpu_seconds)
     wanted = {
-        resource.RLIMIT_CPU: (seconds, seconds + 1),
+        resource.RLIMIT_CPU: _cpu(cell.cpu_seconds),
         resource.RLIMIT_FSIZE: (cell.disk_kb * 1024,) * 2,
         resource.RLIMIT_NOFILE: (256, 256),
         resource.RLIMIT_CORE: (0, 0),
@@ -38,6 +37,12 @@ def table(cell: Cell, baseline: tuple[int, int]) -> Table:
         wanted[resource.RLIMIT_AS] = (addresses + 2 * memory + _SPARE_ADDRESSES,) * 2
         wanted[resource.RLIMIT_MEMLOCK] = (0, 0)
     return [(which, _allowed(which, *pair)) for which, pair in wanted.items()]
+
+
+def with_cpu_seconds(limits: Table, seconds: float) -> Table:
+    """A table with another limit on processor time, where it has one."""
+    pair = _allowed(resource.RLIMIT_CPU, *_cpu(seconds))
+    return [(which, pair if which == resource.RLIMIT_CPU else old) for which, old in limits]
 
 
 def apply(limits: Table, processes: int) -> None:
@@ -106,6 +111,10 @@ def _threads_of_user() -> int:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 count += len(os.listdir(f"/proc/{name}/task"))
     return count
+
+
+def _cpu(seconds: float) -> tuple[int, int]:
+    return math.ceil(seconds), math.ceil(seconds) + 1
 
 
 def _set(which: int, pair: tuple[int, int]) -> None:

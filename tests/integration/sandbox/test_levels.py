@@ -125,6 +125,14 @@ async def test_a_level_below_the_one_required_is_refused(tmp_path: Path, force: 
 
 
 @pytest.mark.parametrize("force", list(Level))
+async def test_the_level_does_not_depend_on_the_time_that_a_problem_allows(tmp_path: Path, force: Level) -> None:
+    """Nor on the load of the machine, which makes the self-test's 264 processes take longer than that."""
+    limits = replace(LIMITS, processes=256, wall_seconds=0.01, cpu_seconds=0.01)
+    async with sandbox(tmp_path, force=force, limits=limits, text=True, entry="") as opened:
+        assert opened.level is force, opened.report.attacks
+
+
+@pytest.mark.parametrize("force", list(Level))
 async def test_a_forced_level_is_what_the_self_test_finds(force: Level) -> None:
     report = await selftest(force)
     assert report.level is force

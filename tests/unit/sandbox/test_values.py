@@ -4,7 +4,8 @@ import math
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,16 +15,18 @@ from hypothesis import strategies as st
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
+from service.bootstrap.runs import isolation_warnings
 from service.sandbox import owner
-from service.sandbox.evaluator import main_file
+from service.sandbox.evaluator import SandboxEvaluator, main_file
 from service.sandbox.inside import tree
+from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.channel import Channel, ChannelError, frame, parse
 from service.sandbox.inside.explain import ComplaintError, explain
 from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
 from service.sandbox.inside.talk import Dialogue, Verdict
 from service.sandbox.layers import Attack, Layer, Level, level_of
 from service.sandbox.reply import combine, read_reply
-from service.sandbox.selftest import Report, refusal
+from service.sandbox.selftest import Report, _crowd, refusal
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | st.text(),
@@ -279,3 +282,24 @@ def test_a_refusal_says_why_the_self_test_could_not_be_run_and_which_attacks_cam
     )
     report = Report(Level.NONE, (), (Attack("a file outside", False, "read"), Attack("a crowd", True, "none")))
     assert refusal(report, Level.WEAK).endswith("(a file outside came through)")
+
+
+def test_an_attack_that_nobody_saw_end_is_undecided_and_named() -> None:
+    attack = Attack("a crowd", False, "it ran longer than 30 s", undecided=True)
+    assert refusal(Report(Level.WEAK, (), (attack,)), Level.STRONG).endswith(
+        "(a crowd: undecided after two attempts (it ran longer than 30 s); the machine may be busy, try again)"
+    )
+    assert _crowd({"outcome": "timeout", "reason": "slow"}) == Attack(CROWD, False, "slow", undecided=True)
+    assert _crowd({"outcome": "lost", "reason": "gone"}) == Attack(CROWD, False, "gone", undecided=True)
+    assert _crowd({"outcome": "crash", "reason": "too many"}) == Attack(CROWD, True, "too many")
+    assert _crowd({"outcome": "ok", "result": {CROWD: (False, "264 processes")}}) == Attack(
+        CROWD, False, "264 processes"
+    )
+
+
+@pytest.mark.parametrize("level", [Level.WEAK, Level.NONE])
+def test_a_warning_about_isolation_names_the_attack_that_lowered_the_level(level: Level) -> None:
+    layers = tuple(Layer(name, True, "on") for name in ("limits", "tree"))
+    evaluator = SimpleNamespace(level=level, report=Report(level, layers, (Attack("a file outside", False, "read"),)))
+    (warning,) = isolation_warnings(cast("SandboxEvaluator", evaluator))
+    assert warning.endswith("(a file outside came through)")
