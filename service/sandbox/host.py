@@ -228,6 +228,14 @@ class Zygote:
         self._keepers.add(said["pid"])
         return KeeperLine(line, said["pid"], [Layer(*layer) for layer in said["layers"]])
 
+    async def ends(self) -> bool:
+        """Whether the zygote has ended, or is about to, as when it finds itself changed."""
+        try:
+            await asyncio.to_thread(self._process.wait, CANCEL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def forget(self, keeper: KeeperLine) -> None:
         """Note that a keeper is gone."""
         self._keepers.discard(keeper.pid)

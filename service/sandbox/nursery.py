@@ -49,9 +49,14 @@ class Nursery:
             if self._closed:
                 raise SandboxError("the sandbox is closed")
             replacing = self._zygote is not None
-            if self._zygote is None or not self._zygote.alive:
-                self._zygote = await self._warm_up()
-            keeper = await self._zygote.keeper(self._cell(number), sweep=replacing)
+            zygote = await self._warm()
+            try:
+                keeper = await zygote.keeper(self._cell(number), sweep=replacing)
+            except SandboxError:
+                if not await zygote.ends():
+                    raise
+                zygote = await self._warm()
+                keeper = await zygote.keeper(self._cell(number), sweep=True)
         self.keepers.add(keeper)
         return keeper
 
@@ -70,6 +75,12 @@ class Nursery:
             await asyncio.gather(*(keeper.close() for keeper in self.keepers))
             if self._zygote is not None:
                 await self._zygote.close()
+
+    async def _warm(self) -> Zygote:
+        """The warm interpreter, which is started when there is none, or when it has ended."""
+        if self._zygote is None or not self._zygote.alive:
+            self._zygote = await self._warm_up()
+        return self._zygote
 
     async def _warm_up(self) -> Zygote:
         if self._zygote is not None:

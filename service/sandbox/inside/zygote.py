@@ -16,12 +16,14 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from . import keeper, kernel, namespaces, tree, wipe
+from . import keeper, kernel, namespaces, process_state, tree, wipe
 from .cell import Cell, interpreter_paths
 from .channel import FAREWELL, Channel, ChannelError
 
 # The caller's may close what we make to the users that programs run as.
 _UMASK = 0o022
+# An order brings a descriptor.
+_OF_AN_ORDER = "descriptors"
 
 
 def main(descriptor: int, folder: str) -> None:
@@ -89,13 +91,16 @@ def _preload(modules: Sequence[str], library: str) -> str:
 
 
 def _serve(control: Channel) -> bool:
-    """Make keepers until the line ends; whether a farewell ended it."""
+    """Make keepers until the line ends or this process changed; whether the host lives on."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    birth = process_state.capture()
     while True:
         order, descriptor = control.receive_with_descriptor()
         if order is None:
             return False
         if order == FAREWELL:
+            return True
+        if set(process_state.changes(birth)) - {_OF_AN_ORDER}:  # keepers would inherit it: the host starts another
             return True
         if order["sweep"]:
             tree.end_adopted(order["alive"])

@@ -83,6 +83,25 @@ async def test_a_keeper_that_was_changed_is_replaced(tmp_path: Path, force: Leve
     assert evaluation.reason.endswith(f"the process that starts evaluations changed while one ran: its {name}")
 
 
+@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
+async def test_a_warm_interpreter_that_was_changed_is_started_again(tmp_path: Path, force: Level) -> None:
+    """New keepers inherit from it, so that replacing a keeper would not help."""
+    if force is Level.WEAK and os.geteuid() == 0:
+        force = Level.NONE
+    async with sandbox(tmp_path, force=force) as opened:
+        first = opened._nursery.zygote
+        source = f"""{PRELUDE}
+def solve():
+    for pid in ({first}, os.getppid()):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
+    return 1.0
+"""
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+        assert opened._nursery.zygote != first
+    assert evaluation.outcome in {Outcome.LOST, Outcome.ERROR}
+
+
 OWN = [
     "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))",
     "resource.prlimit(0, resource.RLIMIT_FSIZE)",
