@@ -122,7 +122,6 @@ class Keeper:
         dialogue, verdict = Dialogue(None), Verdict()
         ending = self._perform(canary.TASK, dialogue, _CANARY, self._trial)
         if not ending.outcome:
-            self._require_unchanged()
             ending = self._run(
                 SCORER,
                 canary.TASK,
@@ -139,7 +138,6 @@ class Keeper:
         return _reply(verdict, ending)
 
     def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
-        self._require_unchanged()
         verdict, problem = Verdict(), self._cell.problem
         ending = self._run(
             SCORER, task, verdict, lambda channel, _: scoring.score(channel, task, outputs, problem), _SCORER
