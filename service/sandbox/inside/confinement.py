@@ -86,6 +86,10 @@ class Confinement:
         """The user that this cell's programs alone run as; -1: they share the keeper's."""
         return self._cell.uid if "user" in self._on else -1
 
+    def memory_folders(self, role: str) -> tuple[str, ...]:
+        """The places of a role whose files are in memory."""
+        return (self._cell.scratch(role), *self._shared_memory) if self._sized else ()
+
     def refresh(self, role: str) -> None:
         """Give a role an empty scratch, and an empty shared memory."""
         scratch = self._cell.scratch(role)

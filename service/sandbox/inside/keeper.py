@@ -226,6 +226,7 @@ class Keeper:
                 members=self._members(),
                 what=what,
                 cap_kb=cap_kb or cell.output_kb,
+                memory_folders=self._confinement.memory_folders(role),
             ).run()
         finally:
             self._end(child)

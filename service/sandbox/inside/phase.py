@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -50,10 +50,12 @@ class Phase:
         members: Callable[[], list[int]] | None,
         what: str,
         cap_kb: int,
+        memory_folders: Sequence[str] = (),
     ) -> None:
         self._cell, self._child, self._talk, self._members, self._what = cell, child, talk, members, what
         self._stream, self._prints, self._line = stream, prints, line
         self._cap = cap_kb * 1024
+        self._memory_folders = memory_folders
         self._heard, self._heard_bytes = bytearray(), 0
         self._printed, self._printed_bytes = bytearray(), 0
         self._outgoing = b""
@@ -75,6 +77,7 @@ class Phase:
             while self._end is None and not self._talk.done:
                 events = dict(poll.poll(self._patience() * 1000))
                 self._attend(poll, events, died=pidfd in events or pidfd < 0)
+            self._check_files()
         finally:
             if pidfd >= 0:
                 os.close(pidfd)
@@ -101,6 +104,7 @@ class Phase:
             self._ticked = now
             tree.reap(self._note)
             self._check_use()
+            self._check_files()
         if died and self._end is None and not self._talk.done:
             self._bury(poll)
         if self._end is None and not self._talk.done and now - self._began >= self._cell.wall_seconds:
@@ -190,6 +194,13 @@ class Phase:
             self._end = self._out_of_time()
         elif use.threads > cell.processes:
             self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
+
+    def _check_files(self) -> None:
+        """Hold the folders that are in memory to one limit; each alone could take all of it."""
+        limit_kb = self._cell.disk_kb
+        if self._end is None and watchdog.files_kb(self._memory_folders) > limit_kb:
+            reason = f"{self._what}'s files in its scratch and /dev/shm took more than {limit_kb // 1024} MB"
+            self._end = ("memory", reason)
 
     def _note(self, pid: int, status: int) -> None:
         if pid == self._child:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -49,6 +50,15 @@ def proportional_kb(pids: list[int]) -> int:
             continue
         total += sum(int(line[1]) for line in lines if line[0] in {"Pss_Anon:", "Pss_Shmem:"})
     return total
+
+
+def files_kb(folders: Iterable[str]) -> int:
+    """What the file systems at these places hold; files without a name that are still open are counted too."""
+    total = 0
+    for folder in folders:
+        about = os.statvfs(folder)
+        total += (about.f_blocks - about.f_bfree) * about.f_frsize
+    return total // 1024
 
 
 def namespace() -> list[int]:

@@ -77,3 +77,22 @@ async def test_a_limit_decides_what_a_program_may_have(tmp_path: Path, keys: lis
     limits = replace(LIMITS, **{key: KEYS[key][0] for key in keys})
     for key, evaluation in zip(keys, await outcomes(tmp_path, keys, limits), strict=True):
         check(evaluation, key, enough=KEYS[key][0] is True)
+
+
+@pytest.mark.parametrize(("megabytes", "enough"), [(3, True), (6, False)])
+async def test_scratch_and_shared_memory_have_one_limit(tmp_path: Path, megabytes: int, enough: bool) -> None:
+    """Both are file systems in memory; each alone would take as much as limits.disk_mb."""
+    source = f"""
+        def solve():
+            for name in ("file", "/dev/shm/file"):
+                open(name, "wb").write(bytes({megabytes} << 20))
+            return 1.0
+    """
+    async with sandbox(tmp_path, limits=replace(LIMITS, disk_mb=8), require=Level.STRONG) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        after = await opened.evaluate(program("def solve():\n    return 1.0\n"), "evl_2")
+    assert (evaluation.outcome == "ok", evaluation.outcome == "memory") == (enough, not enough), evaluation
+    assert evaluation.reason == (
+        "" if enough else "the program's files in its scratch and /dev/shm took more than 8 MB"
+    )
+    assert after.ok
