@@ -11,7 +11,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
 _SPARE_ADDRESSES = 1 << 30
 _CROWD = 256
-_NAMES = {number: name for name, number in vars(resource).items() if name.startswith("RLIMIT_")}
+# Of two names for one limit the first by the alphabet: RLIMIT_NOFILE, which BSD also calls RLIMIT_OFILE.
+_NAMES = {getattr(resource, name): name for name in sorted(dir(resource), reverse=True) if name.startswith("RLIMIT_")}
 Table = list[tuple[int, tuple[int, int]]]
 
 

@@ -1,0 +1,28 @@
+"""A limit that cannot be set is an error with its name, never passed over."""
+
+import resource
+
+import pytest
+
+from service.sandbox.inside import limits
+
+# More descriptors than any kernel allows.
+IMPOSSIBLE = (resource.RLIMIT_NOFILE, (1 << 40, 1 << 40))
+
+
+def test_a_limit_that_cannot_be_set_is_named() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with pytest.raises(OSError, match=f"^the limit RLIMIT_NOFILE cannot be set to {1 << 40}: "):
+        limits.apply([IMPOSSIBLE], processes=1)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+
+def test_limits_that_a_system_does_not_have_are_found() -> None:
+    possible = (resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
+    assert limits.unavailable([possible, IMPOSSIBLE]) == [resource.RLIMIT_NOFILE]
+    assert limits.name(resource.RLIMIT_NOFILE) == "RLIMIT_NOFILE"
+
+
+def test_the_limit_on_processor_time_is_exchanged() -> None:
+    table = [(resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_CPU, (1, 2))]
+    assert limits.with_cpu_seconds(table, 29.5) == [(resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_CPU, (30, 31))]
