@@ -273,7 +273,7 @@ async def test_a_reply_that_only_repeats_itself_is_left_and_told(server: OpenAIS
 
 async def test_one_chain_that_ends_waits_for_the_others(server: OpenAIServer, make: Make) -> None:
     server.characters = 64
-    server.respond = lambda _: [chain("x = 1") + " and so on" * 500, " slow " * 1_000 + chain("x = 2")]
+    server.respond = lambda _: [chain("x = 1") + " and so on" * 500, " ".join(map(str, range(1_500))) + chain("x = 2")]
     answers, completed = await replies(make(answers=1), proposal(answers=1))
     assert {answer.text for answer in answers} == {"x = 1", "x = 2"}
     assert completed.finish_reasons[0] == "stopped"
