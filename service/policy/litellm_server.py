@@ -39,7 +39,7 @@ _PREFIX = re.compile(
     r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*[:-]\s*)*(?:litellm\.)?(?:\w+(?:Error|Exception)\s*[:-]\s*)*"
 )
 _SUFFIX = re.compile(r"\.? Handle with `litellm\.\w+`\.?\s*$| Original exception: .*$", re.DOTALL)
-_UNREACHED = re.compile(r"Cannot connect to host|Connection (?:error|refused)|Name or service not known")
+_UNREACHED = re.compile(r"connection attempts failed|Cannot connect|Connection (?:error|refused)|Name or service")
 _SECRET_NAMES = re.compile(r"(?i)(?:key|token|secret|password)(?:_id)?$")
 
 
@@ -205,6 +205,7 @@ def import_library() -> Any:
     warnings.filterwarnings("ignore", ".*qualifier|Pydantic serializer warnings", UserWarning)  # of its own models
     library.suppress_debug_info = True
     library.telemetry = False
+    library.disable_aiohttp_transport = True  # httpx, as everywhere: its connections can be closed
     return library
 
 

@@ -1,6 +1,7 @@
 """Policies of the kind litellm against servers that speak the providers' own protocols and refuse what these refuse."""
 
 import asyncio
+import gc
 import itertools
 import os
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ pytestmark = [
     # What pydantic says of LiteLLM's own models: raised, it would cost them their usage.
     pytest.mark.filterwarnings("ignore:.*qualifier:UserWarning"),
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+    # LiteLLM leaves the connection of a response that Bedrock refused to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
 ]
 
@@ -40,6 +43,13 @@ LEARNT = {
     "responses": {("n", "dropped"), ("temperature", "dropped"), ("top_p", "dropped")},
     "bedrock": {("n", "dropped"), ("seed", "dropped")},
 }
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """What the library leaves to the garbage collector is collected here, and not in the tests of others."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(params=sorted(PROTOCOLS))

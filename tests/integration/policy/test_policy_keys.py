@@ -82,6 +82,10 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
             **{key: case for key, case in WRITING.items() if key not in ("provider", "model", "price.cached")},
             **SHAPED,
             "model": ('"openai/second"', {}),
+            # LiteLLM itself reads the usual variable, which holds the key of the others.
+            "api_key_env": ('"ANOTHER_KEY_OF_THE_TEST"', {}),
+            "api_key_file": ('"FOLDER/another_key"', {}),
+            "extra_body": ("{ top_k = 20 }", {}),
             "edits": ('"diff"', {}),
             "adapt": ("[]", {}),
             "weight": ("9.0", {}),
@@ -120,6 +124,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key, two models, and something to take for a problem's folder."""
     base = tmp_path_factory.mktemp("policies")
     (base / "key").write_text(KEY)
+    (base / "another_key").write_text(f"{KEY}-of-another")
     for name, numbers in (("parrot", NUMBERS[:6]), ("another", NUMBERS[4:])):
         write_parrot(base / name, f"<answer_1> {'|'.join(numbers)} </answer_1>", max_position_embeddings=4096)
     (base / "problem").mkdir()
@@ -137,6 +142,7 @@ def usual() -> Stories:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key in the environment, and nobody who waits and asks again."""
     monkeypatch.setenv("KEY_OF_THE_TEST", KEY)
+    monkeypatch.setenv("ANOTHER_KEY_OF_THE_TEST", f"{KEY}-of-another")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr("service.policy.connection.Backoff", partial(Backoff, attempts=1))
 

@@ -172,7 +172,7 @@ async def test_a_review_brings_no_control_tokens(author: OpenAIServer, critic: O
 
 
 async def test_a_long_review_is_cut_with_a_word_about_it(author: OpenAIServer, critic: OpenAIServer) -> None:
-    critic.respond = lambda _: ["begins " + "word " * 20_000 + "ends"]
+    critic.respond = lambda _: ["begins " + " ".join(map(str, range(20_000))) + "ends"]
     critic.characters = 10_000
     async with opened(writing(author), judging(critic)) as asked:
         completed = last(await replies(asked, proposal(answers=2, samples=1)))

@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from time import perf_counter
 import pytest
 
 from service.sandbox.inside import process_state
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox keeps programs apart on Linux alone")
 
@@ -110,6 +112,9 @@ def test_a_change_is_named(change: Callable[[], AbstractContextManager[None]], n
     birth = process_state.capture()
     with change():
         assert name in process_state.changes(birth)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while name in process_state.changes(birth) and time.monotonic() < deadline:
+        time.sleep(0.01)  # a thread that was joined may take a moment to go
     assert name not in process_state.changes(birth)
 
 
