@@ -1,6 +1,7 @@
 """The command `evolve problem check`, here or by a service."""
 
 from pathlib import Path
+from shlex import quote
 
 from service.bootstrap.site import Where, open_client, server_of
 from service.cli import figures
@@ -45,5 +46,5 @@ def _check_there(terminal: Terminal, folder: Path, where: Where, server: str) ->
         terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
     terminal.show("✓ the problem can be searched on")
-    terminal.note(f"next: {terminal.command(f'run {folder}')}", style="dim")
+    terminal.note(f"next: {terminal.command(f'run {quote(str(folder))}')}", style="dim")
     return OK

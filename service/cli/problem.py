@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.runs import check_folder
@@ -42,7 +43,7 @@ def check(terminal: Terminal, folder: Path) -> int:
         terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
     terminal.show("✓ the problem can be searched on")
-    terminal.note(f"next: {terminal.command(f'run {folder}')}", style="dim")
+    terminal.note(f"next: {terminal.command(f'run {quote(str(folder))}')}", style="dim")
     return OK
 
 
@@ -102,8 +103,9 @@ def init(terminal: Terminal, folder: Path, beginning: Beginning) -> None:
         terminal.emit({"problem": str(folder), "files": [str(path) for path in files]})
         return
     terminal.show(*(plain(str(path)) for path in files))
+    place = quote(str(folder))
     terminal.note(
-        f"next: {terminal.command(f'problem check {folder}')}, {terminal.command(f'run {folder}')}", style="dim"
+        f"next: {terminal.command(f'problem check {place}')}, {terminal.command(f'run {place}')}", style="dim"
     )
 
 

@@ -142,3 +142,13 @@ def test_a_failing_seed_is_one_sentence_with_its_reason(environment: Environment
     assert "no seed" in done.err
     assert "no luck" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_folder_with_a_space_is_quoted_in_the_command_to_type_next(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "my problem"
+    made = call_here(["problem", "init", str(folder)], environment)
+    checked = call_here(["problem", "check", str(folder)], environment)
+    assert f"run '{folder}'" in " ".join(made.err.split())
+    assert f"run '{folder}'" in " ".join(checked.err.split())
