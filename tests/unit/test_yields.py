@@ -94,13 +94,17 @@ def test_completions_that_bring_nothing_at_all_count_as_unusable() -> None:
     assert search.ended() == "no_usable_answers"
 
 
-def test_a_search_whose_children_all_failed_fails_with_the_reason_of_the_last() -> None:
-    search = begun(config=RunConfig(budget=BudgetConfig(evaluations=21)))
-    for count in range(20):
+@pytest.mark.parametrize(
+    ("children", "reason"), [(20, "no_valid_children"), (5, "no_valid_children"), (4, "evaluations")]
+)
+def test_a_search_whose_children_all_failed_fails_with_the_reason_of_the_last(children: int, reason: str) -> None:
+    search = begun(config=RunConfig(budget=BudgetConfig(evaluations=children + 1)))
+    for count in range(children):
         broken = Evaluation(outcome=Outcome.ERROR, reason="NameError: name 'np' is not defined")
         answer(search, f"x = {count + 5}\n", broken)
-    assert search.ended() == "no_valid_children"
-    assert "all 20 children failed (20 error); the last: NameError" in search.explain("no_valid_children")
+    assert search.ended() == reason
+    told = f"all {children} children failed ({children} error); the last: NameError"
+    assert (told in search.explain(reason)) == (reason == "no_valid_children")
 
 
 def test_reasons_reach_the_next_prompt_in_groups_and_leave_it_once_they_no_longer_occur() -> None:
