@@ -75,12 +75,23 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
         # A matcher changes what it keeps when it groups: each context needs one of its own.
         grouped = SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(context)
         groups = [(group[0][1], group[-1][2], group[0][3], group[-1][4]) for group in grouped]
-        if context > len(old) or all(_places(old, old[low:high]) == 1 for low, high, _, _ in groups):
+        if context > len(old) or _found(old, new, groups):
             break
         context = 2 * context + 1
     for low, high, start, end in groups:
         search, replace = "\n".join(old[low:high]), "\n".join(new[start:end])
         yield f"<<<<<<< SEARCH\n{search}\n=======\n{replace}\n>>>>>>> REPLACE"
+
+
+def _found(old: Sequence[str], new: Sequence[str], groups: Sequence[tuple[int, int, int, int]]) -> bool:
+    """Whether each edit has one place in the text that the edits before it leave."""
+    text, shift = list(old), 0
+    for low, high, start, end in groups:
+        if _places(text, old[low:high]) != 1:
+            return False
+        text[low + shift : high + shift] = new[start:end]
+        shift += (end - start) - (high - low)
+    return True
 
 
 def _places(lines: Sequence[str], wanted: Sequence[str]) -> int:

@@ -1,7 +1,7 @@
 """Replies written for a model to learn: a run reads the programs out of them that were put in."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from evolve.chain import parse_format
@@ -64,6 +64,7 @@ def test_a_program_that_looks_like_the_format_is_not_read_back() -> None:
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), min_size=1, max_size=8)
 
 
+@example(["a", "c", "b"], ["b", "c"])  # the first edit makes a second place for the next
 @given(LINES, LINES)
 def test_edits_between_any_two_texts_are_read_back(old: list[str], new: list[str]) -> None:
     parent, child = (Program.of({"t.txt": "\n".join(["begin", *lines, "end"]) + "\n"}) for lines in (old, new))
