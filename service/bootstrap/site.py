@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from service.config import Settings
     from service.projections.comparison import Order
     from service.schemas.artifacts import ExportForm
+    from service.schemas.failures import RunFailures
     from service.schemas.series import RunComparison
     from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
@@ -57,6 +58,7 @@ class Site:
         assessment: what came of examining what a run found; None where nothing did.
         compare: runs side by side, by whole ids, as they are ordered.
         statistics: what a run came to.
+        failures: why answers of a run came to nothing.
         votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
@@ -70,6 +72,7 @@ class Site:
     assessment: Callable[[RunRecord], Assessment | None]
     compare: "Callable[[Sequence[str], Order], RunComparison]"
     statistics: "Callable[[RunRecord], RunStatistics]"
+    failures: "Callable[[RunRecord], RunFailures]"
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
@@ -164,6 +167,11 @@ def stored_site(reader: RunReader, url: str) -> Site:
 
         return fold_statistics(reader, columns_of(reader, run), run)
 
+    def failures(run: RunRecord) -> "RunFailures":
+        from service.projections.failures import group_failures
+
+        return group_failures(run.id, reader.outcomes(run.id))
+
     def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
         from service.projections.votes import judge
 
@@ -184,6 +192,7 @@ def stored_site(reader: RunReader, url: str) -> Site:
         assessment=partial(assessment_of, reader),
         compare=compare,
         statistics=statistics,
+        failures=failures,
         votes=votes,
         search=search,
         events=events,
@@ -215,6 +224,9 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def statistics(run: RunRecord) -> "RunStatistics":
         return client.send(calls.get_run_statistics(run.id))
 
+    def failures(run: RunRecord) -> "RunFailures":
+        return client.send(calls.get_run_failures(run.id))
+
     def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
         return client.send(calls.get_run_votes(run.id, rule=rule, least_share=least_share))
 
@@ -233,6 +245,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         assessment=lambda run: _assessed(client, run),
         compare=compare,
         statistics=statistics,
+        failures=failures,
         votes=votes,
         search=search,
         events=events,

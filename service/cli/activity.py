@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable
 
+from evolve.evaluation import Outcome
 from evolve.events import Event, Kind
 from service.cli.terminal import plain
 from service.policy.activity import Activity
@@ -18,15 +19,22 @@ def no_activity() -> None:
 
 
 class AnswerTally:
-    """Counts proposals and dropped parts of completions from events.
+    """Counts proposals, dropped parts of completions and failed evaluations from events.
 
     Attributes:
         in_flight: numbers of proposals without an answer yet.
+        failed: evaluations that failed, by outcome.
     """
 
     def __init__(self) -> None:
         self.in_flight: set[int] = set()
         self.dropped = 0
+        self.failed: Counter[str] = Counter()
+
+    @property
+    def failure(self) -> str:
+        """The most frequent outcome of failed evaluations, with how often it was; empty: none failed."""
+        return " ".join(f"{count} {outcome}" for outcome, count in self.failed.most_common(1))
 
     def take(self, event: Event) -> None:
         """Count one event."""
@@ -38,6 +46,8 @@ class AnswerTally:
                 self.dropped += event.payload["dropped"]
             case Kind.PROPOSAL_FAILED:
                 self.in_flight.discard(event.payload["number"])
+            case Kind.CANDIDATE_EVALUATED if event.payload["outcome"] not in (Outcome.OK, Outcome.CANCELLED):
+                self.failed[event.payload["outcome"]] += 1
             case Kind.RUN_PAUSED | Kind.RUN_RESUMED:
                 self.in_flight.clear()
 

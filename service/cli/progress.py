@@ -25,6 +25,7 @@ PACE_SECONDS = 10.0
 PLAIN_SECONDS = 5.0
 QUIET_SECONDS = 15.0
 LEFT_SECONDS = 30.0  # over which the time left is smoothed
+MIN_FAILED_SHARE = 0.2  # of evaluations, from which on the line names the most frequent failure
 MIN_LEFT_SECONDS = 5.0  # before which it says nothing
 
 
@@ -152,7 +153,8 @@ class Reading:
         early = self._began is None or at - self._began < MIN_LEFT_SECONDS
         estimate = None if early else seconds_left(status, self._goal, rate)
         left = self._left.smooth(estimate, at)
-        return pieces(status, self._goal, rate, left=left, policies=self._policies(status, at))
+        policies = self._policies(status, at)
+        return pieces(status, self._goal, rate, left=left, policies=policies, failure=self.tally.failure)
 
     def _policies(self, status: "RunStatus", at: float) -> list[str]:
         activity = self._read()
@@ -163,7 +165,13 @@ class Reading:
 
 
 def pieces(
-    status: "RunStatus", goal: Goal, rate: float, *, left: float | None = None, policies: Sequence[str] = ()
+    status: "RunStatus",
+    goal: Goal,
+    rate: float,
+    *,
+    left: float | None = None,
+    policies: Sequence[str] = (),
+    failure: str = "",
 ) -> list[str]:
     """The parts of the progress line.
 
@@ -173,11 +181,14 @@ def pieces(
         rate: candidates a second.
         left: seconds left; None: not known.
         policies: parts about policies.
+        failure: the most frequent failure, with how often it was.
     """
     counters = status.counters
     score = status.best_scores.get(goal.objective, status.best_fitness)
     best, pace = f"best {figures.number(score)}", f"{figures.number(rate, 3)}/s"
-    outcomes = f"{counters.valid} valid {counters.failed} failed {counters.duplicates} dup"
+    often = counters.failed >= MIN_FAILED_SHARE * max(1, counters.evaluations)
+    kind = f" ({plain(failure)})" if failure and often else ""
+    outcomes = f"{counters.valid} valid {counters.failed} failed{kind} {counters.duplicates} dup"
     amounts = [_amount(key, entry) for key, entry in budget_used(goal.budget, used(status)).items()]
     if status.waiting:
         state = [f"waiting: {plain(status.waiting)}"]

@@ -54,7 +54,7 @@ def runs(
 )
 def show(
     ctx: typer.Context,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, or: last.")],
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, a proposal, or: last.")],
     source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
     proposal: Annotated[
@@ -66,14 +66,16 @@ def show(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Show a run or a candidate."""
+    """Show a run, a candidate or a proposal."""
     from service.cli.metrics import show_metrics
+    from service.cli.records import find_run
     from service.cli.show import show_anything, show_proposal
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
         if proposal is not None:
-            show_proposal(terminal_of(ctx, json, db, where), site.reader, id_, proposal, prompt=prompt)
+            found = site.reader.proposal(find_run(site.reader, id_).id, proposal)
+            show_proposal(terminal_of(ctx, json, db, where), found, prompt=prompt)
             return
         if metrics:
             show_metrics(terminal_of(ctx, json, db, where), site, id_, alone=not (source or prompt))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.plan import RunOrder
 from service.bootstrap.runs import Opened, open_run
+from service.bootstrap.site import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.ending import limit_sources
@@ -25,7 +26,6 @@ from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError, UsageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
-from service.projections.closing import assessment_of
 from service.runner.drive import drive
 from service.runner.orders import Orders
 from service.runner.orders import Wish as Wanted
@@ -53,9 +53,8 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
             )
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
         created = (event.as_json() for event in storage.log.events(opened_id, limit=1))
-        outcome = read_outcome(
-            storage.reader, opened_id, partial(assessment_of, storage.reader), limit_sources(created)
-        )
+        site = stored_site(storage.reader, storage.url)
+        outcome = read_outcome(site.reader, opened_id, site.assessment, site.failures, limit_sources(created))
         if terminal.as_json:
             with suppress(OutputClosed):  # the exit code still tells
                 terminal.emit(summary_json(outcome))

@@ -9,6 +9,7 @@ from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.ending import Limit, ending_limit, limit_sources, limit_words
+from service.cli.failures import failure_rows, failures_json
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json
@@ -22,6 +23,8 @@ from service.projections.front import Front
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from service.schemas.failures import RunFailures
+
 Rows = list[tuple[str, Any]]
 
 
@@ -31,20 +34,30 @@ def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool
     found = _find(reader, identity)
     if isinstance(found, CandidateRecord):
         _show_candidate(terminal, reader, found, source=source, prompt=prompt)
+    elif isinstance(found, ProposalRecord):
+        show_proposal(terminal, found, prompt=prompt)
     elif source or prompt:
         raise UsageError(
             f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
         )
     elif terminal.as_json:
-        front, assessed = site.front(found), assessment_json(site.assessment(found))
-        limit = _limit(site, found)
-        ended = {"ended_by": None if limit is None else limit.as_json()}
-        shown = {**run_json(found), "front": None if front is None else asdict(front), "assessment": assessed}
-        terminal.emit({**shown, **ended})
+        terminal.emit(_run_json(site, found))
     else:
-        terminal.show(facts(run_rows(found, site.front(found), site.assessment(found), _limit(site, found))))
+        rows = run_rows(found, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
+        terminal.show(facts(rows))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
+
+
+def _run_json(site: Site, run: RunRecord) -> dict[str, Any]:
+    front, limit = site.front(run), _limit(site, run)
+    return {
+        **run_json(run),
+        "front": None if front is None else asdict(front),
+        "assessment": assessment_json(site.assessment(run)),
+        "ended_by": None if limit is None else limit.as_json(),
+        "failures": failures_json(site.failures(run)),
+    }
 
 
 def _limit(site: Site, run: RunRecord) -> Limit | None:
@@ -52,9 +65,8 @@ def _limit(site: Site, run: RunRecord) -> Limit | None:
     return ending_limit(run, {}) and ending_limit(run, limit_sources(site.events(run.id, 0)))
 
 
-def show_proposal(terminal: Terminal, reader: ResultReader, run_id: str, number: int, *, prompt: bool) -> None:
-    """Print a proposal of a run: who was asked for what, what came back, and what was dropped."""
-    proposal = reader.proposal(find_run(reader, run_id).id, number)
+def show_proposal(terminal: Terminal, proposal: ProposalRecord, *, prompt: bool) -> None:
+    """Print a proposal: who was asked for what, what came back, and what was dropped."""
     if terminal.as_json:
         terminal.emit(proposal_json(proposal))
         return
@@ -74,15 +86,17 @@ def show_proposal(terminal: Terminal, reader: ResultReader, run_id: str, number:
     _show_proposal(terminal, proposal if prompt else replace(proposal, prompt=()))
 
 
-def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord:
+def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | ProposalRecord:
     if identity == LAST or identity.startswith("run_"):
         return find_run(reader, identity)
     if identity.startswith("cnd_"):
         return reader.candidate(identity)
+    if identity.startswith("prp_"):
+        return reader.proposal_named(identity)
     if identity.startswith("bat_"):
         raise UsageError(f"{identity} is a batch: evolve batch {identity} --detach says how far it is")
     if "_" in identity:
-        raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...)")
+        raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...) nor a proposal (prp_...)")
     for kind in ("run_", "cnd_"):
         try:
             return reader.run(kind + identity) if kind == "run_" else reader.candidate(kind + identity)
@@ -96,6 +110,7 @@ def run_rows(
     front: Front | None = None,
     assessment: Assessment | None = None,
     limit: Limit | None = None,
+    failures: "RunFailures | None" = None,
 ) -> Rows:
     """What there is to say of a run."""
     counters = run.counters
@@ -112,8 +127,10 @@ def run_rows(
         ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),
         (
             "answers",
-            f"{figures.count(counters.answers)} ({counters.duplicates} duplicates, {counters.rejected} rejected)",
+            f"{figures.count(counters.answers)} ({figures.plural(counters.duplicates, 'duplicate')},"
+            f" {counters.rejected} rejected)",
         ),
+        *failure_rows(failures),
         ("tokens", _tokens(counters.tokens_input, counters.tokens_cached, counters.tokens_output)),
         ("cost", counters.cost if counters.tokens_input or counters.tokens_output else None),
         ("time", figures.duration(run.active_seconds)),

@@ -11,9 +11,9 @@ from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
 from service.cli.ending import ending_limit, limit_words
+from service.cli.failures import failure_rows, failures_json, remark
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
-from service.cli.rejections import rejections
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunRecord
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.table import Table
+
+    from service.schemas.failures import RunFailures
 
 SCALAR = "combined_score"
 FITNESS = "fitness"
@@ -49,9 +51,9 @@ class Outcome:
 
     Attributes:
         files: paths of the best program.
-        remark: what nearly all answers came to, where nothing new came any more.
+        failures: why answers came to nothing; None: that was not asked.
         assessment: what came of examining what was found; None where nothing did.
-        completions: rows on how completions ended and what was dropped.
+        completions: a row on how completions ended.
         limits: where each limit of the budget was set, as far as it is known.
     """
 
@@ -59,7 +61,7 @@ class Outcome:
     seed: CandidateRecord | None
     best: CandidateRecord | None
     files: tuple[str, ...] = ()
-    remark: str = ""
+    failures: "RunFailures | None" = None
     completions: tuple[tuple[str, str], ...] = ()
     assessment: Assessment | None = None
     limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
@@ -86,6 +88,7 @@ def read_outcome(
     reader: ResultReader,
     run_id: str,
     assessment: Callable[[RunRecord], Assessment | None] = lambda _: None,
+    failures: "Callable[[RunRecord], RunFailures | None]" = lambda _: None,
     limits: "Mapping[str, Mapping[str, Any]] | None" = None,
 ) -> Outcome:
     """Read what is stored of a run's end.
@@ -94,6 +97,7 @@ def read_outcome(
         reader: where it is stored.
         run_id: the run.
         assessment: reads what came of examining what was found.
+        failures: reads why answers came to nothing.
         limits: where each limit of the budget was set.
     """
     run = reader.run(run_id)
@@ -107,7 +111,7 @@ def read_outcome(
         seed=seed,
         best=best,
         files=files,
-        remark=rejections(reader, run),
+        failures=failures(run),
         completions=tuple(completion_rows(reader, run)),
         assessment=assessment(run),
         limits=limits or {},
@@ -144,6 +148,8 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
         "valid": counters.valid,
         "failed": counters.failed,
         "duplicates": counters.duplicates,
+        "rejected": counters.rejected,
+        "failures": failures_json(outcome.failures),
         "tokens": {
             "input": counters.tokens_input,
             "cached": counters.tokens_cached,
@@ -165,8 +171,8 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
     run = outcome.run
     ended = ENDS.get(run.reason, run.reason)
     terminal.show("", plain(f"{run.problem_name}: {run.state}" + (f", {ended}" if ended else "")), "")
-    if outcome.remark:
-        terminal.show(plain(outcome.remark), "")
+    if words := remark(run, outcome.failures):
+        terminal.show(words, "")
     terminal.show(scores_table(outcome), "")
     if (gap := _gap(outcome)) is not None:
         terminal.show(gap, "")
@@ -226,6 +232,7 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
             f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
         ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        *failure_rows(outcome.failures),
         *outcome.completions,
         ("policies", _names(run)),
         ("tokens", _tokens(run)),

@@ -36,7 +36,7 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
         _follow(terminal, site, run, after)
     except KeyboardInterrupt:
         return _detached(terminal, run)
-    outcome = read_outcome(site.reader, run.id, site.assessment, limit_sources(site.events(run.id, 0)))
+    outcome = read_outcome(site.reader, run.id, site.assessment, site.failures, limit_sources(site.events(run.id, 0)))
     if terminal.as_json:
         terminal.emit(summary_json(outcome))
     else:

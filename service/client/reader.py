@@ -97,6 +97,10 @@ class RemoteRunReader:
         """One proposal with its prompt and completions."""
         return _proposal_record(self._client.send(calls.get_proposal(run_id, number)))
 
+    def proposal_named(self, proposal_id: str) -> ProposalRecord:
+        """One proposal by its id, with its prompt and completions."""
+        return _proposal_record(self._client.send(calls.get_proposal_by_id(proposal_id)))
+
     def export(self, run_id: str, form: ExportForm = "jsonl") -> Iterator[str]:
         """A run line by line, in a form, as the service writes it."""
         return self._client.lines(calls.export_run(run_id, form))

@@ -20,6 +20,11 @@ def proposal(connection: Connection, run_id: str, number: int) -> ProposalRecord
     return found[0] if found else None
 
 
+def named(connection: Connection, proposal_id: str) -> ProposalRecord:
+    """The proposal of a whole id that is there, with its prompt and completions."""
+    return _whole(connection, _WHOLE.where(ProposalRow.id == proposal_id))[0]
+
+
 def proposals(
     connection: Connection, run_id: str, after: int, limit: int, state: str, texts: bool
 ) -> list[ProposalRecord]:

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func,
 
 from evolve.program import Program
 from evolve.voting import Poll
-from service.db import filters, lineage, proposals, rebuild, records, search, series, votes
+from service.db import filters, lineage, outcomes, proposals, rebuild, records, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
@@ -24,6 +24,7 @@ from service.ports import (
     Found,
     LoggedEvent,
     MembershipRecord,
+    OutcomeCount,
     PolicyHealth,
     ProposalRecord,
     RunFilter,
@@ -190,6 +191,11 @@ class SqlRunReader:
         with self._database.read() as connection:
             return votes.poll(connection, self._scope.run_id(connection, run_id))
 
+    def outcomes(self, run_id: str) -> list[OutcomeCount]:
+        """How the answers of a run ended, counted by outcome and reason."""
+        with self._database.read() as connection:
+            return outcomes.outcomes(connection, self._scope.run_id(connection, run_id))
+
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
         """The line of first parents, from the candidate itself to its seed."""
         with self._database.read() as connection:
@@ -267,6 +273,16 @@ class SqlRunReader:
         if proposal is None:
             raise NotFoundError(f"run {found} has no proposal {number}")
         return proposal
+
+    def proposal_named(self, proposal_id: str) -> ProposalRecord:
+        """One proposal by its id, with its prompt and completions.
+
+        Raises:
+            NotFoundError: no such proposal.
+            UsageError: several ids begin so.
+        """
+        with self._database.read() as connection:
+            return proposals.named(connection, self._scope.proposal_id(connection, proposal_id))
 
     def proposals(
         self, run_id: str, after: int = -1, limit: int = 50, state: str = "", *, texts: bool = False

@@ -6,10 +6,11 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, tr
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from service.db.identifiers import resolve
-from service.db.models import CandidateRow, RunRow
+from service.db.models import CandidateRow, ProposalRow, RunRow
 
 _RUN_HINT = "'evolve runs' lists them"
 _CANDIDATE_HINT = "'evolve programs RUN' lists those of a run"
+_PROPOSAL_HINT = "'evolve show CANDIDATE' names the proposal that a candidate came of"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,16 @@ class Scope:
         """
         ids = select(CandidateRow.id).where(self.under(CandidateRow.run_id))
         return resolve(connection, ids, "candidate", beginning, _CANDIDATE_HINT)
+
+    def proposal_id(self, connection: Connection, beginning: str) -> str:
+        """The one proposal whose id begins so.
+
+        Raises:
+            NotFoundError: no such proposal.
+            UsageError: several ids begin so.
+        """
+        ids = select(ProposalRow.id).where(self.under(ProposalRow.run_id))
+        return resolve(connection, ids, "proposal", beginning, _PROPOSAL_HINT)
 
 
 EVERYBODY = Scope()

@@ -11,6 +11,7 @@ from service.ports.values import (
     EvaluationRecord,
     LoggedEvent,
     MembershipRecord,
+    OutcomeCount,
     PolicyHealth,
     ProposalRecord,
     RunRecord,
@@ -108,6 +109,13 @@ class ResultReader(Protocol):
             NotFoundError: no such proposal.
         """
 
+    def proposal_named(self, proposal_id: str) -> ProposalRecord:
+        """One proposal by its id, with its prompt and completions.
+
+        Raises:
+            NotFoundError: no such proposal.
+        """
+
 
 class RunReader(ResultReader, Protocol):
     """What the front doors read, of one tenant or of all.
@@ -180,6 +188,9 @@ class RunReader(ResultReader, Protocol):
 
     def poll(self, run_id: str) -> Poll:
         """What the candidates of a run answer, counted; a repeated program votes as often as it came."""
+
+    def outcomes(self, run_id: str) -> list[OutcomeCount]:
+        """How the answers of a run ended, counted by outcome and reason; evaluations that were cancelled left out."""
 
     def children(
         self, candidate_id: str, after: tuple[int, int] = (-1, -1), limit: int | None = None

@@ -317,6 +317,22 @@ class Scored(NamedTuple):
     at: datetime
 
 
+class OutcomeCount(NamedTuple):
+    """How often answers of a run came to one end for one reason.
+
+    Attributes:
+        outcome: of the evaluation; else `rejected` or `duplicate` (the answer was not evaluated), `unreadable` (no
+            answer in a part of a completion), or `unanswered` (a proposal that failed).
+        reason: as it was told, its first characters; empty for `ok` and `duplicate`.
+        seconds: that the evaluations took together.
+    """
+
+    outcome: str
+    reason: str
+    times: int
+    seconds: float
+
+
 class Undominated(NamedTuple):
     """A member of a front: a candidate, its fitness and its reward vector, larger is better."""
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from evolve.identity import proposal_id
 from service import keys
 from service.api.access import queries_of
 from service.api.app import door_of, routes_of
@@ -62,6 +63,7 @@ async def things(told: Told) -> dict[str, str]:
             "run_id": RUN,
             "program_id": Story().id(0),
             "candidate_id": Story().id(0),
+            "proposal_id": proposal_id(RUN, 1),
             "problem_id": problem,
             "note_id": await make(f"/v1/runs/{RUN}/notes", {"body": "text"}),
             "share_id": await make(f"/v1/runs/{RUN}/shares", {}),

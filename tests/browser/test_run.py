@@ -24,6 +24,17 @@ def test_the_overview_shows_what_the_api_says(page: Page, service: Service, fini
     expect(best.get_by_role("link").first).to_have_attribute("href", f"/programs/{fittest['id']}")
 
 
+def test_the_overview_groups_failures_by_their_reason(page: Page, service: Service, finished_run: str) -> None:
+    found = service.get(f"/v1/runs/{finished_run}/failures")
+    page.goto(f"/runs/{finished_run}")
+    rows = page.get_by_role("region", name="Why answers failed").locator("tbody tr")
+    expect(rows).to_have_count(min(8, len(found["items"])))
+    first = found["items"][0]
+    expect(rows.first.locator("td").first).to_have_text(f"{first['count']}")
+    expect(rows.first).to_contain_text(first["reason"].split("'")[0])
+    expect(page.locator("#failures .note")).to_contain_text(f"{found['count']} in all")
+
+
 def test_the_curve_shows_every_evaluation(page: Page, service: Service, finished_run: str) -> None:
     total = service.get(f"/v1/runs/{finished_run}/columns")["total"]
     page.goto(f"/runs/{finished_run}")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import insert
 
+from evolve.identity import proposal_id
 from service.db.engine import Database
 from service.db.models import ParentRow, Tenant
 from service.db.reader import SqlRunReader
@@ -63,6 +64,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "best after": lambda reader, _: reader.best(THEIRS, 5, (10.0, 0, 0)),
     "front": lambda reader, _: reader.front(THEIRS),
     "poll": lambda reader, _: reader.poll(THEIRS),
+    "outcomes": lambda reader, _: reader.outcomes(THEIRS),
     "ancestors": lambda reader, story: reader.ancestors(story.id(1)),
     "children": lambda reader, story: reader.children(story.id(0)),
     "descendants": lambda reader, story: reader.descendants(story.id(0)),
@@ -71,6 +73,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "path to ours": lambda reader, story: reader.path(story.id(1), Story().id(2)),
     "program": lambda reader, story: reader.program(story.id(1)),
     "proposal": lambda reader, _: reader.proposal(THEIRS, 1),
+    "proposal_named": lambda reader, _: reader.proposal_named(proposal_id(THEIRS, 1)),
     "proposals": lambda reader, _: reader.proposals(THEIRS),
     "evaluations": lambda reader, story: reader.evaluations(story.id(1)),
     "memberships": lambda reader, _: reader.memberships(THEIRS),

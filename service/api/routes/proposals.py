@@ -11,13 +11,14 @@ from service.api.routes.programs import Texts
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.schemas.programs import ProposalDetail, ProposalPage
 
-router = APIRouter(prefix="/v1/runs/{run_id}/proposals", tags=["proposals"])
+router = APIRouter(prefix="/v1", tags=["proposals"])
 
 State = Annotated[str, Query(pattern=r"^(asked|answered|failed)?$", description="Only in this state.")]
+ProposalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a proposal: `prp_...`.")]
 Number = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a proposal in its run.")]
 
 
-@router.get("", response_model=ProposalPage, operation_id="list_proposals")
+@router.get("/runs/{run_id}/proposals", response_model=ProposalPage, operation_id="list_proposals")
 def list_proposals(
     run_id: RunId,
     caller: Reading,
@@ -35,7 +36,13 @@ def list_proposals(
     return ProposalPage(items=[shown_proposal(row) for row in rows], next_cursor=following)
 
 
-@router.get("/{number}", response_model=ProposalDetail, operation_id="get_proposal")
+@router.get("/runs/{run_id}/proposals/{number}", response_model=ProposalDetail, operation_id="get_proposal")
 def get_proposal(run_id: RunId, number: Number, caller: Texts, parts: PartsDep) -> ProposalDetail:
     """Read a proposal with its prompt, its completions, and what of them was dropped."""
     return shown_detail(reader_of(parts, caller).proposal(run_id, number))
+
+
+@router.get("/proposals/{proposal_id}", response_model=ProposalDetail, operation_id="get_proposal_by_id")
+def get_proposal_by_id(proposal_id: ProposalId, caller: Texts, parts: PartsDep) -> ProposalDetail:
+    """Read a proposal by its id: its prompt, its completions, and what of them was dropped."""
+    return shown_detail(reader_of(parts, caller).proposal_named(proposal_id))

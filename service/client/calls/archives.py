@@ -6,6 +6,7 @@ from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
 from service.schemas.artifacts import ArtifactPage, ExportForm
 from service.schemas.closing import Assessment
+from service.schemas.failures import RunFailures
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 from service.schemas.statistics import RunStatistics
 from service.schemas.votes import Rule, RunVotes
@@ -64,6 +65,12 @@ def get_run_statistics(run_id: str) -> Call[RunStatistics]:
     """Read what a run came to, in numbers."""
     path = place(f"{RUN}/statistics", run_id)
     return Call(method="GET", path=path, answer=RunStatistics, wait_seconds=FOLD_SECONDS)
+
+
+def get_run_failures(run_id: str) -> Call[RunFailures]:
+    """Read why answers of a run came to nothing, grouped by reason."""
+    path = place(f"{RUN}/failures", run_id)
+    return Call(method="GET", path=path, answer=RunFailures, wait_seconds=FOLD_SECONDS)
 
 
 def get_run_votes(run_id: str, *, rule: Rule | None = None, least_share: float | None = None) -> Call[RunVotes]:

@@ -106,3 +106,8 @@ def list_proposals(run_id: str, *, state: str = "", limit: int | None = None) ->
 def get_proposal(run_id: str, number: int) -> Call[ProposalDetail]:
     """Read a proposal with its prompt and completions."""
     return Call(method="GET", path=place(f"{PROPOSALS}/{{}}", run_id, str(number)), answer=ProposalDetail)
+
+
+def get_proposal_by_id(proposal_id: str) -> Call[ProposalDetail]:
+    """Read a proposal by its id, with its prompt and completions."""
+    return Call(method="GET", path=place("/v1/proposals/{}", proposal_id), answer=ProposalDetail)

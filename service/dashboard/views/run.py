@@ -1,5 +1,6 @@
 """The overview of a run, "is it working?", and the controls that stand on all its pages."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -12,13 +13,15 @@ from service.client.words import checked
 from service.dashboard.door import Api, Form, FormDep
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
+from service.dashboard.views.program import if_any
 from service.errors import UsageError
 from service.schemas.closing import Assessment
 from service.schemas.programs import Program
 from service.schemas.runs import Budget, BudgetExtension, Run
 from service.schemas.series import Metrics
 
-BEST_SHOWN = 8
+BEST_SHOWN, FAILURES_SHOWN = 8, 8
+UNEVALUATED, WITHOUT_PROGRAM = ("rejected", "duplicate"), ("unreadable", "unanswered")
 POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
@@ -30,7 +33,8 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_sc
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    return await render_run(request, api, run, "run.html", "overview", **await _standing(api, run))
+    values = {**await _standing(api, run), **await _failures(api, run)}
+    return await render_run(request, api, run, "run.html", "overview", **values)
 
 
 @router.get("/standing")
@@ -38,6 +42,13 @@ async def show_standing(request: Request, run_id: RunId, api: Api) -> Response:
     """Show the figures of the overview alone, as they are now."""
     run = await api.send(calls.get_run(run_id))
     return await render_run(request, api, run, "run_standing.html", "overview", **await _standing(api, run))
+
+
+@router.get("/failures")
+async def show_failures(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show alone why answers failed, as it is now."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "run_failures.html", "overview", **await _failures(api, run))
 
 
 @router.get("/head")
@@ -129,6 +140,24 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
     }
+
+
+async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
+    """Groups of failures, each with the programs of its outcome; none before those who may not read programs."""
+    failures = await if_any(api, calls.get_run_failures(run.id))
+    return {
+        "failures": failures,
+        "failures_shown": FAILURES_SHOWN,
+        "failures_link": partial(failures_link, run.id),
+    }
+
+
+def failures_link(run_id: str, outcome: str) -> str:
+    """Where the programs of an outcome are listed; empty: what failed made none."""
+    if outcome in WITHOUT_PROGRAM:
+        return ""
+    key = "status" if outcome in UNEVALUATED else "outcome"
+    return f"/runs/{run_id}/programs?{key}={outcome}"
 
 
 async def _assessed(api: AsyncClient, run: Run) -> Assessment | None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from service.bootstrap.site import stored_site
 from service.bootstrap.storage import open_storage
 from service.cli.completions import completion_rows
 from service.cli.ending import ending_limit, limit_sources, limit_words
-from service.cli.show import show_proposal
+from service.cli.show import show_anything
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.ports import ProposalRecord, RunRecord
@@ -56,12 +57,10 @@ def test_a_limit_says_who_set_it(run: RunRecord, source: str, words: str) -> Non
     assert limit_words(limit).split("; ")[0] == f"60 s, {words}"
 
 
-def test_a_proposal_of_a_run_is_shown_by_its_number(
-    packing: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_proposal_is_shown_by_its_id(packing: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_storage(load_settings(), packing) as storage:
-        show_proposal(Terminal(), storage.reader, RUN, 1, prompt=False)
         wanted = storage.reader.proposal(RUN, 1)
+        show_anything(Terminal(), stored_site(storage.reader, packing), wanted.id, source=False, prompt=False)
     out = capsys.readouterr().out
     assert wanted.id in out
     assert f"{wanted.operator}, policy {wanted.policy}" in out
@@ -76,11 +75,10 @@ def test_completions_that_were_cut_off_come_with_advice(packing: str, home: Path
                 pass
 
             def proposal(self, run_id: str, number: int) -> ProposalRecord:
-                return replace(proposal, finish_reasons=("length", "stop"), dropped=[{"reason": "no answer"}] * 2)
+                return replace(proposal, finish_reasons=("length", "stop"))
 
         modelled = replace(run, policies=[{"kind": "openai"}], counters=replace(run.counters, proposals=1))
         assert completion_rows(Cut(), modelled) == [
-            ("completions", "length 50.0 %, stop 50.0 % (a larger max_tokens, or fewer answers a chain, help)"),
-            ("dropped", "2: 2 no answer"),
+            ("completions", "length 50.0 %, stop 50.0 % (a larger max_tokens, or fewer answers a chain, help)")
         ]
         assert completion_rows(Cut(), replace(modelled, policies=[{"kind": "syntax"}])) == []

@@ -82,6 +82,13 @@ def test_without_an_objective_the_fitness_is_shown() -> None:
     assert pieces(STATUS, Goal(budget=BUDGET), 0.0)[0] == "best -2.5"
 
 
+def test_the_line_names_the_most_frequent_failure_where_many_fail() -> None:
+    shown = " · ".join(pieces(STATUS, Goal(budget=BUDGET), 5.0, failure="8 timeout"))
+    assert "40 valid 10 failed (8 timeout) 7 dup" in shown
+    few = replace(STATUS, counters=replace(STATUS.counters, failed=9))
+    assert "40 valid 9 failed 7 dup" in " · ".join(pieces(few, Goal(budget=BUDGET), 5.0, failure="8 timeout"))
+
+
 def test_the_line_fits_eighty_columns() -> None:
     busy = replace(
         STATUS,

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
+from service.bootstrap.site import stored_site
 from service.bootstrap.storage import open_storage
+from service.cli.failures import remark
 from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
 from service.cli.terminal import Terminal
 from service.config import load_settings
@@ -84,7 +86,7 @@ def test_the_json_summary_has_the_contracts_keys(packing: str, home: Path) -> No
         summary = summary_json(read_outcome(storage.reader, RUN))
     assert set(summary) == {
         "kind", "run_id", "state", "reason", "ended_by", "best", "seed_fitness", "known_best", "assessment",
-        "evaluations", "answers", "valid", "failed", "duplicates", "tokens", "cost", "seconds",
+        "evaluations", "answers", "valid", "failed", "duplicates", "rejected", "failures", "tokens", "cost", "seconds",
     }  # fmt: skip
     assert set(summary["best"]) == {"candidate_id", "program_id", "scores", "fitness"}
     assert (summary["best"]["fitness"], summary["seed_fitness"], summary["known_best"]) == (3.0, 1.0, 4.0)
@@ -140,11 +142,11 @@ def test_an_exhausted_run_says_what_its_answers_came_to(
     url = sqlite_url(home / "dry.db")
     record_run(url, packing_problem(), replies, seed_scores={"radii": 1.0}, reason=reason)
     with open_storage(load_settings(), url) as storage:
-        outcome = read_outcome(storage.reader, RUN)
+        outcome = read_outcome(storage.reader, RUN, failures=stored_site(storage.reader, url).failures)
     show_summary(Terminal(), outcome, url)
     out = capsys.readouterr().out
     assert outcome.run.state == "succeeded"
-    assert outcome.remark.startswith(said) if said else not outcome.remark
-    assert [line for line in out.splitlines() if line.startswith(("Nearly", "No answer"))] == [outcome.remark] * bool(
-        said
-    )
+    found = remark(outcome.run, outcome.failures)
+    assert found.startswith(said) if said else not found
+    shown = [line for line in out.splitlines() if line.startswith(("Nearly", "No answer"))]
+    assert shown == [found] * bool(said)

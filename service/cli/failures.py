@@ -1,0 +1,63 @@
+"""Why answers of a run came to nothing, in a few lines, and what helps."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from service.cli import figures
+from service.cli.terminal import plain
+from service.ports import RunRecord
+
+if TYPE_CHECKING:
+    from service.schemas.failures import FailureGroup, RunFailures
+
+MAX_GROUPS, MAX_CHARACTERS = 5, 200
+NEARLY_ALL = 0.9
+EXHAUSTED = "exhausted"
+
+
+def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
+    """A row with the most frequent failures, a line each; none where nothing failed."""
+    if failures is None or not failures.items:
+        return []
+    shown = failures.items[:MAX_GROUPS]
+    rest = failures.count - sum(group.count for group in shown)
+    lines = [_line(group) for group in shown] + ([f"{figures.count(rest)} for other reasons"] if rest else [])
+    return [("failures", "\n".join(lines))]
+
+
+def failures_json(failures: "RunFailures | None") -> list[dict[str, Any]]:
+    """The groups of failures as `run --json` and `show --json` give them, the most frequent first."""
+    return [] if failures is None else [group.model_dump(mode="json") for group in failures.items]
+
+
+def remark(run: RunRecord, failures: "RunFailures | None") -> str:
+    """One line on the answers of an exhausted run where nearly none became a new program; else empty."""
+    counters = run.counters
+    if run.reason != EXHAUSTED or failures is None:
+        return ""
+    if not counters.answers:
+        why = _first(failures, ("unanswered", "unreadable"))
+        return "No answer came" + (f": {_words(why)}" if why else ".")
+    spoiled = counters.rejected + counters.duplicates
+    if spoiled < NEARLY_ALL * counters.answers:
+        return ""
+    why = _first(failures, ("rejected", "duplicate"))
+    of_all = f"{figures.count(spoiled)} of {figures.count(counters.answers)}"
+    often = f"; {figures.plural(why.count, 'time')}: {_words(why)}" if why else ""
+    return f"Nearly every answer was rejected or a duplicate ({of_all}){often}"
+
+
+def _first(failures: "RunFailures", outcomes: Sequence[str]) -> "FailureGroup | None":
+    return next((group for group in failures.items if group.outcome in outcomes), None)
+
+
+def _line(group: "FailureGroup") -> str:
+    share = group.seconds_share
+    time = f", {figures.share(share)} of the time" if share is not None and share >= 0.01 else ""
+    told = f": {_words(group)}" if group.reason else ""
+    return f"{figures.count(group.count)} {plain(group.outcome)}{time}{told}"
+
+
+def _words(group: "FailureGroup") -> str:
+    words = plain(group.reason)
+    return words if len(words) <= MAX_CHARACTERS else f"{words[: MAX_CHARACTERS - 1]}…"

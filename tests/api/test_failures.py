@@ -1,0 +1,70 @@
+"""Failures of a run over the API and on its page: grouped by reason, for those who may read programs."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from evolve.identity import proposal_id
+from service.ports import Scope
+from tests.api.told import Told, open_told, small_run
+from tests.contract.story import RUN, Story
+
+PATH = f"/v1/runs/{RUN}/failures"
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def told(tmp_path: Path) -> AsyncIterator[Told]:
+    async with open_told(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def story(told: Told) -> Story:
+    """Three evaluations fail for one reason, and one for another."""
+    story = small_run(told)
+    reasons = ["the radius 3 is too large", "the radius 4.5 is too large", "the radius 5 is too large", HOSTILE]
+    for number, reason in enumerate(reasons, start=10):
+        events = [story.propose(number, story.id(0)), story.create(number)]
+        told.append([*events, story.evaluate(story.id(number), None, reason=reason, seconds=2.0)])
+    return story
+
+
+@pytest.fixture
+async def client(told: Told) -> AsyncIterator[httpx.AsyncClient]:
+    async with told.client() as opened:
+        yield opened
+
+
+async def test_failures_are_grouped_by_what_their_reasons_share(client: httpx.AsyncClient, story: Story) -> None:
+    found = (await client.get(PATH)).json()
+    group = next(one for one in found["items"] if one["outcome"] == "timeout" and one["seconds"] == 6.0)
+    assert (group["reason"], group["count"]) == ("the radius 3 is too large", 3)
+    assert group["seconds_share"] == pytest.approx(6 / found["seconds"] * found["seconds_share"])
+    assert HOSTILE in {group["reason"] for group in found["items"]}
+    assert found["count"] == sum(group["count"] for group in found["items"])
+    assert found["left_out"] == 0
+
+
+async def test_failures_that_were_seen_are_not_grouped_again(client: httpx.AsyncClient, story: Story) -> None:
+    tag = (await client.get(PATH)).headers["ETag"]
+    assert (await client.get(PATH, headers={"If-None-Match": tag})).status_code == 304
+
+
+async def test_reasons_are_for_those_who_may_read_programs(told: Told, story: Story) -> None:
+    async with told.client(Scope.RUNS_READ) as reader:
+        assert (await reader.get(PATH)).status_code == 403
+    async with told.client(tenant="other") as foreign:
+        assert (await foreign.get(PATH)).status_code == 404
+
+
+async def test_a_proposal_is_read_by_its_id(told: Told, client: httpx.AsyncClient, story: Story) -> None:
+    whole = proposal_id(RUN, 10)
+    found = (await client.get(f"/v1/proposals/{whole}")).json()
+    assert found == (await client.get(f"/v1/runs/{RUN}/proposals/10")).json()
+    assert found["id"] == whole
+    assert (await client.get("/v1/proposals/prp_0123456789abcdef")).status_code == 404
+    async with told.client(tenant="other") as foreign:
+        assert (await foreign.get(f"/v1/proposals/{whole}")).status_code == 404
