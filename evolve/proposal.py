@@ -197,7 +197,7 @@ class Completed:
 
     Attributes:
         completions: text of each chain; a policy without a model gives its own account of what it did.
-        reasoning: what each chain thought before, where a server tells that apart from its text; bounded.
+        reasoning: what each chain thought before its text; bounded.
         finish_reasons: why each chain ended, as the server says.
         dropped: what of the chains made no answer, with the reason.
         recovered: how many answers were not set apart as asked, and taken all the same, by kind.

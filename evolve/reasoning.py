@@ -18,6 +18,8 @@ _LONGEST_MARK = max(len(mark) for pair in _BLOCKS.items() for mark in pair)
 END_MARKS = tuple(f"</{name}>" for name in (*NAMES, "seed:think"))
 END_MARK = re.compile("|".join(END_MARKS), re.IGNORECASE | re.ASCII)
 _MOST_SPACE = 200
+# In front of the end of reasoning these are signs of an answer, or of reasoning that the completion itself began.
+_ANSWERED = re.compile(rf"```|~~~|</|<<<<|<(?:{'|'.join(NAMES)}|seed:think)>|\[think\]", re.IGNORECASE | re.ASCII)
 
 
 class ReasoningFilter:
@@ -68,6 +70,24 @@ class ReasoningFilter:
     def _pass(self, start: int) -> str:
         text, self._held, self._past = self._held[start:], "", True
         return text
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """The reasoning that a completion begins with, without its marks, and what comes behind it.
+
+    Reasoning that was begun in the prompt ends with a mark alone; where answers stand in front of such a mark, it may
+    be part of one of them, and nothing is set apart.
+    """
+    body = text.lstrip()
+    for opening, closing in _BLOCKS.items():
+        if body[: len(opening)].lower() == opening and len(text) - len(body) <= _MOST_SPACE:
+            thought = body[len(opening) :]
+            found = re.search(re.escape(closing), thought, re.IGNORECASE | re.ASCII)
+            return (thought, "") if found is None else (thought[: found.start()], thought[found.end() :])
+    ended = END_MARK.search(text)
+    if ended is None or _ANSWERED.search(text, 0, ended.start()):
+        return "", text
+    return text[: ended.start()], text[ended.end() :]
 
 
 def after_reasoning(text: str) -> str:

@@ -108,7 +108,7 @@ def _facts(proposal: ProposalRecord) -> dict[str, Any]:
     names = (
         "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy", "state",
         "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "finish_reasons",
-        "created_at", "answered_at",
+        "created_at", "answered_at", "form",
     )  # fmt: skip
     run = f"/v1/runs/{proposal.run_id}"
     urls = ProposalUrls(self=f"{run}/proposals/{proposal.number}", programs=f"{run}/programs?number={proposal.number}")

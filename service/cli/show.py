@@ -77,6 +77,7 @@ def show_proposal(terminal: Terminal, proposal: ProposalRecord, *, prompt: bool)
                 ("proposal", f"{proposal.id} ({proposal.number})"),
                 ("state", plain(f"{proposal.state}: {proposal.reason}" if proposal.reason else proposal.state)),
                 ("made by", plain(f"{proposal.operator}, policy {proposal.policy}")),
+                ("asked for", _form(proposal.form)),
                 ("tokens", spent),
                 ("cost", proposal.cost),
                 ("time", None if proposal.seconds is None else figures.duration(proposal.seconds)),
@@ -84,6 +85,14 @@ def show_proposal(terminal: Terminal, proposal: ProposalRecord, *, prompt: bool)
         )
     )
     _show_proposal(terminal, proposal if prompt else replace(proposal, prompt=()))
+
+
+def _form(form: Mapping[str, Any] | None) -> str | None:
+    """The form in which a policy was asked to write."""
+    if form is None:
+        return None
+    answers = figures.plural(int(form.get("answers", 1)), "answer")
+    return plain(f"{form.get('edits')} in {form.get('format')}, {answers} a completion")
 
 
 def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | ProposalRecord:

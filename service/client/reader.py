@@ -168,7 +168,7 @@ def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
     same = (
         "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy",
         "state", "reason", "completions", "reasoning", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
-        "tokens_output", "cost", "seconds", "created_at", "answered_at",
+        "tokens_output", "cost", "seconds", "created_at", "answered_at", "form",
     )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
     charges = [charge.model_dump(mode="json") for charge in proposal.charges]

@@ -140,7 +140,8 @@ class ProposalRow(Base):
 
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
     probability: with which the operator was drawn; why: what else decided, as an event tells it; charges: what was paid
-    beside the completion, as the event tells it; charged_input and so on: the sums of its tokens.
+    beside the completion, as the event tells it; charged_input and so on: the sums of its tokens; form: in which the
+    policy was asked to write, null: in its own.
     """
 
     __tablename__ = "proposals"
@@ -175,6 +176,7 @@ class ProposalRow(Base):
     charged_output: Mapped[int] = mapped_column(BigInteger, server_default="0")
     completions: Mapped[Sequence[Any]]
     reasoning: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
+    form: Mapped[Mapping[str, Any] | None]
 
 
 class ProgramRow(Base):

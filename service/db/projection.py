@@ -117,6 +117,7 @@ def _propose(projection: Projection, logged: LoggedEvent) -> None:
         "policy": proposal.policy,
         "weights": list(proposal.weights),
         "why": dict(proposal.why),
+        "form": None if proposal.form is None else proposal.form.as_json(),
         "created_at": logged.at,
         **_unanswered(),
     }

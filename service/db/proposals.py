@@ -74,6 +74,7 @@ def _proposal(
         prompt=prompt,
         completions=completions,
         reasoning=reasoning,
+        form=row["form"],
         finish_reasons=row["finish_reasons"],
         dropped=row["dropped"],
         charges=row["charges"],

@@ -4,6 +4,7 @@ from collections import Counter
 
 from evolve.chain import ChainFormat, ChainParser
 from evolve.proposal import Answer, Dropped
+from evolve.reasoning import split_reasoning
 from evolve.repetition import RepetitionDetector
 from evolve.special import restore
 from service.policy.wire import Chunk, Delta
@@ -75,13 +76,17 @@ class Chains:
 
     @property
     def reasoning(self) -> tuple[str, ...]:
-        """The beginning of what each chain thought apart from its text; empty: none did."""
-        return tuple(self._reasoning) if any(self._reasoning) else ()
+        """The beginning of what each chain thought, apart from its text or in front of it; empty: none did."""
+        thoughts = tuple(
+            (told + split_reasoning("".join(parts))[0])[:MAX_REASONING_CHARACTERS]
+            for told, parts in zip(self._reasoning, self._texts, strict=True)
+        )
+        return thoughts if any(thoughts) else ()
 
     @property
     def completions(self) -> tuple[str, ...]:
-        """The text of each chain as it was written."""
-        return tuple("".join(parts) for parts in self._texts)
+        """The text of each chain as it was written, from the end of its reasoning on."""
+        return tuple(split_reasoning("".join(parts))[1] for parts in self._texts)
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:

@@ -224,7 +224,12 @@ class CandidateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalRecord:
-    """A proposal as stored: what was asked, what came back, what it cost; `charges` as its last event tells them."""
+    """A proposal as stored: what was asked, what came back, what it cost.
+
+    Attributes:
+        charges: as its last event tells them.
+        form: how the policy was asked to write, as an event tells it; None: in its own way.
+    """
 
     id: str
     run_id: str
@@ -251,6 +256,7 @@ class ProposalRecord:
     answered_at: datetime | None
     charges: Sequence[Mapping[str, Any]] = ()
     reasoning: Sequence[str] = ()
+    form: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,7 @@ def _training(
         "objectives": objectives,
         "messages": proposal.prompt,
         "completions": proposal.completions,
+        "reasoning": proposal.reasoning,
         "finish_reasons": proposal.finish_reasons,
         "dropped": proposal.dropped,
         "answers": [_answer(candidate) for candidate in answers],
@@ -108,7 +109,7 @@ def _asked(run: RunRecord, proposal: ProposalRecord) -> dict[str, Any]:
     """In what form answers were asked for; null where the policy was no language model."""
     policy = next((one for one in run.policies if one.get("name") == proposal.policy), {})
     counts = {name: run.config.get(name) or policy.get(name) for name in ("answers", "samples")}
-    return {"format": policy.get("format"), "edits": policy.get("edits"), **counts}
+    return {"format": policy.get("format"), "edits": policy.get("edits"), **counts, **(proposal.form or {})}
 
 
 def _answer(candidate: CandidateRecord) -> dict[str, Any]:

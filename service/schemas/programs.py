@@ -192,6 +192,11 @@ class Proposal(Foreign):
         " and `second_parent`, where there was a choice",
     )
     policy: str
+    form: Object | None = Field(
+        default=None,
+        description="How the policy was asked to write: `format`, `edits`, `answers` a completion, `samples`; null: in"
+        " its own way",
+    )
     state: str = Field(description="`asked`, `answered` or `failed`")
     reason: str
     tokens_input: Count
@@ -226,6 +231,6 @@ class ProposalDetail(Proposal):
     completions: list[str]
     reasoning: list[str] = Field(
         default=[],
-        description="Of each completion the beginning of what the model thought before, where a server tells",
+        description="Of each completion the beginning of what the model thought before it",
     )
     dropped: list[Object] = Field(description="Parts of completions that made no answer: chain and reason")

@@ -13,6 +13,7 @@ import pytest
 from evolve.events import Kind
 from evolve.program import Program
 from evolve.proposal import Completed
+from evolve.reply_form import ReplyForm
 from service.ports import Scope
 from service.projections.export import export_lines
 from tests.api.told import Told, bearer, open_told, served, small_run
@@ -86,11 +87,11 @@ class TestExport:
         self, told: Told, client: httpx.AsyncClient, story: Story
     ) -> None:
         told.append([
-            story.propose(4, story.id(0)),
+            story.propose(4, story.id(0), form=ReplyForm(format="single", edits="diff", answers=1, samples=2)),
             story.create(4, 0, parents=[(story.id(0), "parent")]),
             story.create(4, 1, parents=[(story.id(0), "parent")]),
             story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(4, 1), of=story.id(1), number=4),
-            story.answer(4, text="two answers"),
+            story.answer(4, text="two answers", reasoning=["hm"]),
             story.evaluate(story.id(4, 0), 4.0),
             story.propose(5, story.id(0)),  # not answered yet
         ])  # fmt: skip
@@ -99,7 +100,9 @@ class TestExport:
         assert [record["number"] for record in records] == [1, 2, 3, 4]
         last = records[-1]
         assert last["messages"] == [{"role": "user", "content": "shared\nvarying"}]
-        assert (last["completions"], last["objectives"]) == (["two answers"], ["sum_radii"])
+        assert (last["completions"], last["reasoning"]) == (["two answers"], ["hm"])
+        assert last["objectives"] == ["sum_radii"]
+        assert last["asked"] == {"format": "single", "edits": "diff", "answers": 1, "samples": 2}
         assert last["parent"] == {"candidate_id": story.id(0), "files": {"program.py": "x = 0\ny = 0\n"}}
         assert [
             {name: one[name] for name in ("candidate_id", "status", "outcome", "rewards", "fitness", "duplicate_of")}

@@ -11,6 +11,7 @@ from evolve.money import Money
 from evolve.payloads import describe_charges
 from evolve.program import Program
 from evolve.proposal import Candidate, Charge, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
+from evolve.reply_form import ReplyForm
 from service.ports import Bundle, LoggedEvent, NewRun
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -145,7 +146,9 @@ class Story:
             measures={"depth": 3.0, "complexity": 12.0} if ok else {},
         )
 
-    def propose(self, number: int, parent: str, *, island: int = 0, why: Mapping[str, Any] = WHY) -> LoggedEvent:
+    def propose(
+        self, number: int, parent: str, *, island: int = 0, why: Mapping[str, Any] = WHY, form: ReplyForm | None = None
+    ) -> LoggedEvent:
         proposal = Proposal(
             id=proposal_id(self.run_id, number),
             number=number,
@@ -159,6 +162,7 @@ class Story:
             policy="syntax",
             seed=11,
             answers=4,
+            form=form,
         )
         return self.tell(
             Kind.PROPOSAL_CREATED,

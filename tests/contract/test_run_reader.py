@@ -9,6 +9,7 @@ from evolve.evaluation import Outcome
 from evolve.events import Kind
 from evolve.program import Program
 from evolve.proposal import Charge, Usage
+from evolve.reply_form import ReplyForm
 from service.errors import NotFoundError, UsageError
 from service.ports import Bundle, Counters, ParentEdge, RunLog, RunReader
 from tests.contract.story import RUN, START, WHY, Story, new_run
@@ -356,6 +357,14 @@ class TestProposals:
         assert found.dropped == [{"chain": 0, "reason": "the last answer was cut off"}]
         assert (found.tokens_input, found.tokens_cached, found.tokens_output, found.seconds) == (100, 60, 40, 1.5)
         assert (found.created_at, found.answered_at) == (asked.at, answered.at)
+
+    def test_a_proposal_keeps_the_form_in_which_it_was_asked(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        form = ReplyForm(format="single", edits="diff", answers=1, samples=2)
+        log.append(RUN, fence, [story.propose(1, story.id(0), form=form), story.propose(2, story.id(0))])
+        assert [one.form for one in reader.proposals(RUN)] == [form.as_json(), None]
 
     @pytest.mark.parametrize("together", [True, False])
     def test_a_proposal_keeps_what_was_thought_before_its_text(

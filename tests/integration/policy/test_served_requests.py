@@ -225,7 +225,20 @@ async def test_reasoning_is_kept_out_of_answers_and_in_the_record(server: OpenAI
     assert (completed.usage.output, completed.usage.reasoning) == (50, 40)
 
 
-@pytest.mark.parametrize("delta", [{"reasoning_content": "Let me think."}, {}])
+async def test_reasoning_in_front_of_the_text_is_recorded_apart_from_it(server: OpenAIServer, make: Make) -> None:
+    thought, program = "<answer_1>no</answer_1> hm", chain("x = 1")
+    written = (
+        ({"content": "<think>"}, None),
+        ({"content": f"{thought}</th"}, None),
+        ({"content": f"ink>{program}"}, "stop"),
+    )
+    server.script(thinking(*written, reasoning_tokens=0))
+    answers, completed = await replies(make(samples=1), proposal(samples=1))
+    assert [answer.text for answer in answers] == ["x = 1"]
+    assert (completed.reasoning, completed.completions) == ((thought,), (program,))
+
+
+@pytest.mark.parametrize("delta", [{"reasoning_content": "Let me think."}, {"content": "<think>Let me think."}, {}])
 async def test_reasoning_that_takes_all_tokens_is_said(server: OpenAIServer, make: Make, delta: dict[str, str]) -> None:
     server.script(thinking((delta, None), ({}, "length"), reasoning_tokens=50))
     answers, completed = await replies(make(samples=1, max_tokens=50), proposal(samples=1))
