@@ -1,4 +1,4 @@
-"""What the machine offers: the sandbox, opened once on a problem of no weight."""
+"""What the machine offers: the sandbox, opened once on a problem of no weight, and the queue."""
 
 from dataclasses import dataclass
 
@@ -27,6 +27,18 @@ class SandboxReport:
     enough: bool
     layers: tuple[Layer, ...] = ()
     reason: str = ""
+
+
+async def examine_queue(url: str) -> None:
+    """Ask the Redis of a URL for a sign of life.
+
+    Raises:
+        ServiceError: it gives none, or that is no URL of a Redis.
+    """
+    from service.queue.connection import connect, reaching
+
+    async with connect(url) as redis, reaching():
+        await redis.ping()
 
 
 async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from evolve import __version__
-from service.bootstrap.machine import SandboxReport, examine_sandbox
+from service.bootstrap.machine import SandboxReport, examine_queue, examine_sandbox
 from service.bootstrap.storage import database_url
 from service.cli.database import standing
 from service.cli.main import FAILED, OK
@@ -25,9 +25,11 @@ def examine(terminal: Terminal, db: str | None) -> int:
         "database": _database(database_url(settings, db)),
         "settings": {"file": str(config_file()), **{key: _setting(settings, key) for key in known_keys()}},
     }
+    queue = settings.queue.url and settings.queue.url.get_secret_value()
     with terminal.doing("trying the sandbox"):
         report = asyncio.run(examine_sandbox(settings.sandbox))
-    well = report.enough and found["database"]["ok"]
+        found["queue"] = asyncio.run(_queue(queue)) if queue else None
+    well = report.enough and found["database"]["ok"] and (not queue or found["queue"]["ok"])
     found |= {"sandbox": _sandbox_json(report), "ok": well}
     if terminal.as_json:
         terminal.emit(found)
@@ -44,6 +46,14 @@ def _database(url: str) -> dict[str, Any]:
     # A SQLite file is made by the first run; the tables of a server are made by hand.
     usable = found["state"] == "current" or (found["state"] == "absent" and url.startswith("sqlite:"))
     return {"url": found["database"], "state": found["state"], "reason": found["advice"], "ok": usable}
+
+
+async def _queue(url: str) -> dict[str, Any]:
+    try:
+        await examine_queue(url)
+    except ServiceError as error:
+        return {"url": redacted(url), "reason": str(error), "ok": False}
+    return {"url": redacted(url), "reason": "it answers", "ok": True}
 
 
 def _setting(settings: Settings, key: str) -> Any:
@@ -65,20 +75,33 @@ def _sandbox_json(report: SandboxReport) -> dict[str, Any]:
 
 
 def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> None:
-    python, database = found["python"], found["database"]
+    python, database, queue = found["python"], found["database"], found["queue"]
     enough = f"at least {report.required} is required"
     rows = [
         ("evolve", found["version"]),
         ("python", f"{python['version']} at {python['executable']}"),
         ("system", python["system"]),
         ("database", _verdict(database["ok"], f"{database['url']}: {database['reason']}")),
+        (
+            "queue",
+            _verdict(queue["ok"], f"{queue['url']}: {queue['reason']}") if queue else "none: evaluations stay here",
+        ),
         ("sandbox", _verdict(report.enough, f"{report.level}, {report.reason or enough}")),
         *((f"  {layer.name}", _verdict(layer.on, layer.reason)) for layer in report.layers),
         ("settings", found["settings"]["file"]),
-        *((f"  {key}", str(found["settings"][key])) for key in known_keys()),
+        *((f"  {key}", _written(found["settings"][key])) for key in known_keys()),
     ]
     terminal.show(facts(rows))
     terminal.note("all that is needed is there" if found["ok"] else "something that is needed is off: see ✗ above")
+
+
+def _written(value: Any) -> str:
+    """A setting as it would stand in the file of settings, or that it is not set."""
+    if value is None or value in ("", ()):
+        return "not set"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _verdict(well: bool, text: str) -> Any:

@@ -1,6 +1,7 @@
 """Cast: the policies of a run together, and what each of them does in it."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -53,7 +54,7 @@ def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | Non
 def read_policies(
     sources: Sequence[str], *, model: str | None = None, params: Sequence[str] = (), apart: bool = False
 ) -> list[PolicySettings]:
-    """Read the policies of a run: of each word what `load_policies` finds; servers named by address are called so.
+    """Read the policies of a run: of each word what `load_policies` finds; a server without a name gets one.
 
     Args:
         sources: the words.
@@ -66,15 +67,13 @@ def read_policies(
     """
     found = [policy for source in sources for policy in load_policies(source)]
     if len(found) == 1:
-        return together([with_params(load_policies(sources[0], model=model)[0], params)], apart=apart)
+        only = with_params(load_policies(sources[0], model=model)[0], params)
+        return together(called([only]), apart=apart)
     if params:
         raise UsageError("--param is for a single policy: name the parameters in a policy file")
     if model is not None:
         raise UsageError("--model is for a single policy: name the models in a policy file")
-    if len(sources) > 1:
-        unnamed = [policy.base_url is not None and "name" not in policy.model_fields_set for policy in found]
-        found = [_by_address(policy) if bare else policy for policy, bare in zip(found, unnamed, strict=True)]
-    return together(found, apart=apart)
+    return together(called(found), apart=apart)
 
 
 def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:
@@ -127,6 +126,18 @@ def refuse_unread(critic: str, cast: Cast) -> None:
         )
 
 
-def _by_address(policy: PolicySettings) -> PolicySettings:
+def called(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
+    """Policies of which each server without a name is called by its model, or its host where others have that model."""
+    models = Counter(policy.model for policy in policies)
+    return [
+        policy.model_copy(update={"name": _name(policy, alone=models[policy.model] == 1)})
+        if policy.base_url is not None and "name" not in policy.model_fields_set
+        else policy
+        for policy in policies
+    ]
+
+
+def _name(policy: PolicySettings, *, alone: bool) -> str:
+    model = re.sub(r"[^\w.:/@+-]+", "", policy.model or "") if alone else ""
     host = re.sub(r"[^\w.:-]+", "", urlsplit(str(policy.base_url)).netloc)
-    return policy.model_copy(update={"name": host[:64] or policy.name})
+    return (model or host)[:64] or policy.name

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -65,7 +66,8 @@ def test_every_answer_of_every_chain_becomes_a_child(environment: dict[str, str]
     assert {(child["proposal_number"], child["position"]) for child in children} == {
         (number, position) for number in (1, 2) for position in range(6)
     }
-    assert all(child["policy"] == "policy" and child["parents"] for child in children)
+    assert {child["policy"] for child in children} == {urlsplit(server.url).netloc}
+    assert all(child["parents"] for child in children)
     shown = evolve(environment, "show", children[0]["candidate_id"], "--prompt").out
     assert "completion 2" in shown
 
@@ -131,7 +133,7 @@ def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], s
     done = evolve(environment | {"EVOLVE_POLICY_API_KEY": KEY}, "run", "--resume", "last", "--json")
     assert done.code == 0, done.err
     summary = json.loads(done.out.splitlines()[-1])
-    assert (summary["evaluations"], summary["failed"]) == (40, 0)
+    assert (summary["evaluations"], summary["failed"]) == (40, 0), summary["failures"]
 
 
 PRICED = """

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,19 @@ def test_the_doctor_is_not_content_with_a_database_that_is_none(evolve: Evolve, 
     found = evolve("doctor", "--json", "--db", sqlite_url(home / "no.db"))
     assert found.code == 1
     assert found.lines[0]["database"]["state"] == "away"
+
+
+def test_the_doctor_tries_the_queue(evolve: Evolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOLVE_QUEUE__URL", "redis://:hunter2@127.0.0.1:9/0")
+    found = evolve("doctor")
+    assert found.code == 1
+    assert re.search(r"queue +✗ redis://:\*+@127.0.0.1:9/0: the queue does not answer: Connection refused", found.out)
+
+
+def test_the_doctor_shows_settings_as_a_file_would_hold_them(evolve: Evolve) -> None:
+    rows = dict(line.split(maxsplit=1) for line in evolve("doctor").out.splitlines() if line.startswith("  "))
+    shown = {key: value.strip() for key, value in rows.items()}
+    assert (shown["queue.url"], shown["policies.allow"], shown["sandbox.network"]) == ("not set", "not set", "false")
 
 
 def test_the_doctor_shows_no_password(evolve: Evolve) -> None:

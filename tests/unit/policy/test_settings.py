@@ -179,7 +179,29 @@ def test_the_policies_of_several_words_go_together(tmp_path: Path) -> None:
     ]  # fmt: skip
     described = [policy.describe() for policy in found]
     assert [PolicySettings.model_validate(one).describe() for one in described] == described
-    assert [policy.name for policy in read_policies(["http://h"])] == ["policy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "names"),
+    [
+        (None, None, ["h:1"]),
+        (None, "org/small-7b", ["org/small-7b"]),
+        (None, "a model", ["amodel"]),
+        ('[[policies]]\nbase_url = "http://h/v1"\nmodel = "big"\n', None, ["big"]),
+    ],
+)
+def test_a_server_without_a_name_is_called_by_its_model_or_host(
+    tmp_path: Path, text: str | None, model: str | None, names: list[str]
+) -> None:
+    word = "http://h:1" if text is None else write(tmp_path, text)
+    assert [policy.name for policy in read_policies([word], model=model)] == names
+
+
+def test_servers_of_one_model_are_called_by_their_hosts(tmp_path: Path) -> None:
+    files = [tmp_path / f"{host}.toml" for host in ("g", "h")]
+    for file in files:
+        file.write_text(f'[[policies]]\nbase_url = "http://{file.stem}/v1"\nmodel = "big"\n')
+    assert [policy.name for policy in read_policies([str(file) for file in files])] == ["g", "h"]
 
 
 @pytest.mark.parametrize(
