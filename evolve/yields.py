@@ -22,7 +22,8 @@ UNSUCCESSFUL = frozenset({"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PRO
 _WITHOUT_CHILDREN = frozenset({"exhausted", "answers", "tokens", "money", "wall_seconds"})
 DUPLICATE = "the answer is the same program as an earlier one"
 NO_ANSWER = "the completion brought no answer"
-_OWN = re.compile(r"'[^']*'|\"[^\"]*\"|cnd_\w+|\d+")
+# Names, numbers and quoted values are of one program.
+_OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|cnd_\w+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
 def short(reason: str, longest: int = MAX_REASON) -> str:
@@ -38,7 +39,7 @@ def times(count: int) -> str:
 
 def kind(reason: str) -> str:
     """What equal reasons share: the reason without its quotes, numbers and ids."""
-    return _OWN.sub("*", reason)
+    return _OWN.sub("*", " ".join(reason.split()))
 
 
 def grouped(reasons: Iterable[str], most: int = MAX_KINDS) -> tuple[tuple[str, int], ...]:

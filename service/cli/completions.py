@@ -6,9 +6,9 @@ from service.cli import figures
 from service.cli.terminal import plain
 from service.errors import NotFoundError
 from service.ports import ProposalRecord, ResultReader, RunRecord
+from service.projections.endings import length_advice
 
 MAX_PROPOSALS = 100
-LENGTH, LENGTH_ADVICE = "length", "a larger max_tokens, or fewer answers a chain, help"
 
 
 def completion_rows(reader: ResultReader, run: RunRecord) -> list[tuple[str, str]]:
@@ -30,5 +30,5 @@ def _proposal(reader: ResultReader, run: RunRecord, number: int) -> ProposalReco
 
 def _endings(endings: Counter[str]) -> str:
     shares = [f"{reason or 'not said'} {figures.share(n / endings.total())}" for reason, n in endings.most_common(3)]
-    advice = f" ({LENGTH_ADVICE})" if endings[LENGTH] else ""
-    return plain(f"{', '.join(shares)}{advice}")
+    advice = length_advice(endings)
+    return plain(", ".join(shares) + (f" ({advice})" if advice else ""))

@@ -26,7 +26,7 @@ def signed(value: float | None) -> str:
 
 def share(value: float | None) -> str:
     """A share as a percentage."""
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return "–" if value is None else f"{100 * value + 0.0:.1f} %".replace("-0.0 %", "0.0 %")
 
 
 def count(value: int) -> str:

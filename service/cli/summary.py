@@ -18,6 +18,7 @@ from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
+from service.projections.endings import ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,21 +29,6 @@ if TYPE_CHECKING:
 
 SCALAR = "combined_score"
 FITNESS = "fitness"
-ENDS = {
-    "target": "the target is reached",
-    "evaluations": "the budget of evaluations is used up",
-    "answers": "the budget of answers is used up",
-    "tokens": "the budget of tokens is used up",
-    "money": "the budget of money is used up",
-    "wall_seconds": "the time is up",
-    "patience": "no better program came for the set number of evaluations",
-    "exhausted": "nothing new comes any more",
-    "error": "no seed could be scored",
-    "policy_refused": "the policy refused every proposal",
-    "no_usable_answers": "no answer of the policy could be used",
-    "no_new_programs": "no answer was a new program",
-    "no_valid_children": "every child failed",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +155,7 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
         database: where it is stored.
     """
     run = outcome.run
-    ended = ENDS.get(run.reason, run.reason)
+    ended = ending(run.reason)
     terminal.show("", plain(f"{run.problem_name}: {run.state}" + (f", {ended}" if ended else "")), "")
     if words := remark(run, outcome.failures):
         terminal.show(words, "")
@@ -247,7 +233,7 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
 def ended_by(run: RunRecord, limits: "Mapping[str, Mapping[str, Any]]") -> str | None:
     """The limit that ended a run, where it was set and how to change it."""
     limit = ending_limit(run, limits)
-    return None if limit is None else plain(f"{ENDS.get(run.reason, run.reason)} ({limit_words(limit)})")
+    return None if limit is None else plain(f"{ending(run.reason)} ({limit_words(limit)})")
 
 
 def _further_scores(outcome: Outcome) -> str:

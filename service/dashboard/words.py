@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from service.projections.endings import ending
+
 MOST_LINE = 2000
 _NOTHING = Markup("–")
 # Controls but tab and newline, and what turns the direction of text around: a program could show itself as another.
@@ -95,6 +97,7 @@ def listed(values: Mapping[str, Any]) -> str:
 
 
 FILTERS = {
+    "ending": ending,
     "visible": visible,
     "plain": plain,
     "number": number,

@@ -68,12 +68,12 @@ def read_policies(
     found = [policy for source in sources for policy in load_policies(source)]
     if len(found) == 1:
         only = with_params(load_policies(sources[0], model=model)[0], params)
-        return together(called([only]), apart=apart)
+        return together([only], apart=apart)
     if params:
         raise UsageError("--param is for a single policy: name the parameters in a policy file")
     if model is not None:
         raise UsageError("--model is for a single policy: name the models in a policy file")
-    return together(called(found), apart=apart)
+    return together(found, apart=apart)
 
 
 def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:
@@ -93,7 +93,7 @@ def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:
 
 
 def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list[PolicySettings]:
-    """Policies that go together in one run.
+    """Policies that go together in one run; a server without a name gets one.
 
     Args:
         policies: of the run.
@@ -104,13 +104,14 @@ def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list
     """
     if len(policies) > MOST_POLICIES:
         raise UsageError(f"a run asks {MOST_POLICIES} policies at most, and {len(policies)} are named")
+    policies = _called(policies)
     refuse_repeats(policies, "the run")
     cast = Cast.of(policies)
     if policies and not (cast.authors or apart):
         raise UsageError(f"{policies[0].name} is {policies[0].role} of the run, and nobody writes: name an author too")
     if cast.critic and not apart:
         refuse_unread(cast.critic.name, cast)
-    return list(policies)
+    return policies
 
 
 def refuse_unread(critic: str, cast: Cast) -> None:
@@ -126,7 +127,7 @@ def refuse_unread(critic: str, cast: Cast) -> None:
         )
 
 
-def called(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
+def _called(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
     """Policies of which each server without a name is called by its model, or its host where others have that model."""
     models = Counter(policy.model for policy in policies)
     return [

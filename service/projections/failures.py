@@ -1,18 +1,15 @@
 """Why answers of a run came to nothing: its failures grouped by reason, whatever the reason says of the one program."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evolve.evaluation import Outcome
+from evolve.yields import kind
 from service.ports import OutcomeCount
 from service.schemas.failures import FailureGroup, RunFailures
 
 MAX_GROUPS = 50
 DUPLICATE_REASON = "the same program as an earlier candidate"
-# Names, numbers and quoted values are of one program: reasons that differ in nothing else are one group.
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(slots=True)
@@ -23,11 +20,6 @@ class _Group:
     reason: str
     count: int = 0
     seconds: float = 0.0
-
-
-def kind_of(reason: str) -> str:
-    """A reason without what it says of the one program."""
-    return _NUMBER.sub("#", _QUOTED.sub("''", " ".join(reason.split())))
 
 
 def group_failures(run_id: str, counts: Sequence[OutcomeCount]) -> RunFailures:
@@ -42,7 +34,7 @@ def group_failures(run_id: str, counts: Sequence[OutcomeCount]) -> RunFailures:
     groups: dict[tuple[str, str], _Group] = {}
     for one in failed:
         reason = " ".join(one.reason.split()) or (DUPLICATE_REASON if one.outcome == "duplicate" else "")
-        group = groups.setdefault((one.outcome, kind_of(reason)), _Group(one.outcome, reason))
+        group = groups.setdefault((one.outcome, kind(reason)), _Group(one.outcome, reason))
         group.count += one.times
         group.seconds += one.seconds
     ranked = sorted(groups.values(), key=lambda group: -group.count)

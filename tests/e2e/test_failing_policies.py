@@ -83,3 +83,17 @@ def test_a_policy_that_is_bad_first_and_good_later_is_not_failed(home: Path) -> 
         done = run(home, server, "--json")
     summary = json.loads(done.out.splitlines()[-1])
     assert (done.code, summary["state"], summary["reason"]) == (0, "succeeded", "evaluations")
+
+
+def test_an_evaluator_that_fails_every_child_fails_the_run(home: Path) -> None:
+    seed = (home / "problem" / "initial_program.py").read_text()
+    (home / "problem" / "evaluator.py").write_text(
+        "def score(outputs, program):\n"
+        f"    if list(program.values()) != [{seed!r}]:\n"
+        "        raise RuntimeError('the licence server is away')\n"
+        "    return {'loss': 1.0}\n"
+    )
+    done = evolve(home, "run", str(home / "problem"), "--evaluations", "40", "--json")
+    summary = json.loads(done.out.splitlines()[-1])
+    assert (done.code, summary["state"], summary["reason"]) == (1, "failed", "no_valid_children")
+    assert "the licence server is away" in summary["failures"][0]["reason"]

@@ -2,9 +2,10 @@
 
 import pytest
 
+from evolve.yields import kind
 from service.cli.failures import failure_rows
 from service.ports import OutcomeCount
-from service.projections.failures import MAX_GROUPS, group_failures, kind_of
+from service.projections.failures import MAX_GROUPS, group_failures
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ from service.projections.failures import MAX_GROUPS, group_failures, kind_of
     ],
 )
 def test_reasons_are_alike_but_for_what_they_say_of_a_program(one: str, other: str, same: bool) -> None:
-    assert (kind_of(one) == kind_of(other)) is same
+    assert (kind(one) == kind(other)) is same
 
 
 def test_a_group_has_its_most_frequent_reason_and_its_share_of_the_time() -> None:

@@ -11,6 +11,7 @@ from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.projections.endings import length_advice
 from service.projections.money import money_share
 from service.schemas.series import Cost, Metrics, Success
 
@@ -147,6 +148,7 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str) 
             ("", "By position in the chain", yields(metrics.positions)),
         ],
         "endings": endings(metrics.policy_costs),
+        "length_advice": length_advice(dict.fromkeys(endings(metrics.policy_costs), 1)),
         "prices": [
             ("policy", "By policy", prices(metrics.policy_costs, metrics.policies)),
             ("operator", "By operator", prices(metrics.operator_costs, metrics.operators)),

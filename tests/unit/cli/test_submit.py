@@ -18,7 +18,7 @@ def file(folder: Path, *tables: str) -> str:
 def test_one_policy_is_a_name_or_a_description(tmp_path: Path) -> None:
     assert _policy(wish()) == {}
     assert _policy(wish(policies=("own",))) == {"policy": "own"}
-    described = {"base_url": "http://h:8000/v1", "model": "m"}
+    described = {"name": "m", "base_url": "http://h:8000/v1", "model": "m"}
     assert _policy(wish(policies=("http://h:8000",), model="m")) == {"policy": described}
 
 
