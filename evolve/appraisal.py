@@ -23,13 +23,14 @@ class Appraisal:
 
     def individual(self, candidate: Candidate, evaluation: Evaluation) -> Individual:
         """A candidate with its evaluation."""
+        worth = fitness(self._problem, evaluation)
         return Individual(
             candidate_id=candidate.id,
             program=candidate.program,
             evaluation=evaluation,
-            fitness=fitness(self._problem, evaluation),
+            fitness=worth,
             rewards=reward_vector(self._problem, evaluation) if evaluation.ok else (),
-            measures={**evaluation.measures, **self._measured(candidate.program)},
+            measures={**self._measured(candidate.program, worth), **evaluation.measures},
         )
 
     def bar(self, members: Population) -> float | None:
@@ -42,6 +43,8 @@ class Appraisal:
             return None
         return float(np.median(members.fitness))
 
-    def _measured(self, program: Program) -> dict[str, float]:
+    def _measured(self, program: Program, worth: float | None) -> dict[str, float]:
+        """The built-in measures of a program; an evaluator that gives one of them itself is believed."""
         values = {"complexity": float(program.size)} if "complexity" in self._built_in else {}
-        return values | ({"novelty": self._reference.novelty(program)} if "novelty" in self._built_in else {})
+        values |= {"novelty": self._reference.novelty(program)} if "novelty" in self._built_in else {}
+        return values | ({"score": worth} if "score" in self._built_in and worth is not None else {})

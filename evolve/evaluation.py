@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -93,6 +94,10 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
     so; in one that names none it stays what it is for OpenEvolve, a metric or feedback, and is the answer as well
     where it is no number.
+
+    A lenient evaluator's result is read as OpenEvolve reads it (its `get_fitness_score`): `combined_score` counts
+    whatever stands beside it, an `error` included; booleans, and numbers that are not finite, are no metrics; where all
+    metrics are measures, these are the scores.
     """
     if not isinstance(raw, Mapping):
         return Evaluation(
@@ -100,16 +105,18 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
         )
     answer, lack = _answer(raw, problem)
     raw = {key: value for key, value in raw.items() if key != ANSWER or problem.scalar or _is_named(problem)}
-    metrics = {str(key): _metric(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
-    cases, complaint = _cases(raw.get("cases"))
-    feedback = "\n".join(filter(None, (_feedback(raw), lack)))
+    lenient = problem.evaluator.lenient
+    metrics = _lenient_metrics(raw) if lenient else _metrics(raw)
+    cases, complaint = ({}, "") if lenient else _cases(raw.get("cases"))
+    feedback = "\n".join(filter(None, (_feedback(raw, flags=lenient), lack)))
     complaint = complaint or _complain(metrics, raw, problem)
     finite = {name: value for name, value in metrics.items() if abs(value) <= LARGEST}
     measures = {measure.name for measure in problem.measures}
     objectives = set(problem.objective_names)
+    scores = {name: value for name, value in finite.items() if name not in measures or name in objectives}
     evaluation = Evaluation(
         outcome=Outcome.OK,
-        scores={name: value for name, value in finite.items() if name not in measures or name in objectives},
+        scores=scores or (finite if lenient else {}),
         measures={name: value for name, value in finite.items() if name in measures},
         cases=cases,
         feedback=feedback,
@@ -199,6 +206,27 @@ def _folded(value: object) -> object:
     return [_folded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _metrics(raw: Mapping[Any, Any]) -> dict[str, float]:
+    return {str(key): _metric(value) for key, value in raw.items() if isinstance(value, bool | int | float)}
+
+
+def _lenient_metrics(raw: Mapping[Any, Any]) -> dict[str, float]:
+    numbers = {
+        str(key): _metric(value)
+        for key, value in raw.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    if COMBINED in raw and COMBINED not in numbers:
+        with suppress(TypeError, ValueError):
+            numbers[COMBINED] = float(raw[COMBINED])
+    beside = COMBINED in numbers  # without it an infinite metric makes the mean infinite
+    return {
+        name: value
+        for name, value in numbers.items()
+        if name == COMBINED or not (math.isnan(value) or (beside and abs(value) > LARGEST))
+    }
+
+
 def _metric(value: float) -> float:
     try:
         return float(value)
@@ -212,7 +240,7 @@ def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Pro
             return f"the score {name} is {value}, not a finite number"
         if abs(value) > LARGEST:
             return f"the score {name} is {value:g}, and numbers beyond {LARGEST:g} cannot be compared"
-    if isinstance(raw.get("error"), str) and raw["error"]:
+    if isinstance(raw.get("error"), str) and raw["error"] and not (problem.evaluator.lenient and metrics):
         return f"the evaluator says: {raw['error'][:300]}"
     for name in () if problem.scalar else problem.objective_names:
         if name not in metrics:
@@ -222,8 +250,10 @@ def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Pro
     for name in measures:
         if name not in metrics and name not in BUILT_IN_MEASURES:
             return f"the evaluator returned no number for the measure {name}"
-    if problem.scalar and not set(metrics) - set(measures):
+    if problem.scalar and not (metrics if problem.evaluator.lenient else set(metrics) - set(measures)):
         return "the evaluator returned no numeric score"
+    if problem.scalar and COMBINED in raw and COMBINED not in metrics and not problem.evaluator.lenient:
+        return f"{COMBINED} is {_describe(raw[COMBINED])} instead of a number"
     return ""
 
 
@@ -241,10 +271,12 @@ def _cases(raw: object) -> tuple[dict[str, float], str]:
     return cases, ""
 
 
-def _feedback(raw: Mapping[Any, Any]) -> str:
+def _feedback(raw: Mapping[Any, Any], *, flags: bool) -> str:
+    """What of a result is text, a line each; with `flags` also what is true or false."""
     lines = []
     for key, value in raw.items():
-        if isinstance(value, bool | int | float) or key == "cases" or value is None:
+        number = isinstance(value, bool | int | float) and not (flags and isinstance(value, bool))
+        if number or (key == "cases" and not flags) or value is None:
             continue
         if key in _TEXT_KEYS and isinstance(value, Mapping):
             lines += [f"{name}: {text}" for name, text in value.items()]

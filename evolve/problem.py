@@ -7,7 +7,7 @@ from enum import StrEnum
 from evolve.errors import ProblemError
 from evolve.program import Program
 
-BUILT_IN_MEASURES = ("complexity", "novelty")
+BUILT_IN_MEASURES = ("complexity", "novelty", "score")
 
 # Numbers of a larger magnitude are refused at the door: sums, spans and ratios of those that remain are finite.
 LARGEST = 1e100
@@ -148,6 +148,7 @@ class EvaluatorSpec:
         audit: how often the best of a run is evaluated anew then, each time under other seeds.
         audit_tolerance: by how much a score may differ there: as a share of the objective's bounds, else of itself.
         stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
+        lenient: whether results are read as OpenEvolve reads them; see `evolve.evaluation.read_result`.
     """
 
     file: str = "evaluator.py"
@@ -165,6 +166,7 @@ class EvaluatorSpec:
     holdout: bool = False
     audit: int = 0
     audit_tolerance: float = 0.01
+    lenient: bool = False
 
     def __post_init__(self) -> None:
         if self.repeats < 1:

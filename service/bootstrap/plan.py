@@ -31,6 +31,7 @@ from service.problems.configuration import (
 from service.problems.description import measures_as_json, objectives_as_json
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
+from service.problems.project import Project
 
 PROBLEM_FILE = "problem.toml"
 ENDED = ("succeeded", "failed", "cancelled")
@@ -52,7 +53,7 @@ class RunOrder:
         apart: whether the run has policies beside these, of the caller's own.
     """
 
-    problem: Path | None = None
+    problem: Path | Project | None = None
     resume: str | None = None
     config: Path | None = None
     settings: Sequence[str] = ()
@@ -87,15 +88,15 @@ class Plan:
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def plan_new(order: RunOrder, folder: Path, now: datetime) -> Plan:
-    """A new run of the problem in a folder.
+def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> Plan:
+    """A new run of a problem.
 
     Raises:
         InvalidProblemError: the problem cannot be searched on.
         ConfigurationError: the configuration cannot be honoured.
         UsageError: the policy's description is off.
     """
-    return plan_loaded(order, load_problem(folder), new_id("run", now))
+    return plan_loaded(order, load_problem(place), new_id("run", now))
 
 
 def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: str = "the flags") -> Plan:

@@ -22,6 +22,7 @@ from service.policy.activity import Activity
 from service.ports import PAUSED, RUNNING, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
+from service.problems.project import Project
 from service.runner.drive import RunJob
 from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
@@ -124,14 +125,14 @@ def _wanted(storage: Storage, run_id: str) -> Intent | None:
     return SqlRunClaims(storage.database, SystemClock()).wanted([run_id]).get(run_id)
 
 
-async def check_folder(settings: Settings, folder: Path) -> CheckReport:
-    """Check a problem's folder and run its seeds once in the sandbox.
+async def check_folder(settings: Settings, place: Path | Project) -> CheckReport:
+    """Check a problem and run its seeds once in the sandbox.
 
     Raises:
         InvalidProblemError: it cannot even be read, or its evaluator cannot be used.
         RefusedError: the machine does not offer the isolation that the settings require.
     """
-    loaded = load_problem(folder)
+    loaded = load_problem(place)
     async with AsyncExitStack() as stack:
         opened: list[SandboxEvaluator] = []
 

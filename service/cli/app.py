@@ -20,6 +20,7 @@ from service.cli.words import (
     ConfigFile,
     Db,
     Evaluations,
+    EvaluatorFile,
     Json,
     KeyFile,
     Model,
@@ -27,12 +28,14 @@ from service.cli.words import (
     Params,
     Patience,
     PolicyNames,
+    Python,
     Queue,
     Server,
     Target,
     Tokens,
     WallSeconds,
     named_folder,
+    named_project,
     place_of,
     terminal_of,
 )
@@ -70,6 +73,11 @@ Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even
 RunProblem = Annotated[
     Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
 ]
+Islands = Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")]
+Seed = Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")]
+Workers = Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")]
+Answers = Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")]
+Samples = Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
 
 
@@ -103,6 +111,7 @@ def common(
 def run(
     ctx: typer.Context,
     problem: RunProblem = None,
+    evaluator: EvaluatorFile = None,
     *,
     evaluations: Evaluations = None,
     tokens: Tokens = None,
@@ -111,17 +120,18 @@ def run(
     patience: Patience = None,
     policy: PolicyNames = None,
     model: Model = None,
-    answers: Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")] = None,
-    samples: Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")] = None,
+    answers: Answers = None,
+    samples: Samples = None,
     param: Params = None,
-    islands: Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")] = None,
+    islands: Islands = None,
+    seed: Seed = None,
+    workers: Workers = None,
     money: Money = None,
     db: Db = None,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
     config: ConfigFile = None,
+    python: Python = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")] = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -136,20 +146,19 @@ def run(
     where = place_of(db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
-        from service.cli.wish import Wish, budget_flags, run_anywhere, search_flags
+        from service.cli.wish import Wish, budget_flags, named_for_run, run_anywhere, search_flags
 
+    project, config = named_for_run(problem, evaluator, config, python)
     wish = Wish(
-        problem=problem,
+        problem=project,
         policies=tuple(policy or ()),
         model=model,
         params=tuple(param or ()),
         resume=resume,
         config=config,
         settings=tuple(set_ or ()),
-        flags={
-            **budget_flags(evaluations, tokens, money, wall_seconds, target, patience),
-            **search_flags(answers, samples, islands, seed, workers),
-        },
+        flags=budget_flags(evaluations, tokens, money, wall_seconds, target, patience)
+        | search_flags(answers, samples, islands, seed, workers),
         deterministic=deterministic,
         db=db,
         require_target=require_target,
@@ -164,6 +173,12 @@ def run(
 def check(
     ctx: typer.Context,
     problem: ProblemPath,
+    evaluator: EvaluatorFile = None,
+    *,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", readable=False, help="Configuration of an OpenEvolve project.")
+    ] = None,
+    python: Python = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
@@ -174,7 +189,7 @@ def check(
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere
 
-    raise typer.Exit(check_anywhere(terminal, problem, where))
+    raise typer.Exit(check_anywhere(terminal, named_project(problem, evaluator, config, python), where))
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

@@ -1,39 +1,37 @@
 """The command `evolve problem check`, here or by a service."""
 
-from pathlib import Path
-from shlex import quote
-
 from service.bootstrap.site import Where, open_client, server_of
 from service.cli import figures
 from service.cli.listing import plain_table
 from service.cli.main import INVALID, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
+from service.problems.project import Project
 
 
-def check_anywhere(terminal: Terminal, folder: Path, where: Where) -> int:
+def check_anywhere(terminal: Terminal, project: Project, where: Where) -> int:
     """Check a problem and explain every complaint; 8 when there is any."""
     server = server_of(load_settings(), where)
     if not server:
         from service.cli.problem import check
 
-        return check(terminal, folder)
-    return _check_there(terminal, folder, where, server)
+        return check(terminal, project)
+    return _check_there(terminal, project, where, server)
 
 
-def _check_there(terminal: Terminal, folder: Path, where: Where, server: str) -> int:
+def _check_there(terminal: Terminal, project: Project, where: Where, server: str) -> int:
+    from service.cli.problem import show_warnings
     from service.cli.upload import upload_of
     from service.client import calls
 
-    upload = upload_of(folder)
+    upload = upload_of(project)
     with open_client(load_settings(), where, server) as client, terminal.doing("running the seed"):
         report = client.send(calls.check_problem(upload))
     if terminal.as_json:
         found = report.model_dump(mode="json", include={"ok", "complaints", "warnings", "seeds"})
-        terminal.emit({"problem": str(folder), **found})
+        terminal.emit({"problem": str(project.folder), **found})
         return OK if report.ok else INVALID
-    for warning in report.warnings:
-        terminal.note(f"warning: {warning}", style="yellow")
+    show_warnings(terminal, report.warnings)
     for complaint in report.complaints:
         terminal.show(plain(f"✗ {complaint}"))
     if report.seeds:
@@ -46,5 +44,5 @@ def _check_there(terminal: Terminal, folder: Path, where: Where, server: str) ->
         terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
     terminal.show("✓ the problem can be searched on")
-    terminal.note(f"next: {terminal.command(f'run {quote(str(folder))}')}", style="dim")
+    terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")
     return OK

@@ -1,6 +1,7 @@
 """The commands `evolve problem`: check a folder, or make one."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -15,6 +16,9 @@ from service.config import load_settings
 from service.errors import UsageError
 from service.problems.domains.init import init_domain
 from service.problems.init import init_problem
+from service.problems.project import Project
+
+MAX_WARNINGS, MAX_FEEDBACK = 5, 2000
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,29 +26,46 @@ if TYPE_CHECKING:
     from service.problems.check import CheckReport, SeedReport
 
 
-def check(terminal: Terminal, folder: Path) -> int:
+def check(terminal: Terminal, project: Project) -> int:
     """Check a problem and explain every complaint; 8 when there is any."""
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
     with terminal.doing("running the seed"):
-        report = asyncio.run(check_folder(settings, folder))
+        report = asyncio.run(check_folder(settings, project))
     if terminal.as_json:
-        terminal.emit(report_json(folder, report))
+        terminal.emit(report_json(project.folder, report))
         return OK if report.ok else INVALID
-    for warning in report.warnings:
-        terminal.note(f"warning: {warning}", style="yellow")
+    show_warnings(terminal, report.warnings)
     for complaint in report.complaints:
         terminal.show(plain(f"✗ {complaint}"))
     if report.seeds:
         terminal.show(seeds_table(report))
+    for seed in report.seeds:
+        if seed.evaluation.feedback:
+            said = plain(seed.evaluation.feedback[:MAX_FEEDBACK]).splitlines()
+            terminal.show(f"feedback on {plain(seed.name)}:", *(f"  {line}" for line in said))
     if not report.ok:
         terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
-    terminal.show("✓ the problem can be searched on")
-    terminal.note(f"next: {terminal.command(f'run {quote(str(folder))}')}", style="dim")
+    for error in report.errors:
+        terminal.show(plain(f"✗ the evaluator reports an error of the seed, and scores it all the same: {error}"))
+    terminal.show("✓ the problem can be searched on" if not report.errors else "the problem can be searched on")
+    terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")
     return OK
+
+
+def show_warnings(terminal: Terminal, warnings: Sequence[str]) -> None:
+    """Print warnings, each once; of many the first, and how many more there are."""
+    unique = list(dict.fromkeys(warnings))
+    shown = unique if len(unique) <= MAX_WARNINGS or terminal.verbosity > 0 else unique[: MAX_WARNINGS - 1]
+    for warning in shown:
+        terminal.note(f"warning: {warning}", style="yellow")
+    if len(unique) > len(shown):
+        terminal.note(
+            f"{figures.plural(len(unique) - len(shown), 'more warning')}: evolve -v shows all", style="yellow"
+        )
 
 
 def report_json(folder: Path, report: "CheckReport") -> dict[str, Any]:
@@ -52,6 +73,7 @@ def report_json(folder: Path, report: "CheckReport") -> dict[str, Any]:
     return {
         "problem": str(folder),
         "ok": report.ok,
+        "ready": report.ok and not report.errors,
         "complaints": list(report.complaints),
         "warnings": list(report.warnings),
         "seeds": [_seed_json(seed) for seed in report.seeds],
@@ -77,7 +99,7 @@ def _seed_json(seed: "SeedReport") -> dict[str, Any]:
 def seeds_table(report: "CheckReport") -> "Table":
     """What each seed scored."""
     answered = any(seed.evaluation.answer is not None for seed in report.seeds)
-    table = plain_table("seed", "outcome", "fitness>", "took>", "scores", *(["answer~"] if answered else []))
+    table = plain_table("seed", "outcome", "fitness>", "took>", "scores~", *(["answer~"] if answered else []))
     for seed in report.seeds:
         evaluation = seed.evaluation
         scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in evaluation.scores.items())

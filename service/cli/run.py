@@ -17,6 +17,7 @@ from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.ending import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.problem import show_warnings
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
@@ -102,8 +103,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
     async with AsyncExitStack() as parts:
         with terminal.doing("opening policy and sandbox"):
             opened = await parts.enter_async_context(open_run(settings, order, storage))
-        for warning in opened.warnings:
-            terminal.note(f"warning: {warning}", style="yellow")
+        show_warnings(terminal, opened.warnings)
         stop = partial(orders.pause, opened.job.owner)
         observer = _observer(terminal, opened, stop)
         if not terminal.as_json:

@@ -5,21 +5,24 @@ from pathlib import Path
 
 from service.client.words import checked
 from service.errors import InvalidProblemError
-from service.problems.folder import read_folder
+from service.problems.openevolve import without_keys
+from service.problems.project import Project, as_project
 from service.schemas.problems import ProblemCreate
 
 NATIVE = "problem.toml"
 
 
-def upload_of(folder: Path) -> ProblemCreate:
-    """Read a folder for a service; it is called as its files say, else as the folder.
+def upload_of(place: Path | Project) -> ProblemCreate:
+    """Read a problem for a service, without keys that stand in it; it is called as its files say, else as its folder.
 
     Raises:
         InvalidProblemError: something in it cannot be taken along.
     """
-    read, complaints = read_folder(folder)
+    project = as_project(place)
+    read, complaints = project.read()
     if complaints:
         raise InvalidProblemError(complaints)
+    read = read if NATIVE in read.files else without_keys(read)
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for path, content in read.files.items():
@@ -29,8 +32,8 @@ def upload_of(folder: Path) -> ProblemCreate:
         else:
             texts[path] = text
     if not texts:
-        raise InvalidProblemError([f"{folder} holds no text file: name the folder that holds {NATIVE}"])
-    named = {} if NATIVE in texts else {"name": folder.resolve().name}
+        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder that holds {NATIVE}"])
+    named = {} if NATIVE in texts else {"name": project.name}
     executable = sorted(read.executable)
     return checked(ProblemCreate, files=texts, binary_files=others, executable=executable, **named)
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from service.bootstrap.site import Where, server_of
 from service.cli.terminal import Terminal
+from service.cli.words import named_project
 from service.config import load_settings
 from service.errors import UsageError
+from service.problems.project import Project
 
 DETERMINISTIC_WINDOW = 8
 
@@ -24,7 +26,7 @@ class Wish:
         detach: whether not to follow a run of a service.
     """
 
-    problem: Path | None
+    problem: Project | None
     policies: tuple[str, ...]
     model: str | None
     resume: str | None
@@ -38,6 +40,22 @@ class Wish:
     params: tuple[str, ...] = ()
     queue: str | None = None
     detach: bool = False
+
+
+def named_for_run(
+    problem: Path | None, evaluator: Path | None, config: Path | None, python: str | None
+) -> tuple[Project | None, Path | None]:
+    """The problem that the words of `evolve run` name, and the configuration of the run.
+
+    A YAML file is an OpenEvolve project's own configuration where the evaluator is named, whose command takes no other,
+    and where its keys say so.
+    """
+    from service.problems.openevolve import is_config
+
+    document = config is not None and config.suffix.lower() in (".yaml", ".yml")
+    theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
+    project = named_project(problem, evaluator, theirs, python) if problem is not None else None
+    return project, None if theirs else config
 
 
 def budget_flags(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from service.bootstrap.site import Site, Where
     from service.cli.terminal import Terminal
+    from service.problems.project import Project
 
 MOST_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -21,6 +22,13 @@ def named_folder(text: str) -> Path:
     if not text.strip():
         raise typer.BadParameter("it is empty: name a folder, such as . for this one")
     return Path(text)
+
+
+def named_project(problem: Path, evaluator: Path | None, config: Path | None, python: str | None) -> "Project":
+    """The problem that the words of a command name."""
+    from service.problems.project import Project
+
+    return Project(folder=problem, evaluator=evaluator, config=config, python=python or "")
 
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
@@ -49,7 +57,17 @@ Params = Annotated[
     typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
 ]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
-ConfigFile = Annotated[Path | None, typer.Option(metavar="FILE", readable=False, help="Run configuration, TOML.")]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
+]
+EvaluatorFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[EVALUATOR]", readable=False, help="OpenEvolve's evaluator; PROBLEM is then the program."),
+]
+Python = Annotated[
+    str | None, typer.Option(metavar="PATH", help="Interpreter of program and evaluator. [problem's, else this one]")
+]
 Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
 Server = Annotated[

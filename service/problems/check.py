@@ -12,6 +12,7 @@ from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
 from service.problems.requirements import check_requirements
 
+_ERROR = "error: "
 Evaluate = Callable[[Program, Scoring], Awaitable[Evaluation]]
 
 
@@ -32,16 +33,24 @@ class CheckReport:
     Attributes:
         complaints: what must be mended, one sentence each.
         warnings: what is not honoured, one sentence each.
+        lenient: whether the evaluator's results are read as OpenEvolve reads them.
     """
 
     complaints: tuple[str, ...]
     warnings: tuple[str, ...]
     seeds: tuple[SeedReport, ...]
+    lenient: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether the problem can be searched on as it is."""
         return not self.complaints
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What a lenient evaluator reports as the error of a seed that it scores all the same."""
+        lines = [line for seed in self.seeds if seed.evaluation.ok for line in seed.evaluation.feedback.splitlines()]
+        return tuple(line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)) if self.lenient else ()
 
 
 async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
@@ -66,7 +75,9 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         held_out = await evaluate(good.program, Scoring(holdout=True))
         if not held_out.ok:
             complaints.append(f"holdout fails for the seed {good.name} ({held_out.outcome}): {held_out.reason}")
-    return CheckReport(complaints=(*complaints, *lacking), warnings=loaded.warnings, seeds=tuple(seeds))
+    return CheckReport(
+        complaints=(*complaints, *lacking), warnings=loaded.warnings, seeds=tuple(seeds), lenient=spec.lenient
+    )
 
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:

@@ -12,7 +12,8 @@ from service.ports import Bundle
 from service.problems import native, openevolve
 from service.problems.bundle import open_bundle, pack
 from service.problems.domains.expand import written_out
-from service.problems.folder import Folder, read_folder
+from service.problems.folder import Folder
+from service.problems.project import PYTHON, Project, as_project, named_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +35,22 @@ class LoadedProblem:
     place: str
 
 
-def load_problem(folder: Path) -> LoadedProblem:
+def load_problem(place: Path | Project) -> LoadedProblem:
     """Read a folder with `problem.toml`, or an OpenEvolve project as it is.
 
     Raises:
         InvalidProblemError: with every complaint at once, each a sentence that names the file, the key and the cure.
     """
-    _check_kind(folder)
-    files, complaints = read_folder(folder)
-    return load_files(files, folder.resolve().name, str(folder.resolve()), complaints)
+    project = as_project(place)
+    if project.evaluator is None and project.folder.is_file():
+        words = f"evolve run {project.folder} EVALUATOR"
+        raise InvalidProblemError(
+            [f"{project.folder} is a file: name the folder of the problem, or its evaluator: {words}"]
+        )
+    if project.evaluator is None:
+        _check_kind(project.folder)
+    files, complaints = project.read()
+    return load_files(files, project.name, str(project.folder.resolve()), complaints)
 
 
 def load_bundle(bundle: Bundle, name: str) -> LoadedProblem:
@@ -75,15 +83,17 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
     if not (native_problem or openevolve.recognises(files.files)):
         raise InvalidProblemError(complaints or [_no_problem(files.files, place)])
     try:
-        files = written_out(files) if native_problem else files
+        files = written_out(files) if native_problem else openevolve.without_keys(files)
         reading = native.read_native(files) if native_problem else openevolve.read_openevolve(files, name)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
     if complaints:
         raise InvalidProblemError(complaints)
-    bundle = pack(files)
+    bundle, problem = pack(files), reading.problem
+    if python := named_in(files).get(PYTHON):
+        problem = replace(problem, evaluator=replace(problem.evaluator, python=python))
     return LoadedProblem(
-        problem=replace(reading.problem, bundle=bundle.hash),
+        problem=replace(problem, bundle=bundle.hash),
         search=reading.search,
         policies=reading.policies,
         warnings=reading.warnings,

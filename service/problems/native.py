@@ -42,6 +42,7 @@ class _Evaluator(_Table):
     holdout: bool = False
     audit: int = 0
     audit_tolerance: float = 0.01
+    lenient: bool = False
 
 
 class _Limits(_Table):
@@ -202,6 +203,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         holdout=table.holdout,
         audit=table.audit,
         audit_tolerance=table.audit_tolerance,
+        lenient=table.lenient,
     )
 
 

@@ -1,34 +1,58 @@
 """OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evolve.errors import ProblemError
 from evolve.evaluation import COMBINED
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Problem
 from service.errors import InvalidProblemError
-from service.problems.configuration import check_layer
+from service.problems import openevolve_secrets, project
+from service.problems.configuration import check_layer, known_keys
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
+from service.problems.openevolve_keys import KNOWN
 from service.problems.openevolve_policy import read_policies
 from service.problems.openevolve_values import Values
 from service.problems.reading import Reading
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 
 EVALUATOR = "evaluator.py"
+_EVALUATORS = (EVALUATOR, "evaluator/evaluator.py")
 DEFAULT_BUDGET = "max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another"
-_CONFIGS = ("config.yaml", "config.yml")
+_CONFIGS, _YAML = ("config.yaml", "config.yml"), (".yaml", ".yml")
 _SEED = "initial_program"
-_BUILT_IN = {"complexity": "complexity", "diversity": "novelty"}
+_SEEDS = (_SEED, "init_program", "initial_prompt")
+_BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
+_MAX_SECONDS = 3600.0
 _MEMORY_MB = 4096
 
 
 def recognises(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it looks like an OpenEvolve project: an evaluator alone may be anybody's."""
-    return any(name in _CONFIGS or _is_seed(name) for name in names)
+    return any(name in _CONFIGS or name == project.FILE or _is_seed(name) for name in names)
+
+
+def is_config(path: Path) -> bool:
+    """Whether a YAML file has keys of an OpenEvolve configuration that no run configuration has; not, if unreadable."""
+    try:
+        document = read_document(path.name, path.read_bytes())
+    except (OSError, DocumentError):
+        return False
+    own = {key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}
+    return not own.isdisjoint(document)
+
+
+def without_keys(folder: Folder) -> Folder:
+    """The folder without the keys that stand in its configuration.
+
+    Raises:
+        InvalidProblemError: one cannot be taken out.
+    """
+    return openevolve_secrets.without_keys(folder, [name for name in folder.files if name.endswith(_YAML)])
 
 
 def read_openevolve(folder: Folder, name: str) -> Reading:
@@ -41,13 +65,17 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
     Raises:
         InvalidProblemError: with every complaint about the configuration, the program and the evaluator.
     """
-    values = _values(folder)
-    path = _seed_path(folder, values)
+    named = project.named_in(folder)
+    values = _values(folder, named.get(project.CONFIG, ""))
+    path = named.get(project.SEED) or _seed_path(folder, values)
     seed = read_seed(folder, path, values.complaints) if path else None
-    source = check_evaluator(folder, EVALUATOR, {}, values.complaints)
+    file = named.get(project.EVALUATOR) or next((name for name in _EVALUATORS if name in folder.files), EVALUATOR)
+    source = check_evaluator(folder, file, {}, values.complaints)
     if source and not stages(source, "evaluate_stage"):
-        check_evaluator(folder, EVALUATOR, {"evaluate": "write evaluate(program_path)"}, values.complaints)
-    evaluator = EvaluatorSpec(file=EVALUATOR, integrity=Integrity.SHARED, stage_thresholds=_thresholds(values, source))
+        check_evaluator(folder, file, {"evaluate": "write evaluate(program_path)"}, values.complaints)
+    evaluator = EvaluatorSpec(
+        file=file, integrity=Integrity.SHARED, lenient=True, stage_thresholds=_thresholds(values, source)
+    )
     limits, measures, search, policies = _limits(values), _measures(values), _search(values), read_policies(values)
     language = values.text("language")
     values.complaints += check_layer(values.file, search)
@@ -67,29 +95,44 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
     return Reading(problem=problem, search=search, policies=policies, warnings=tuple(values.warnings))
 
 
-def _values(folder: Folder) -> Values:
-    found = [name for name in _CONFIGS if name in folder.files]
+def _values(folder: Folder, named: str) -> Values:
+    found = named or _config_path(folder)
     if not found:
         values = Values(_CONFIGS[0], {})
-        others = [name for name in folder.files if "/" not in name and name.endswith((".yaml", ".yml"))]
-        instead = f" ({others[0]} is not read: rename it)" if others else ""
-        values.warn(f"there is none, so OpenEvolve's defaults hold{instead}")
+        values.warn("there is none, so OpenEvolve's defaults hold")
         return values
     try:
-        return Values(found[0], read_document(found[0], folder.files[found[0]]))
+        values = Values(found, read_document(found, folder.files[found]))
     except DocumentError as error:
         raise InvalidProblemError([str(error)]) from error
+    if not named and found not in _CONFIGS:
+        values.warn("is taken for the configuration, since there is no config.yaml: --config names another")
+    return values
+
+
+def _config_path(folder: Folder) -> str:
+    """The configuration of a project: config.yaml, else the first that lies beside it or in configs/."""
+    others = [
+        name for name in folder.files if name.endswith(_YAML) and PurePosixPath(name).parent.name in ("", "configs")
+    ]
+    return next(
+        (name for name in (*_CONFIGS, *sorted(others, key=lambda name: "/" in name)) if name in folder.files), ""
+    )
 
 
 def _is_seed(name: str) -> bool:
-    return "/" not in name and PurePosixPath(name).stem == _SEED
+    return "/" not in name and PurePosixPath(name).stem in _SEEDS
 
 
 def _seed_path(folder: Folder, values: Values) -> str:
     found = [name for name in folder.files if _is_seed(name)]
+    found = found or [f"{name}/" for name in _SEEDS if folder.below(name)]
     wanted = f"{_SEED}{values.text('file_suffix', '.py')}"
     if not found:
-        values.complaints.append(f"{wanted} is missing: put the program to start from beside {EVALUATOR}")
+        values.complaints.append(
+            f"{wanted} is missing: put the program to start from beside {EVALUATOR}, or name both (evolve run PROGRAM"
+            " EVALUATOR)"
+        )
         return ""
     path = wanted if wanted in found else found[0]
     if len(found) > 1:
@@ -115,6 +158,9 @@ def _thresholds(values: Values, source: str) -> tuple[Mapping[str, float], ...]:
 
 def _limits(values: Values) -> Limits:
     seconds = values.number("evaluator.timeout", 300.0) or 300.0
+    if seconds > _MAX_SECONDS:
+        values.warn(f"evaluator.timeout is cut to {_MAX_SECONDS:g} s")
+        seconds = _MAX_SECONDS
     return Limits(
         wall_seconds=seconds,
         cpu_seconds=seconds * _CORES,
@@ -148,7 +194,7 @@ def _search(values: Values) -> dict[str, Any]:
     islands = values.whole("database.num_islands", 5, 1)
     kilobytes = values.number("prompt.max_artifact_bytes", 20 * 1024) / 1024
     budget: dict[str, Any] = {"evaluations": values.whole("max_iterations", 10_000, 1) + 1}  # the seed is evaluated too
-    if values.given("early_stopping_patience"):
+    if values.number("early_stopping_patience", -1.0, low=float("-inf")) > 0:  # below: never
         budget["patience"] = values.whole("early_stopping_patience", 1, 1)
     search: dict[str, Any] = {
         "islands": islands,

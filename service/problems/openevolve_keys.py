@@ -5,7 +5,7 @@ HONOURED = frozenset(
         "max_iterations", "random_seed", "language", "file_suffix", "diff_based_evolution", "early_stopping_patience",
         "llm.api_base", "llm.api_key", "llm.models", "llm.primary_model", "llm.primary_model_weight",
         "llm.secondary_model", "llm.secondary_model_weight", "llm.temperature", "llm.top_p", "llm.max_tokens",
-        "llm.timeout", "llm.system_message",
+        "llm.timeout", "llm.system_message", "llm.reasoning_effort",
         "prompt.system_message", "prompt.num_top_programs", "prompt.num_diverse_programs", "prompt.include_artifacts",
         "prompt.max_artifact_bytes",
         "database.population_size", "database.num_islands", "database.feature_dimensions", "database.feature_bins",
@@ -51,7 +51,6 @@ NOT_HONOURED = {
     "llm.retries": _RETRIES,
     "llm.retry_delay": _RETRIES,
     "llm.random_seed": "is not honoured: every proposal has a seed of its own, derived from the run's",
-    "llm.reasoning_effort": "is not honoured: set it at the server",
     "prompt.template_dir": _PROMPTS,
     "prompt.use_template_stochasticity": _PROMPTS,
     "prompt.template_variations": _PROMPTS,
@@ -99,13 +98,14 @@ NOT_HONOURED = {
 }
 
 # Keys of one entry of llm.models.
-MODEL_HONOURED = frozenset({"name", "weight", "api_base", "api_key", "temperature", "top_p", "max_tokens", "timeout"})
+MODEL_HONOURED = frozenset(
+    {"name", "weight", "api_base", "api_key", "temperature", "top_p", "max_tokens", "timeout", "reasoning_effort"}
+)
 MODEL_NOT_HONOURED = {
     "system_message": "is not honoured: prompt.system_message is shown to every model",
     "retries": _RETRIES,
     "retry_delay": _RETRIES,
     "random_seed": NOT_HONOURED["llm.random_seed"],
-    "reasoning_effort": NOT_HONOURED["llm.reasoning_effort"],
 }
 
 SECTIONS = frozenset(key.partition(".")[0] for key in (*HONOURED, *NOT_HONOURED) if "." in key)

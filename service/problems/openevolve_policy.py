@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from service.problems.nearest import hint
 from service.problems.openevolve_keys import MODEL_HONOURED, MODEL_NOT_HONOURED
+from service.problems.openevolve_secrets import VARIABLE
 from service.problems.openevolve_values import Values
 
 _BASE_URL = "https://api.openai.com/v1"
 _KEY_NAME = "OPENAI_API_KEY"
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NUMBERS = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 4096.0, "timeout": 60.0}
 _NO_KEY = frozenset({"", "none", "empty"})
 
@@ -19,13 +19,14 @@ _NO_KEY = frozenset({"", "none", "empty"})
 def read_policies(values: Values) -> tuple[dict[str, Any], ...]:
     """The models of the `llm` section that have a weight, each with the keys of a policy file.
 
-    A key given as `${NAME}` becomes `api_key_env = "NAME"`, and a key written out is a complaint that never repeats it.
-    Where no key is given, OpenEvolve's variable holds it, unless the server is on this machine.
+    A key given as `${NAME}` becomes `api_key_env = "NAME"`; of one that is written out a warning says that it is not
+    read. Where no key is read, OpenEvolve's variable holds it, unless the server is on this machine.
     """
     edits = "diff" if values.flag("diff_based_evolution", True) else "rewrite"
     models = _models(values)
     key_names = _key_names(values, models)
     base_url = _address(values, "llm.api_base", values.any("llm.api_base") or _BASE_URL)
+    shared_effort = values.text("llm.reasoning_effort")
     shared = {key: values.number(f"llm.{key}", default) for key, default in _NUMBERS.items()}
     if not models:
         if any(values.given(f"llm.{key}") for key in ("api_base", "api_key", *_NUMBERS)):
@@ -52,6 +53,7 @@ def read_policies(values: Values) -> tuple[dict[str, Any], ...]:
             "edits": edits,
             "format": "single",
             "weight": weights[place],
+            **({"reasoning_effort": str(effort)} if (effort := model.get("reasoning_effort") or shared_effort) else {}),
         }
         policies += [policy] if weights[place] else []
     return tuple(policies)
@@ -101,16 +103,17 @@ def _default_key_name(base_url: str) -> str:
 def _key(values: Values, place: str, value: Any) -> str | None:
     if value is None:
         return None
+    if isinstance(value, Mapping | list | bool):
+        values.complain(f"{place} should be text such as ${{{_KEY_NAME}}}")
+        return None
     text = str(value).strip()
-    variable = _VARIABLE.fullmatch(text)
+    variable = VARIABLE.fullmatch(text)
     if variable:
         return variable.group(1)
-    if text.lower() not in _NO_KEY:
-        values.complain(
-            f"{place} holds a key itself: export it as an environment variable, such as {_KEY_NAME}, and write"
-            f" api_key: ${{{_KEY_NAME}}}"
-        )
-    return ""
+    if text.lower() in _NO_KEY:
+        return ""
+    values.warn(f"{place} is not read, since keys stay out of files: export it as {_KEY_NAME}")
+    return None
 
 
 def _address(values: Values, place: str, value: Any) -> str:

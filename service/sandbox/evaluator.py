@@ -213,6 +213,7 @@ class SandboxEvaluator:
             "command": list(spec.command),
             "text": spec.text,
             "evaluator": spec.file,
+            "lenient": spec.lenient,
             "thresholds": [dict(threshold) for threshold in spec.stage_thresholds],
             "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],
             "inputs": self._held_out if scoring.holdout else self._inputs,

@@ -19,6 +19,9 @@ def read_reply(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
     if outcome is Outcome.OK:
         return read_result(reply.get("result"), problem)
     printed = str(reply.get("printed", "")).strip()[-_FEEDBACK_CHARACTERS:]
+    if outcome is Outcome.STAGE and problem.evaluator.lenient:
+        found = read_result(reply.get("result"), problem)
+        return replace(found, feedback="\n".join(filter(None, (found.feedback, reason))))
     if outcome is Outcome.STAGE:
         return replace(read_result(reply.get("result"), problem), outcome=outcome, reason=reason)
     return Evaluation(outcome=outcome, reason=reason, feedback=f"it printed:\n{printed}" if printed else "")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .channel import Channel
-from .explain import ComplaintError, explain, is_memory
+from .explain import ComplaintError, explain, is_memory, stack
 from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
@@ -102,6 +102,9 @@ def perform(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
 def failure(error: BaseException, folder: str, what: str = "") -> dict[str, str]:
     """The frame that ends a conversation: why there is nothing to go on with."""
     outcome = "memory" if is_memory(error) else "error"
+    with contextlib.suppress(Exception):
+        sys.stderr.write(stack(error, folder))
+        sys.stderr.flush()
     return {"failed": what + explain(error, folder), "outcome": outcome}
 
 
@@ -161,4 +164,6 @@ def _answer(call: Call, message: Any, folder: str) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them
         if is_memory(error):
             return failure(error, folder)
+        with contextlib.suppress(Exception):
+            sys.stderr.write(stack(error, folder))
         return {"error": explain(error, folder)}

@@ -4,6 +4,7 @@ import os
 import traceback
 
 _LONGEST = 300
+_MAX_FRAMES = 12
 
 
 class ComplaintError(Exception):
@@ -17,13 +18,33 @@ def explain(error: BaseException, folder: str) -> str:
     elif isinstance(error, ComplaintError):
         return _line(str(error))
     else:
-        what = _line(f"{type(error).__name__}: {_text(error)}".removesuffix(": "))
+        what = _what(error)
     return f"{what}{_place(error, folder)}"
+
+
+def stack(error: BaseException, folder: str) -> str:
+    """The lines below `folder` that an exception went through, the deepest last, each with its text; bounded."""
+    if isinstance(error, SystemExit | ComplaintError):
+        return ""
+    try:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__, limit=-64)
+            if frame.filename.startswith(folder + os.sep)
+        ]
+        lines = [f"  {_name(frame.filename, folder)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
+    except Exception:  # noqa: BLE001 - whatever the frames are made of is the program's own
+        return ""
+    return "\n".join([*lines[-_MAX_FRAMES:], _what(error), ""]) if lines else ""
 
 
 def is_memory(error: BaseException) -> bool:
     """Whether the exception says that memory ran out."""
     return isinstance(error, MemoryError)
+
+
+def _what(error: BaseException) -> str:
+    return _line(f"{type(error).__name__}: {_text(error)}".removesuffix(": "))
 
 
 def _text(error: BaseException) -> str:

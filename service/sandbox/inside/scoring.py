@@ -102,7 +102,12 @@ def _cascade(calls: Sequence[tuple[str, Callable[[], Any]]], task: Mapping[str, 
     thresholds: Thresholds = task["thresholds"]
     merged: dict[str, Any] = {}
     for number, (name, call) in enumerate(calls):
-        result = _plain(call(), name)
+        try:
+            result = _plain(call(), name)
+        except Exception as error:  # an evaluator may raise anything
+            if not (task["lenient"] and number):
+                raise
+            return {"result": merged | _failed_stage(merged, number + 1, error)}
         if not isinstance(result, dict):
             return {"result": result}
         artifacts = merged.get("artifacts")
@@ -114,6 +119,16 @@ def _cascade(calls: Sequence[tuple[str, Callable[[], Any]]], task: Mapping[str, 
             if complaint:
                 return {"result": merged, "stage": f"stopped after stage {number + 1}: {complaint}"}
     return {"result": merged}
+
+
+def _failed_stage(merged: Mapping[str, Any], number: int, error: Exception) -> dict[str, Any]:
+    """What OpenEvolve says of a program whose later stage fails: it keeps the scores of the stages before."""
+    artifacts = merged.get("artifacts")
+    told = {f"stage{number}_stderr": f"{type(error).__name__}: {error}", "failure_stage": f"stage{number}"}
+    return {
+        f"stage{number}_passed": 0.0,
+        "artifacts": {**(artifacts if isinstance(artifacts, dict) else {}), **text_of(told)},
+    }
 
 
 def _plain(result: Any, name: str) -> Any:

@@ -70,6 +70,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "holdout": (True, {}),
     "audit": (2, {}),
     "audit_tolerance": (1e-6, {"audit": 2}),
+    "lenient": (True, {"stage_thresholds": ({"score": 7.5},), "file": "staged.py"}),
 }
 # Looked at by `problem check`, on machines that lack them.
 ELSEWHERE = {"python", "requirements"}

@@ -233,7 +233,8 @@ async def test_each_input_is_one_call_and_its_time_is_the_keepers(tmp_path: Path
 
 async def test_what_a_failed_program_printed_is_feedback(tmp_path: Path) -> None:
     evaluation = await outcome_of(tmp_path, "def solve():\n    print('got here')\n    raise ValueError\n")
-    assert evaluation.feedback == "it printed:\ngot here"
+    stack = ["  main.py:3 in solve: raise ValueError", "ValueError"]
+    assert evaluation.feedback.splitlines() == ["it printed:", "got here", *stack]
 
 
 async def test_the_evaluators_own_failure_names_the_evaluator(tmp_path: Path) -> None:

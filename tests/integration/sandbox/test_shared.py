@@ -133,6 +133,44 @@ async def test_stages_run_while_the_score_reaches_the_threshold(tmp_path: Path) 
     assert evaluation.feedback == "why: second"
 
 
+async def test_a_lenient_program_keeps_the_scores_of_its_stages(tmp_path: Path) -> None:
+    evaluator = """
+        def evaluate_stage1(path): return {"combined_score": 0.6, "first": 1, "artifacts": {"why": "first"}}
+        def evaluate_stage2(path): raise ValueError("no licence")
+    """
+    for wanted in (0.5, 0.9):
+        gates = ({"combined_score": wanted},)
+        spec: dict[str, Any] = {"integrity": Integrity.SHARED, "stage_thresholds": gates, "lenient": True}
+        async with sandbox(tmp_path / str(wanted), evaluator, **spec) as opened:
+            evaluation = await opened.evaluate(program("x = 1\n"), "evl_1")
+        assert evaluation.outcome is Outcome.OK
+        failed = {"stage2_passed": 0.0} if wanted == 0.5 else {}
+        assert evaluation.scores == {"combined_score": 0.6, "first": 1.0, **failed}
+        said = (
+            "stage2_stderr: ValueError: no licence" if wanted == 0.5 else "stopped after stage 1: combined_score is 0.6"
+        )
+        assert evaluation.feedback.startswith("why: first")
+        assert said in evaluation.feedback
+
+
+async def test_a_lenient_program_that_fails_its_first_stage_fails(tmp_path: Path) -> None:
+    evaluator = """
+        def evaluate_stage1(path):
+            return measure(path)
+        def measure(path):
+            raise ValueError("no licence")
+    """
+    gates = ({"combined_score": 0.5},)
+    async with sandbox(tmp_path, evaluator, integrity=Integrity.SHARED, stage_thresholds=gates, lenient=True) as opened:
+        evaluation = await opened.evaluate(program("x = 1\n"), "evl_1")
+    assert evaluation.outcome is Outcome.ERROR
+    assert evaluation.feedback.splitlines()[1:] == [
+        "evaluator.py:3 in evaluate_stage1: return measure(path)",
+        '  evaluator.py:5 in measure: raise ValueError("no licence")',
+        "ValueError: no licence",
+    ]
+
+
 async def test_what_is_held_out_is_scored_by_a_function_of_its_own_and_by_no_stage(tmp_path: Path) -> None:
     evaluator = """
         def evaluate_stage1(path): return {"combined_score": 0.1}

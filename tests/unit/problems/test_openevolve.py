@@ -7,8 +7,9 @@ import pytest
 from evolve.evaluation import fitness, read_result
 from evolve.problem import EvaluatorSpec, Integrity, Measure
 from service.errors import InvalidProblemError
+from service.problems.bundle import open_bundle
 from service.problems.configuration import read_config
-from service.problems.load import LoadedProblem, load_problem
+from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve_keys import HONOURED, KNOWN, MODEL_HONOURED, MODEL_NOT_HONOURED, NOT_HONOURED
 from tests.unit.problems.folders import EVALUATE, SEED, project, write
 
@@ -31,7 +32,7 @@ def test_project_without_configuration_has_openevolves_defaults(tmp_path: Path) 
     assert problem.name == "sorter"
     assert problem.scalar
     assert problem.evaluator == EvaluatorSpec(
-        integrity=Integrity.SHARED, stage_thresholds=({"combined_score": 0.5}, {"combined_score": 0.75})
+        integrity=Integrity.SHARED, lenient=True, stage_thresholds=({"combined_score": 0.5}, {"combined_score": 0.75})
     )
     assert problem.limits.wall_seconds == 300
     assert problem.measures == (Measure(name="complexity", bins=10), Measure(name="novelty", bins=10))
@@ -228,12 +229,39 @@ def test_server_without_a_key_needs_none(tmp_path: Path, key: str) -> None:
         "llm: {primary_model: a, api_key: 'sk-12345${X}'}",
     ],
 )
-def test_key_written_out_is_refused_and_never_repeated(tmp_path: Path, config: str) -> None:
-    found = complaints(project(tmp_path, config))
-    assert len(found) == 1
-    assert "export it as an environment variable" in found[0]
-    assert "api_key: ${OPENAI_API_KEY}" in found[0]
-    assert "12345" not in found[0]
+def test_key_written_out_is_not_read_and_neither_repeated_nor_stored(tmp_path: Path, config: str) -> None:
+    loaded = load(tmp_path, config)
+    (found,) = [warning for warning in loaded.warnings if "api_key" in warning]
+    assert "is not read, since keys stay out of files: export it as OPENAI_API_KEY" in found
+    assert "12345" not in found + repr(loaded.policies)
+    assert b"12345" not in open_bundle(loaded.bundle).files["config.yaml"]
+    assert all(policy["api_key_env"] == "OPENAI_API_KEY" for policy in loaded.policies)
+    again = load_bundle(loaded.bundle, "again")
+    assert (again.policies, again.bundle) == (loaded.policies, loaded.bundle)
+
+
+def test_key_that_cannot_be_taken_out_of_the_text_is_refused(tmp_path: Path) -> None:
+    (found,) = complaints(project(tmp_path, 'llm: {primary_model: a, api_key: "sk-\\u0031234567"}'))
+    assert "llm.api_key" in found
+    assert "234567" not in found
+
+
+@pytest.mark.parametrize("key", ["ollama", "YOUR_API_KEY"])
+def test_placeholder_of_a_key_is_no_complaint(tmp_path: Path, key: str) -> None:
+    (policy,) = load(tmp_path, f"llm: {{primary_model: a, api_base: 'http://localhost:1/v1', api_key: {key}}}").policies
+    assert policy["api_key_env"] == ""
+
+
+def test_reasoning_effort_is_that_of_the_policy(tmp_path: Path) -> None:
+    models = "models: [{name: a}, {name: b, reasoning_effort: high}]"
+    one, other = load(tmp_path, f"llm: {{reasoning_effort: low, {models}}}").policies
+    assert (one["reasoning_effort"], other["reasoning_effort"]) == ("low", "high")
+
+
+@pytest.mark.parametrize(("value", "patience"), [("-1", None), ("0", None), ("7", 7), ("null", None)])
+def test_patience_below_one_never_ends_a_run(tmp_path: Path, value: str, patience: int | None) -> None:
+    found = load(tmp_path, f"early_stopping_patience: {value}")
+    assert read_config([("project", found.search)]).budget.patience == patience
 
 
 def test_any_language_and_the_suffix_that_is_named(tmp_path: Path) -> None:
@@ -267,9 +295,11 @@ def test_stages_alone_make_an_evaluator(tmp_path: Path) -> None:
     assert loaded.problem.evaluator.stage_thresholds == ({"combined_score": 0.1}, {"combined_score": 0.2})
 
 
-def test_other_configuration_is_pointed_at(tmp_path: Path) -> None:
-    root = project(tmp_path, None, config_phase_1__yaml="max_iterations: 3")
-    assert any("config_phase_1.yaml is not read" in warning for warning in load_problem(root).warnings)
+def test_another_configuration_is_taken_and_said(tmp_path: Path) -> None:
+    root = project(tmp_path, None, config_phase_1__yaml="max_iterations: 3", config_phase_2__yaml="max_iterations: 4")
+    loaded = load_problem(root)
+    assert loaded.search["budget"]["evaluations"] == 4
+    assert any("config_phase_1.yaml: is taken for the configuration" in warning for warning in loaded.warnings)
 
 
 def test_problem_toml_wins_over_openevolves_files(tmp_path: Path) -> None:

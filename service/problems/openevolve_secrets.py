@@ -1,0 +1,56 @@
+"""Keys that stand in an OpenEvolve configuration: taken out before anything of the folder is stored."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.errors import InvalidProblemError
+from service.problems.documents import DocumentError, read_document
+from service.problems.folder import Folder
+
+KEY = "api_key"
+TAKEN_OUT = "not-stored"
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+MIN_CHARACTERS = 8  # shorter ones are words such as ollama
+
+
+def without_keys(folder: Folder, names: Sequence[str]) -> Folder:
+    """The folder with other words in place of the keys that stand in its configurations.
+
+    Args:
+        folder: of a project.
+        names: of its configurations.
+
+    Raises:
+        InvalidProblemError: a key stands there in a way that it cannot be taken out.
+    """
+    files = dict(folder.files)
+    for name in names:
+        try:
+            document = read_document(name, files[name])
+        except DocumentError:
+            continue  # whoever reads it says so
+        for place, key in _keys(document, ""):
+            before = files[name]
+            files[name] = before.replace(key.encode(), TAKEN_OUT.encode())
+            if files[name] == before:
+                raise InvalidProblemError(
+                    [f"{name}: {place} holds a key itself: remove it, and export it as a variable"]
+                )
+    return replace(folder, files=files)
+
+
+def _keys(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Keys that are written out, with where they stand."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            here = f"{place}.{name}" if place else str(name)
+            text = inner.strip() if isinstance(inner, str) else ""
+            if name == KEY and len(text) >= MIN_CHARACTERS and text != TAKEN_OUT and not VARIABLE.fullmatch(text):
+                yield here, text
+            else:
+                yield from _keys(inner, here)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value, 1):
+            yield from _keys(inner, f"{place}[{number}]")

@@ -1,0 +1,119 @@
+"""A problem as a person names it: a folder, or a program with its evaluator and configuration; and an interpreter."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from shlex import quote
+
+from service.errors import InvalidProblemError
+from service.problems.folder import Folder, read_folder
+
+# Beside the files of a problem: what was named of it.
+FILE = "evolve-project.json"
+PYTHON, SEED, EVALUATOR, CONFIG = "python", "seed", "evaluator", "config"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What is named of a problem.
+
+    Attributes:
+        folder: the problem's folder, or the program to start from where an evaluator is named.
+        evaluator: a file whose folder is the problem's; None: the folder says.
+        config: an OpenEvolve configuration; None: the folder says.
+        python: interpreter of program and evaluator; empty: the problem says.
+    """
+
+    folder: Path
+    evaluator: Path | None = None
+    config: Path | None = None
+    python: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the problem is called whose files do not say."""
+        return self.folder.resolve().name if self.evaluator is None else self.evaluator.resolve().parent.name
+
+    @property
+    def words(self) -> str:
+        """The words of a command line that name it."""
+        places = [str(self.folder), *([str(self.evaluator)] if self.evaluator else [])]
+        options = [*(["--config", str(self.config)] if self.config else [])]
+        options += ["--python", self.python] if self.python else []
+        return " ".join(map(quote, [*places, *options]))
+
+    def read(self) -> tuple[Folder, list[str]]:
+        """Its files, with one sentence for everything that cannot be taken along."""
+        folder, complaints = read_folder(self.evaluator.parent if self.evaluator else self.folder)
+        named = {PYTHON: self.python} if self.python else {}
+        files = dict(folder.files)
+        if self.evaluator is not None:
+            named[EVALUATOR] = _taken(files, self.evaluator, self.evaluator.parent, complaints)
+            named[SEED] = self._seed(files, complaints)
+        if self.config is not None:
+            top = self.evaluator.parent if self.evaluator else self.folder
+            named[CONFIG] = _taken(files, self.config, top, complaints)
+        if named:
+            files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
+        return replace(folder, files=dict(sorted(files.items()))), complaints
+
+    def _seed(self, files: dict[str, bytes], complaints: list[str]) -> str:
+        assert self.evaluator is not None
+        if not self.folder.is_dir():
+            return _taken(files, self.folder, self.evaluator.parent, complaints)
+        inside = _inside(self.folder, self.evaluator.parent)
+        if inside is not None:
+            return f"{inside}/"
+        below, more = read_folder(self.folder)
+        complaints += more
+        files |= {f"{self.folder.name}/{path}": content for path, content in below.files.items()}
+        return f"{self.folder.name}/"
+
+
+def as_project(place: Path | Project) -> Project:
+    """A folder, or a project as it is."""
+    return place if isinstance(place, Project) else Project(folder=place)
+
+
+def named_in(folder: Folder) -> Mapping[str, str]:
+    """What was named of a problem, by what it is; empty: its folder says all.
+
+    Raises:
+        InvalidProblemError: a file of that name is another's.
+    """
+    content = folder.files.get(FILE)
+    if content is None:
+        return {}
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG}:
+        texts = {key: value for key, value in found.items() if isinstance(value, str)}
+        if len(texts) == len(found):
+            return texts
+    raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+
+
+def _inside(path: Path, top: Path) -> str | None:
+    """A path relative to a folder; None: it lies elsewhere."""
+    try:
+        return PurePosixPath(path.resolve().relative_to(top.resolve())).as_posix()
+    except (ValueError, OSError, RuntimeError):
+        return None
+
+
+def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]) -> str:
+    """The name of a file among those of the problem, to which it is added where it lies elsewhere."""
+    inside = _inside(path, top)
+    if inside in files:
+        return str(inside)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        complaints.append(f"{path} cannot be read ({error.strerror})")
+        return path.name
+    if files.setdefault(path.name, content) != content:
+        complaints.append(f"{path} and a file of the evaluator's folder have one name: rename one of them")
+    return path.name
