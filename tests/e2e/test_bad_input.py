@@ -285,13 +285,10 @@ def test_keys_of_an_openevolve_project_that_do_nothing_are_told(clumsy: Clumsy) 
         ("a: [\n", "config.yaml is broken"),
         ("- a\n", "a list where keys"),
         ("a: !!python/object/apply:os.system ['id']\n", "config.yaml is broken"),
-        ("llm:\n  api_base: http://127.0.0.1:9/v1\n  api_key: sk-inline\n", "environment variable"),
     ],
 )
 def test_an_openevolve_configuration_that_is_off_is_an_invalid_problem(clumsy: Clumsy, config: str, said: str) -> None:
-    sentence = clumsy.told("run", openevolve_project(clumsy.home / "project", config), code=8)
-    assert said in sentence
-    assert "sk-inline" not in sentence
+    assert said in clumsy.told("run", openevolve_project(clumsy.home / "project", config), code=8)
 
 
 @pytest.mark.parametrize(
