@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import secrets
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -17,9 +18,20 @@ FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
 TORCH = importlib.util.find_spec("torch") is not None
 
+# What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
+# every process that a test starts would inherit.
+_RESTORED = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
+
 # Time is no property of an example on a machine that runs other tests beside it.
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+
+
+def pytest_configure() -> None:
+    for number, handler in _RESTORED.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESTORED)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

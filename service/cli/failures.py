@@ -12,15 +12,18 @@ if TYPE_CHECKING:
 
 MAX_GROUPS, MAX_CHARACTERS = 5, 200
 NEARLY_ALL = 0.9
-EXHAUSTED = "exhausted"
+EXHAUSTED, DUPLICATE = "exhausted", "duplicate"
 
 
 def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
     """A row with the most frequent failures, a line each; none where nothing failed."""
-    if failures is None or not failures.items:
+    # How many duplicates there were stands in a row of its own: there is no more to say of them.
+    groups = [group for group in failures.items if group.outcome != DUPLICATE] if failures is not None else []
+    if failures is None or not groups:
         return []
-    shown = failures.items[:MAX_GROUPS]
-    rest = failures.count - sum(group.count for group in shown)
+    shown = groups[:MAX_GROUPS]
+    duplicates = sum(group.count for group in failures.items if group.outcome == DUPLICATE)
+    rest = failures.count - duplicates - sum(group.count for group in shown)
     lines = [_line(group) for group in shown] + ([f"{figures.count(rest)} for other reasons"] if rest else [])
     return [("failures", "\n".join(lines))]
 
@@ -41,7 +44,7 @@ def remark(run: RunRecord, failures: "RunFailures | None") -> str:
     spoiled = counters.rejected + counters.duplicates
     if spoiled < NEARLY_ALL * counters.answers:
         return ""
-    why = _first(failures, ("rejected", "duplicate"))
+    why = _first(failures, ("rejected", DUPLICATE))
     of_all = f"{figures.count(spoiled)} of {figures.count(counters.answers)}"
     often = f"; {figures.plural(why.count, 'time')}: {_words(why)}" if why else ""
     return f"Nearly every answer was rejected or a duplicate ({of_all}){often}"

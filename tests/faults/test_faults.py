@@ -185,6 +185,7 @@ def report(place: Installation, faults: Faults, crowd: Crowd, runs: Sequence[rec
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(0)  # as long as is asked for
 def test_runs_weather_kills_and_stalls_of_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seconds = float(os.environ.get(SECONDS) or DEFAULT_SECONDS)
     seed = int(os.environ.get(SEED) or secrets.randbits(32))
