@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from service.db import schema
+from service.db import deadline, schema
 from service.db.faults import UnstorableError, translated
 from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
@@ -129,7 +129,9 @@ def _ending(connection: Connection) -> Iterator[None]:
         raise
 
 
-def open_database(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
+def open_database(
+    url: str, lock_seconds: float = LOCK_SECONDS, *, call_seconds: float = deadline.CALL_SECONDS
+) -> Database:
     """Open a database whose schema is this version's.
 
     A SQLite file is made and brought up to date by opening it; a PostgreSQL only by `upgrade`.
@@ -137,12 +139,13 @@ def open_database(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
     Args:
         url: `sqlite:///FILE`, `postgresql://USER@HOST/NAME`, or the path of a SQLite file.
         lock_seconds: how long a statement waits for another process's lock.
+        call_seconds: how long a PostgreSQL may take to answer a call; then it counts as away.
 
     Raises:
         UsageError: the URL is none that can be opened.
         StorageError: the database is away, locked, full, damaged, older or newer than this version.
     """
-    database = connect(url, lock_seconds)
+    database = connect(url, lock_seconds, call_seconds=call_seconds)
     try:
         _prepare(database)
     except BaseException:
@@ -161,6 +164,7 @@ def upgrade(url: str) -> None:
     database = connect(url)
     try:
         with database.write() as connection:
+            take_time(connection)
             schema.upgrade(connection, database.name)
     finally:
         database.close()
@@ -184,17 +188,18 @@ def check(url: str) -> schema.Revision:
         database.close()
 
 
-def connect(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
+def connect(url: str, lock_seconds: float = LOCK_SECONDS, *, call_seconds: float = deadline.CALL_SECONDS) -> Database:
     """A database whatever its schema; nothing is connected to yet."""
     address = _address(url)
     if address.get_backend_name() == "sqlite":
         return _sqlite(address, lock_seconds)
-    return _postgres(address, lock_seconds)
+    return _postgres(address, lock_seconds, call_seconds)
 
 
 def take_time(connection: Connection) -> None:
-    """Let a transaction wait for files and people between its statements for as long as they need."""
+    """Let a transaction, and the pauses for files and people between its statements, last for as long as they need."""
     if connection.dialect.name == "postgresql":
+        deadline.extend(connection)
         connection.exec_driver_sql(f"SET LOCAL {_IDLE_LIMIT} = 0")
 
 
@@ -281,10 +286,10 @@ def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
             return
 
 
-def _postgres(address: URL, lock_seconds: float) -> Database:
+def _postgres(address: URL, lock_seconds: float, call_seconds: float) -> Database:
     place = address.host or address.query.get("host") or "the local server"
     port = f":{address.port}" if address.port else ""
-    arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve"}
+    arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve", **deadline.TCP}
     if "options" not in address.query:
         limits = {"lock_timeout": lock_seconds, _IDLE_LIMIT: IDLE_SECONDS}
         arguments["options"] = " ".join(f"-c {name}={int(seconds * 1000)}" for name, seconds in limits.items())
@@ -295,6 +300,7 @@ def _postgres(address: URL, lock_seconds: float) -> Database:
         pool_pre_ping=True,
         **_POOL,
     )
+    deadline.guard(engine, call_seconds)
     return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
 
 

@@ -1,0 +1,57 @@
+"""No call to PostgreSQL waits for ever: not for a host that died, nor for a server that stands still."""
+
+from typing import Any
+
+import psycopg
+from psycopg.abc import RV, PQGen
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
+
+# Longer than the server waits for a lock, and than any statement of everyday work takes.
+CALL_SECONDS = 60.0
+# What copies a database or changes its schema.
+LONG_CALL_SECONDS = 6 * 3600.0
+# A host that vanished is given up after 20 to 25 seconds, whether it owes us an answer or the receipt of a question.
+TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+
+
+class DeadlineConnection(psycopg.Connection[Any]):
+    """A connection whose every conversation with the server has a deadline.
+
+    Attributes:
+        call_seconds: how long one may take; then the connection is closed, for nobody knows in what state it is.
+    """
+
+    call_seconds = CALL_SECONDS
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """Take a conversation to its end.
+
+        Raises:
+            OperationalError: the server did not answer in time.
+        """
+        seconds = self.call_seconds if timeout is None else min(timeout, self.call_seconds)
+        try:
+            return super().wait(gen, interval, seconds)
+        except psycopg.errors._WaitTimeout as error:  # noqa: SLF001 - no public name, and its parent says too little
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"the server did not answer within {seconds:g} seconds") from error
+
+
+def guard(engine: Engine, call_seconds: float) -> None:
+    """Give every connection of an engine a deadline for its calls."""
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: object, _record: object, words: list[Any], keys: dict[str, Any]) -> DeadlineConnection:
+        return DeadlineConnection.connect(*words, **keys)
+
+    @event.listens_for(engine, "checkout")
+    def renew(connection: DeadlineConnection, _record: ConnectionPoolEntry, _proxy: object) -> None:
+        connection.call_seconds = call_seconds
+
+
+def extend(connection: Connection) -> None:
+    """Let the calls of a connection take hours, until it is given back."""
+    driver = connection.connection.driver_connection
+    if isinstance(driver, DeadlineConnection):
+        driver.call_seconds = LONG_CALL_SECONDS
