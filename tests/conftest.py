@@ -20,7 +20,11 @@ TORCH = importlib.util.find_spec("torch") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
 # every process that a test starts would inherit.
-_RESTORED = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL}
+_RESTORED: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGHUP: signal.SIG_DFL,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 # Time is no property of an example on a machine that runs other tests beside it.
 settings.register_profile("shared", deadline=None)

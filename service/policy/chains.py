@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from evolve.broken_prefix import BrokenPrefixDetector
 from evolve.chain import ChainFormat, ChainParser
 from evolve.proposal import Answer, Dropped
 from evolve.reasoning import split_reasoning
@@ -12,13 +13,16 @@ from service.policy.wire import Chunk, Delta
 CUT = "cut"
 _REPEATED = "the completion only repeated itself, and was ended"
 MAX_REASONING_CHARACTERS = 16_384  # kept of a chain
-# Why a chain was ended here: it held all answers that were wanted and went on, or it only said the same again.
+# Why a chain was ended here: it held all answers that were wanted and went on, it only said the same again, or its one
+# program could no longer become valid.
 STOPPED = "stopped"
 REPETITION = "repetition"
+BROKEN = "broken"
+_ENDED_HERE = frozenset({STOPPED, REPETITION, BROKEN})
 # Characters that a chain may go on behind its last answer, so that it may come to its own end and its tokens be told.
 MAX_SURPLUS = 512
 # What is said of a chain that did not come to its own end.
-_BROKEN_OFF = frozenset({CUT, REPETITION, "length", "abort", "error", "content_filter"})
+_BROKEN_OFF = frozenset({CUT, REPETITION, BROKEN, "length", "abort", "error", "content_filter"})
 
 
 class Chains:
@@ -31,6 +35,7 @@ class Chains:
         answers: m, most answers of one chain.
         limit: most answers of all chains; the first chains come first.
         shown: candidates that the prompt holds.
+        python: whether each chain is to hold one Python program, and is ended where that can no longer become valid.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class Chains:
         answers: int,
         limit: int,
         shown: tuple[str, ...] | None = None,
+        python: bool = False,
     ) -> None:
         quotas = [max(0, min(answers, limit - chain * answers)) for chain in range(samples)]
         self._parsers = [ChainParser(chain_format, quota) for quota in quotas]
@@ -51,6 +57,8 @@ class Chains:
         self._finish_reasons = [""] * samples
         self._detectors = [RepetitionDetector() for _ in quotas]
         self._surplus = [0] * samples
+        self._programs = [BrokenPrefixDetector() for _ in quotas] if python else []
+        self._broken: dict[int, str] = {}
         self._edits = edits
         self._shown = shown
         self.handed = 0
@@ -63,11 +71,11 @@ class Chains:
     @property
     def needless(self) -> bool:
         """Whether nothing that a server may still write is of use, though it has not ended."""
-        return self.finished and not {STOPPED, REPETITION}.isdisjoint(self._finish_reasons)
+        return self.finished and not _ENDED_HERE.isdisjoint(self._finish_reasons)
 
     def over(self, chain: int) -> bool:
         """Whether a chain was ended here."""
-        return self._finish_reasons[chain] in (STOPPED, REPETITION)
+        return self._finish_reasons[chain] in _ENDED_HERE
 
     @property
     def silent(self) -> list[int]:
@@ -97,7 +105,7 @@ class Chains:
     def dropped(self) -> tuple[Dropped, ...]:
         """What made no answer."""
         return tuple(
-            Dropped(chain=chain, reason=_REPEATED if self._finish_reasons[chain] == REPETITION else reason)
+            Dropped(chain=chain, reason=self._broken.get(chain) or self._reason(chain, reason))
             for chain, parser in enumerate(self._parsers)
             for reason in parser.dropped
         )
@@ -147,7 +155,14 @@ class Chains:
         self._surplus[chain] += len(delta.text) if full else 0
         if self._surplus[chain] > MAX_SURPLUS:
             return STOPPED
-        return REPETITION if self._detectors[chain].feed(delta.text) else ""
+        if self._detectors[chain].feed(delta.text):
+            return REPETITION
+        if self._programs and (complaint := self._programs[chain].feed(delta.text)):
+            self._broken[chain] = complaint
+        return BROKEN if chain in self._broken else ""
+
+    def _reason(self, chain: int, told: str) -> str:
+        return _REPEATED if self._finish_reasons[chain] == REPETITION else told
 
     def _hand_on(self, chain: int, text: str) -> list[Answer]:
         return self._answers(chain, [(parsed.index, parsed.text) for parsed in self._parsers[chain].feed(text)])

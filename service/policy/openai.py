@@ -233,9 +233,14 @@ class OpenAIPolicy:
         }
 
     def _chains(self, proposal: Proposal, prompt: Prompt) -> Chains:
+        edits, program = proposal.form.edits if proposal.form else self.settings.edits, proposal.parent.program
         return Chains(
             parse_format(proposal.form.format) if proposal.form else self._format,
-            edits=proposal.form.edits if proposal.form else self.settings.edits,
+            edits=edits,
+            python=edits == "rewrite"
+            and proposal.answers == 1
+            and program.single
+            and program.files[0][0].endswith(".py"),
             samples=proposal.samples,
             answers=proposal.answers,
             limit=proposal.limit,

@@ -284,6 +284,24 @@ async def test_a_reply_that_only_repeats_itself_is_left_and_told(server: OpenAIS
     assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
 
 
+@pytest.mark.parametrize(("answers", "left"), [(1, True), (2, False)])
+async def test_a_program_that_nothing_can_mend_is_left_and_told(
+    server: OpenAIServer, make: Make, answers: int, *, left: bool
+) -> None:
+    server.characters = 64
+    program = "```python\ndef f(x):\n    return (x, 1))\n" + "".join(f"y{n} = {n}\n" for n in range(2_000)) + "```"
+    server.respond = lambda body: [program] * body["n"]
+    found, completed = await replies(make(answers=answers), proposal(answers=answers))
+    if not left:  # another answer may follow
+        assert completed.finish_reasons == ("stop", "stop")
+        return
+    assert found == []
+    assert completed.finish_reasons == ("broken", "broken")
+    assert {dropped.reason for dropped in completed.dropped} == {"the program is not valid Python: unmatched ')'"}
+    assert all(len(text) < 2_000 for text in completed.completions)
+    assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
+
+
 async def test_one_chain_that_ends_waits_for_the_others(server: OpenAIServer, make: Make) -> None:
     server.characters = 64
     server.respond = lambda _: [chain("x = 1") + " and so on" * 500, " ".join(map(str, range(1_500))) + chain("x = 2")]

@@ -1,0 +1,60 @@
+"""Programs that no longer parse, whatever is still to come: found while a model writes them."""
+
+import ast
+import codeop
+import re
+import warnings
+
+# A look parses all that stands there: the next comes when this much, and a quarter, has been added.
+MIN_CHARACTERS = 512
+_GROWTH = 1.25
+LONGEST = 50_000
+_FENCE = re.compile(r"^```(?:python|py)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
+_END = re.compile(r"^(?:```|</)", re.MULTILINE)
+_EDITS = "<<<<<<<"
+_INCOMPLETE = "incomplete input"
+# Python's own prompt asks with the second whether a line is to follow.
+_FLAGS = ast.PyCF_ONLY_AST | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]  # not in its stubs
+
+
+class BrokenPrefixDetector:
+    """Tells when the first fenced Python program of a completion can no longer become valid.
+
+    Only complete lines count, and only what no further line could mend: an unmatched bracket or two names in a row,
+    never a bracket or a string that is still open.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._next_look = MIN_CHARACTERS
+
+    def feed(self, text: str) -> str:
+        """Take the next piece of the completion; what is wrong with its program for good, empty: nothing."""
+        self._pieces.append(text)
+        self._length += len(text)
+        if not self._next_look <= self._length <= LONGEST:
+            return ""
+        self._next_look = max(self._length + MIN_CHARACTERS, int(self._length * _GROWTH))
+        return complaint("".join(self._pieces))
+
+
+def complaint(completion: str) -> str:
+    """What is wrong for good with the first fenced Python program of a completion, which need not be complete."""
+    opened = _FENCE.search(completion)
+    if opened is None or _EDITS in completion:
+        return ""
+    code = completion[opened.end() :].rpartition("\n")[0] + "\n"
+    if _END.search(code):  # the program is complete, and judged as an answer
+        return ""
+    if code[:1] in (" ", "\t"):  # a part of a program, which stands in a block
+        code = f"if True:\n{code}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "", "exec", _FLAGS, dont_inherit=True)
+    except SyntaxError as error:
+        return "" if _INCOMPLETE in str(error.msg) else f"the program is not valid Python: {error.msg}"
+    except (ValueError, OverflowError, RecursionError, MemoryError):
+        return ""
+    return ""
