@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import Storage, open_storage
@@ -26,7 +27,7 @@ def serve_runs(
 
 
 async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs: int | None, queue: str | None) -> int:
-    async with open_runner(settings, storage, runs=runs, queue=queue) as opened:
+    async with open_runner(settings, storage, runs=runs, queue=queue) as opened, watched():
         loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 
         def hear() -> None:
@@ -34,6 +35,7 @@ async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs:
                 os.write(2, b"\nevolve: left at once; other runners take the runs when the leases lapse\n")
                 os._exit(INTERRUPTED)
             leaving.set()
+            leave_within(words="left without letting go of all runs; others take them when the leases lapse")
             opened.runner.leave()
             terminal.note("leaving: runs are let go of as they stand, other runners go on; once more leaves at once")
 

@@ -6,6 +6,7 @@ import signal
 from contextlib import AbstractAsyncContextManager
 
 from service.app import create_app
+from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.serving import Address, Service, open_all, open_api
 from service.cli.main import INTERRUPTED, OK
@@ -46,7 +47,7 @@ def _run(
 
 
 async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Service], asked: Address) -> int:
-    async with opening as service:
+    async with opening as service, watched():
         loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 
         def hear() -> None:
@@ -54,6 +55,7 @@ async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Servic
                 os.write(2, b"\nevolve: left at once; runs go on with the next start\n")
                 os._exit(INTERRUPTED)
             leaving.set()
+            leave_within(words="left with something under way; runs go on with the next start")
             service.leave()
             terminal.note("leaving: runs are let go of as they stand; once more leaves at once")
 

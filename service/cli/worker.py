@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+from service.bootstrap.liveness import watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.workers import Place, open_worker
 from service.cli import figures
@@ -24,7 +25,7 @@ def work(
 
 
 async def _work(terminal: Terminal, place: Place, pool: str, slots: int | None) -> int:
-    async with open_worker(load_settings(), place, pool, slots) as opening:
+    async with open_worker(load_settings(), place, pool, slots) as opening, watched():
         beat, drain = opening.beat, opening.worker.drain
         loop = asyncio.get_running_loop()
 

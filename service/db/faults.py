@@ -34,7 +34,12 @@ _POSTGRES = {
     "22003": _TOO_LARGE,
     "25P03": _SLOW,
     "25P04": _SLOW,
-    "25006": "{where} may only be read: name the primary server with --db",
+    "25006": "{where} may only be read at present: name the primary server with --db, or wait for it",
+    "25": "{where} gave a transaction up: try again",
+    "54": "{where} cannot take so much at once: give it less",
+    "55": "{where} is busy with what was asked of it: try again",
+    "58": "{where} fails, its disk or its system: look into its log and resume",
+    "XX": "{where} is damaged or fails: look into its log",
     "42P01": _UPGRADE,
     "42703": _UPGRADE,
     "42501": "{where} denies its user the tables: grant them",
@@ -44,8 +49,9 @@ _POSTGRES = {
     "57": "{where} is shutting down or was stopped: start it and resume",
     "08": "{where} does not answer: check that it runs and is reachable",
 }
-# What passes by itself: lost connections, shutting down, no connection free, a lock held, two writers at once.
-_POSTGRES_AWAY = ("08", "25P03", "25P04", "40", "53300", "55P03", "57")
+# What passes by itself or with an operator's help: lost connections, a transaction or a server that ends, a standby
+# that becomes the primary, a full disk, no connection free, a lock held, two writers at once.
+_POSTGRES_AWAY = ("08", "25", "40", "53", "55", "57", "58")
 _LOCKED = "55P03"
 _AWAY = "{where} does not answer: check that it runs and is reachable"
 _AUTHENTICATION = ("password authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")

@@ -91,11 +91,16 @@ def scored(database: Database, run_id: str, after: int = 0) -> Iterator[Scored]:
 
 
 def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: Sequence[str]) -> list[LoggedEvent]:
-    query = select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload).where(EventRow.run_id == run_id)
+    query = select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload)
     if kinds:
-        query = query.where(EventRow.sequence.in_(_sequences(run_id, after, limit, kinds)))
+        # Asked for by themselves: as a part of the query they are planned to be looked for in all that follows.
+        wanted = connection.execute(_sequences(run_id, after, limit, kinds)).scalars().all()
+        if not wanted:
+            return []
+        bounds = EventRow.sequence.between(wanted[0], wanted[-1])
+        query = query.where(EventRow.run_id == run_id, bounds, EventRow.sequence.in_(wanted))
     else:
-        query = query.where(EventRow.sequence > after)
+        query = query.where(EventRow.run_id == run_id, EventRow.sequence > after)
     return [
         LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=Kind(kind), payload=payload))
         for sequence, kind, at, payload in connection.execute(query.order_by(EventRow.sequence).limit(limit))
@@ -113,7 +118,7 @@ def _sequences(run_id: str, after: int, limit: int, kinds: Sequence[str]) -> Sel
         for kind in dict.fromkeys(kinds)
     ]
     merged = union_all(*(select(first.c.sequence) for first in firsts)).subquery()
-    return select(merged.c.sequence)
+    return select(merged.c.sequence).order_by(merged.c.sequence).limit(limit)
 
 
 def _by_id(connection: Connection, query: AnySelect, ids: Sequence[str]) -> dict[str, RowMapping]:

@@ -1,24 +1,92 @@
-"""Owners: which process holds a run's lease, and whether that process still lives as far as can be seen from here."""
+"""Owners: which process holds a run's lease, and whether that process has ended, as far as can be told from here.
 
+A process is told by a name that no other ever has, and by a file of that name which it keeps locked. The kernel ends
+the lock with the process, and says so across containers that share files. Where the file is not seen, nothing is known:
+a number of a process says nothing in another container, and a name of a host nothing of another machine.
+"""
+
+import fcntl
 import os
 import socket
+import stat
+import tempfile
+import time
+import uuid
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+_FOLDER = "evolve-owners-{user}"
+_KEPT_SECONDS = 7 * 86400.0  # after its end; by then no lease of it is left
 
 
 def this_process() -> str:
-    """Name of this process as the owner of leases: host, boot, pid, and when it began."""
-    pid = os.getpid()
-    return f"{socket.gethostname()}:{_boot()}:{pid}:{_began(pid)}"
+    """Name of this process as the owner of leases: host, boot of the machine, and an id of its own."""
+    return _name_of(os.getpid())
 
 
 def is_gone(owner: str) -> bool:
-    """Whether an owner is a process of this host that has ended: its lease need not be waited for."""
-    host, _, rest = owner.partition(":")
-    boot, _, process = rest.partition(":")
-    pid, _, began = process.partition(":")
-    if host != socket.gethostname() or not boot or not pid.isdigit():
+    """Whether an owner is a process that has ended, which this machine knows: its lease need not be waited for."""
+    path = _file(owner)
+    if path is None:
         return False
-    return boot != _boot() or began != _began(int(pid))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # it lives
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@cache
+def _name_of(_pid: int) -> str:
+    """The name of a process, which a forked one does not share."""
+    name = f"{socket.gethostname()}:{_boot()}:{uuid.uuid4().hex}"
+    with suppress(OSError):  # without a file, others wait for the end of a lease
+        _keep_locked(name)
+    return name
+
+
+def _keep_locked(name: str) -> None:
+    folder = _folder()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = _file(name)
+    if path is None:
+        return
+    _sweep(folder)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    os.write(descriptor, f"{os.getpid()}\n".encode())  # for people, who may look
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is never closed: the end of the process does that
+
+
+def _sweep(folder: Path) -> None:
+    for entry in os.scandir(folder):
+        with suppress(OSError):
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - _KEPT_SECONDS and is_gone(f"::{entry.name}"):
+                os.unlink(entry.path)
+
+
+def _file(owner: str) -> Path | None:
+    """The file of an owner; None where its name is none, or the folder is not this user's alone."""
+    key = owner.rpartition(":")[2]
+    if owner.count(":") < 2 or len(key) != 32 or not set(key) <= set("0123456789abcdef"):
+        return None
+    folder = _folder()
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return folder / key if own else None
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / _FOLDER.format(user=os.geteuid())
 
 
 def _boot() -> str:
@@ -26,12 +94,3 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _began(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty when there is none: a pid alone is given out again."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] == "Z" else fields[19]

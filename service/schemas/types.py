@@ -93,7 +93,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 # The constraints stand before the validator, else they are checked and not documented.
 Count = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**53), BeforeValidator(integral)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# A billion: dates that are told from it exist.
+Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Moment = Annotated[
     AwareDatetime,

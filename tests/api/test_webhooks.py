@@ -149,6 +149,9 @@ async def test_what_workers_evaluate_now_and_did_of_late_is_told(told: Told, own
     took = datetime.fromisoformat(done["ended_at"]) - datetime.fromisoformat(done["began_at"])
     assert took.total_seconds() == 0.25
     assert (await owner.get("/v1/workers/evaluations?minutes=0")).status_code == 422
+    endless = [{"evaluation_id": "evl_of_nobody", "seconds": 1e15}]
+    assert (await owner.post("/v1/workers/w-2/beat", json=word | {"tasks": endless})).status_code == 422
+    assert (await owner.get("/v1/workers/evaluations?minutes=60")).status_code == 200
     async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
         assert (await other.get("/v1/workers/evaluations")).status_code == 403
 

@@ -1,6 +1,7 @@
 """Runners as processes over a real PostgreSQL and a real Redis: they share runs, and outlive each other."""
 
 import json
+import os
 import queue
 import signal
 import tempfile
@@ -110,7 +111,17 @@ class Installation:
         """The process that holds a run."""
         with self.storage.database.read() as connection:
             owner = connection.execute(select(RunRow.lease_owner).where(RunRow.id == run)).scalar_one()
-        return int(owner.split(":")[2]) if owner else None
+        return self.process(owner) if owner else None
+
+    def process(self, owner: str) -> int:
+        """The process that an owner of leases is."""
+        folder = Path(self.evolve.environment["TMPDIR"]) / f"evolve-owners-{os.geteuid()}"
+        return int((folder / owner.split(":")[2]).read_text())
+
+    def takers(self, events: Sequence[LoggedEvent]) -> list[int]:
+        """Processes that took a run up, one after the other."""
+        taken = [entry for entry in events if entry.event.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED)]
+        return [self.process(entry.event.payload["by"]) for entry in taken]
 
     def until(self, met: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
         """Wait for something that must come about in time; how long it took."""
@@ -173,12 +184,6 @@ def slow(tmp_path: Path) -> Path:
     return problem
 
 
-def takers(events: Sequence[LoggedEvent]) -> list[int]:
-    """Processes that took a run up, one after the other."""
-    taken = [entry for entry in events if entry.event.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED)]
-    return [int(entry.event.payload["by"].split(":")[2]) for entry in taken]
-
-
 def test_a_runner_takes_over_the_runs_of_one_that_was_killed(service: Installation, slow: Path) -> None:
     second = service.standby("--runs", "8")
     runs = [service.create(slow, seed=seed) for seed in range(4)]
@@ -195,7 +200,7 @@ def test_a_runner_takes_over_the_runs_of_one_that_was_killed(service: Installati
     for run in runs:
         check_whole(service.evolve, run)
         assert (service.record(run).state, service.record(run).counters.evaluations) == ("succeeded", EVALUATIONS)
-        assert takers(service.events(run)) == ([first.pid, second.pid] if run in lost else [second.pid])
+        assert service.takers(service.events(run)) == ([first.pid, second.pid] if run in lost else [second.pid])
     assert second.end(signal.SIGTERM) == 0
 
 
@@ -216,7 +221,7 @@ def test_a_runner_that_hangs_past_its_lease_never_writes_again(service: Installa
     assert json.loads(first.wait_for("run.lost"))["run_id"] == run
     assert first.end(signal.SIGTERM) == 0
     assert service.events(run) == told
-    assert takers(told) == [first.pid, second.pid]
+    assert service.takers(told) == [first.pid, second.pid]
     check_whole(service.evolve, run)
 
 
@@ -234,7 +239,7 @@ def test_a_runner_that_is_told_to_end_hands_its_runs_over_at_once(service: Insta
     for run in runs:
         check_whole(service.evolve, run)
         assert not [entry for entry in service.events(run) if entry.event.kind is Kind.RUN_PAUSED]
-        assert takers(service.events(run)) == [first.pid, second.pid]
+        assert service.takers(service.events(run)) == [first.pid, second.pid]
 
 
 def test_what_people_want_of_a_run_takes_effect_within_a_second(service: Installation, slow: Path) -> None:

@@ -311,8 +311,9 @@ class TestWhatMayPass:
 
     @pytest.mark.parametrize(
         ("state", "may_pass"),
-        [(state, True) for state in ("08006", "25P03", "40001", "40P01", "53300", "55P03", "57P01", "57P03")]
-        + [(state, False) for state in ("28P01", "3D000", "42501", "42P01", "53100", "53200", "57P04")],
+        [(state, True) for state in ("08006", "25006", "25P03", "40001", "40P01", "53100", "53200", "53300")]
+        + [(state, True) for state in ("55006", "55P03", "57014", "57P01", "57P03", "58030")]
+        + [(state, False) for state in ("28P01", "3D000", "42501", "42P01", "54000", "57P04", "XX001")],
     )
     def test_the_server_s_codes_are_told_apart(self, postgres_url: str, state: str, may_pass: bool) -> None:
         opened = connect(postgres_url)
@@ -320,3 +321,18 @@ class TestWhatMayPass:
             connection.execute(text(f"DO $$ BEGIN RAISE SQLSTATE '{state}'; END $$"))
         opened.close()
         assert isinstance(caught.value, StorageAwayError) == may_pass
+        assert_sentence(caught.value)
+
+    def test_a_database_that_may_only_be_read_may_be_written_to_again(self, postgres_url: str) -> None:
+        upgrade(postgres_url)
+        opened = open_database(postgres_url)
+        log = SqlRunLog(opened, FixedClock())
+        with opened.write() as connection:
+            connection.execute(text("SET default_transaction_read_only = on"))
+        with pytest.raises(StorageAwayError, match="may only be read at present"):
+            log.create(new_run())
+        with opened.read() as connection:
+            connection.execute(text("SET default_transaction_read_only = off"))
+            connection.commit()
+        log.create(new_run())
+        opened.close()
