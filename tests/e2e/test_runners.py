@@ -1,7 +1,6 @@
 """Runners as processes over a real PostgreSQL and a real Redis: they share runs, and outlive each other."""
 
 import json
-import os
 import queue
 import signal
 import tempfile
@@ -115,7 +114,7 @@ class Installation:
 
     def process(self, owner: str) -> int:
         """The process that an owner of leases is."""
-        folder = Path(self.evolve.environment["TMPDIR"]) / f"evolve-owners-{os.geteuid()}"
+        folder = Path(self.evolve.environment["HOME"]) / ".local/share/evolve/owners"
         return int((folder / owner.split(":")[2]).read_text())
 
     def takers(self, events: Sequence[LoggedEvent]) -> list[int]:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,15 @@ import pytest
 
 from service.runner.owner import is_gone, this_process
 
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 LIVE = "from service.runner.owner import this_process; print(this_process(), flush=True); import time; time.sleep(60)"
+
+
+@pytest.fixture(autouse=True)
+def owners(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of a home that is this test's own, where no process has named itself yet."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path / "evolve" / "owners"
 
 
 @pytest.fixture
@@ -31,6 +40,14 @@ def owner_of(process: "subprocess.Popen[str]") -> str:
 def test_this_process_is_there_and_always_the_same() -> None:
     assert not is_gone(this_process())
     assert this_process() == this_process()
+
+
+def test_nothing_is_left_where_temporary_files_are(tmp_path: Path) -> None:
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    script = LIVE.rpartition("import")[0]
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(scratch)}, check=True, stdout=-3)
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
@@ -58,8 +75,16 @@ def test_a_process_of_another_container_whose_files_are_not_seen_is_not_gone(
     owner = owner_of(process)
     process.kill()
     process.wait()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
     assert not is_gone(owner)
+
+
+def test_a_process_of_another_machine_that_shares_the_folder_is_not_gone(process: "subprocess.Popen[str]") -> None:
+    owner = owner_of(process)
+    process.kill()
+    process.wait()
+    assert is_gone(owner)
+    assert not is_gone(owner.replace(BOOT, str(uuid.uuid4())))
 
 
 def test_nothing_is_known_of_a_name_that_is_none(tmp_path: Path) -> None:
@@ -67,27 +92,27 @@ def test_nothing_is_known_of_a_name_that_is_none(tmp_path: Path) -> None:
         assert not is_gone(owner)
 
 
-def test_a_folder_that_others_may_write_to_tells_nothing(
-    process: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_folder_that_others_may_write_to_tells_nothing(owners: Path) -> None:
+    owners.mkdir(parents=True)
+    owners.chmod(0o777)
+    (owners / ("a" * 32)).touch()
+    assert not is_gone(f"host:{BOOT}:" + "a" * 32)
+    owners.chmod(0o700)
+    assert is_gone(f"host:{BOOT}:" + "a" * 32)
+
+
+def test_files_of_processes_that_ended_long_ago_are_removed_by_one_that_has_asked_for_them(
+    process: "subprocess.Popen[str]", owners: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = tmp_path / f"evolve-owners-{os.geteuid()}"
-    folder.mkdir()
-    folder.chmod(0o777)
-    (folder / ("a" * 32)).touch()
-    assert not is_gone("host:boot:" + "a" * 32)
-    folder.chmod(0o700)
-    assert is_gone("host:boot:" + "a" * 32)
-
-
-def test_files_of_processes_that_ended_long_ago_are_removed(tmp_path: Path) -> None:
-    folder = tmp_path / f"evolve-owners-{os.geteuid()}"
-    folder.mkdir(mode=0o700)
-    old, young = folder / ("a" * 32), folder / ("b" * 32)
+    owners.mkdir(mode=0o700, parents=True)
+    old, young, alive = owners / ("a" * 32), owners / ("b" * 32), owners / owner_of(process).rpartition(":")[2]
     for path in (old, young):
         path.touch()
-    os.utime(old, (time.time() - 8 * 86400,) * 2)
-    script = LIVE.rpartition("import")[0]
-    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=True, stdout=-3)
+    for path in (old, alive):
+        os.utime(path, (time.time() - 7200,) * 2)
+    asks = f"from service.runner.owner import is_gone; print(is_gone('host:{BOOT}:{old.name}'))"
+    script = f"{LIVE.partition('print')[0]}this_process(); {asks}"
+    assert subprocess.run([sys.executable, "-c", script], check=True, stdout=-1, text=True).stdout == "True\n"
     assert not old.exists()
     assert young.exists()
+    assert alive.exists()
