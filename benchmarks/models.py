@@ -70,6 +70,7 @@ FORMS = (
     Form(system="openevolve", edits="diff"),
     Form(system="openevolve", edits="rewrite"),
     *(Form(system="evolve", edits=edits, answers=m) for edits in ("rewrite", "diff") for m in (1, 4)),
+    Form(system="evolve", edits="continue"),
 )
 
 

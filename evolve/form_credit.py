@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evolve.continuation import CONTINUE, MAX_SHARE
 from evolve.reply_form import ReplyForm
 from evolve.selection import briefly
 
@@ -19,7 +20,10 @@ _STREAM = 3
 _DECAY = 0.97
 # What is believed before the first answer: as if so many answers had been seen, and this share of them of use.
 _PRIOR_ANSWERS = 3.0
-_PRIOR_SHARES = {"rewrite": 0.6, "region": 0.6, "diff": 0.4}
+_PRIOR_SHARES = {"rewrite": 0.6, CONTINUE: 0.6, "diff": 0.4}
+# A reply that goes on from a beginning leaves a model no room to think. It is for models of whose own replies less than
+# this share is of use, in whatever form.
+MAX_SHARE_TO_CONTINUE = 0.5
 # A first answer counts as much as this: tokens of a list of edits, and the share of a program that they repeat.
 _EDIT_TOKENS = 120.0
 _EDIT_SHARE = 0.15
@@ -132,8 +136,9 @@ class FormRecords:
             return forms[0], {}
         rng = np.random.default_rng([*seed, _STREAM])
         beliefs = [_believe(form, self.records.get((policy, form), FormRecord()), program_tokens) for form in forms]
+        places = _places(forms, beliefs)
         drawn = [float(rng.beta(belief.useful, belief.useless)) / belief.tokens for belief in beliefs]
-        place = max(range(len(forms)), key=drawn.__getitem__)
+        place = max(places, key=drawn.__getitem__)
         belief = beliefs[place]
         return forms[place], briefly({"useful": belief.share, "tokens": belief.tokens})
 
@@ -151,16 +156,30 @@ class _Belief:
         return self.useful / (self.useful + self.useless)
 
 
+def _places(forms: Sequence[ReplyForm], beliefs: Sequence[_Belief]) -> list[int]:
+    """The forms among which is drawn: `continue` only where no other form is of much use."""
+    own = [place for place, form in enumerate(forms) if form.edits != CONTINUE]
+    if any(beliefs[place].share >= MAX_SHARE_TO_CONTINUE for place in own):
+        return own
+    return list(range(len(forms)))
+
+
 def _believe(form: ReplyForm, record: FormRecord, program_tokens: float) -> _Belief:
     share = _PRIOR_SHARES[form.edits]
-    first = program_tokens if form.edits != "diff" else _EDIT_TOKENS + _EDIT_SHARE * program_tokens
-    first += _OPENING_TOKENS / form.answers
+    first = _first_tokens(form.edits, program_tokens) + _OPENING_TOKENS / form.answers
     useful = min(record.useful, record.answers)
     return _Belief(
         useful=_PRIOR_ANSWERS * share + useful,
         useless=_PRIOR_ANSWERS * (1.0 - share) + record.answers - useful,
         tokens=max(1.0, (_PRIOR_ANSWERS * first + record.tokens) / (_PRIOR_ANSWERS + record.answers)),
     )
+
+
+def _first_tokens(edits: str, program_tokens: float) -> float:
+    """Tokens that an answer is believed to take before the first was seen."""
+    if edits == CONTINUE:
+        return (1.0 - MAX_SHARE / 2) * program_tokens
+    return program_tokens if edits != "diff" else _EDIT_TOKENS + _EDIT_SHARE * program_tokens
 
 
 def program_tokens(characters: int) -> float:

@@ -124,6 +124,11 @@ class Prompt:
     tokens: int = 0
     shown: tuple[str, ...] = ()
 
+    @property
+    def beginning(self) -> str:
+        """What the reply is to go on from; empty: it begins as the policy likes."""
+        return self.messages[-1].content if self.messages and self.messages[-1].role == "assistant" else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -131,7 +136,7 @@ class Answer:
 
     Attributes:
         text: the answer as written: a full rewrite or SEARCH/REPLACE edits.
-        edits: `rewrite` or `diff`: how the text is to be read.
+        edits: `rewrite`, `continue` (read as a rewrite) or `diff`: how the text is to be read.
         shown: ids of the candidates that the prompt had room for; None: all of the proposal's.
     """
 

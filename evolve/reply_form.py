@@ -11,7 +11,8 @@ class ReplyForm:
 
     Attributes:
         format: how the answers of a chain are set apart; see `evolve.chain.parse_format`.
-        edits: how an answer is read: `rewrite`, `region` or `diff`.
+        edits: what is written: `rewrite` (a whole program), `continue` (the rest of one that begins as its parent does)
+            or `diff` (edits of the parent).
         answers: m, answers asked of one chain.
         samples: n, chains asked of one proposal.
     """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from evolve.chain import ChainFormat, parse_format
+from evolve.continuation import CONTINUE
 from evolve.errors import EvolveError
 from evolve.program import Program
 from evolve.scalarization import Floats
@@ -46,7 +47,8 @@ class Records:
 
     Attributes:
         usable: in the order of their files.
-        passed_over: how many had no prompt (a policy that is no language model) or no parent (no answer).
+        passed_over: how many had no prompt (a policy that is no language model), no parent (no answer), or a reply
+            that was begun for the model.
         prompts: how many had a prompt.
     """
 
@@ -141,7 +143,8 @@ def _reason(error: Exception) -> str:
 
 def _record(line: Mapping[str, Any]) -> Record | None:
     messages, asked, parent = line["messages"], line["asked"], line["parent"]
-    if not messages or parent is None or asked["format"] is None:
+    # A continued reply is not the model's own: what it would write from the first word on stays unknown.
+    if not messages or parent is None or asked["format"] is None or asked["edits"] == CONTINUE:
         return None
     objectives = tuple(str(name) for name in line["objectives"])
     rewards = tuple(tuple(map(float, one["rewards"])) for one in line["answers"] if one["rewards"])

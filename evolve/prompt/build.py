@@ -1,10 +1,11 @@
 """Builds the prompt of a proposal: what is the same over a run first, what varies last, and no more than fits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evolve.chain import example, parse_format
 from evolve.configuration import PromptConfig
+from evolve.continuation import CONTINUE, first_lines
 from evolve.errors import PolicyRefused
 from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
 from evolve.problem import Problem
@@ -30,7 +31,7 @@ class PromptRequest:
 
     Attributes:
         format: how the answers of a chain are set apart: `tags:NAME`, `fences` or `single`.
-        edits: `rewrite` or `diff`.
+        edits: `rewrite`, `continue` (for programs of one file) or `diff`.
         templates: texts that replace built-in ones, by name; checked by `check_templates`.
         context_tokens: what prompt and reply may have together, `reply_tokens` of it for the reply.
     """
@@ -64,7 +65,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     shared = _task(request) + _reply(request)
     parent = _parent(request, _shown(request, request.proposal.parent.program))
     space = _space(request, count)
-    for text in (system, shared, parent):
+    beginning = _beginning(request)
+    for text in (system, shared, parent, beginning):
         space.spend(text)
     mate, ending = _fit_ending(request, space)
     _refuse_huge(request, space)
@@ -75,7 +77,9 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     inspirations, individuals = _fit_inspirations(request, space)
     individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
     parts = (shared, *inspirations, failures, parent, feedback, review, mate, rejections, ending)
-    return _prompt(system, parts, space, individuals, request)
+    prompt = _prompt(system, parts, space, individuals, request)
+    begun = (Message(role="assistant", parts=(beginning,)),) if beginning else ()
+    return replace(prompt, messages=(*prompt.messages, *begun))
 
 
 def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
@@ -235,6 +239,15 @@ def _shown(request: PromptRequest, program: Program) -> str:
     if parts is None:
         return shown(program, request.problem.language)
     return fenced_source("\n".join(parts.region).strip("\n"), request.problem.language)
+
+
+def _beginning(request: PromptRequest) -> str:
+    """What the reply is to go on from: the parent as the prompt shows it, up to a line that is drawn."""
+    if request.edits != CONTINUE or _several_files(request):
+        return ""
+    opening, _, rest = _shown(request, request.proposal.parent.program).partition("\n")
+    program = rest.rpartition("\n")[0]
+    return f"{opening}\n{first_lines(program, request.problem.language, request.proposal.seed)}"
 
 
 def _parent(request: PromptRequest, program: str) -> str:

@@ -239,13 +239,14 @@ def serve(
         templates: texts in place of the built-in ones.
     """
     way = Way(policy=settings, key=settings.read_key())
-    return _through(way, prompt_builder(settings, problem, config, templates))
+    single = all(seed.single for seed in problem.seeds)
+    return _through(way, prompt_builder(settings, problem, config, templates), single=single)
 
 
-def _through(way: Way, build: "PromptBuilder") -> "OpenAIPolicy":
+def _through(way: Way, build: "PromptBuilder", *, single: bool = False) -> "OpenAIPolicy":
     from service.policy.openai import OpenAIPolicy
 
-    return OpenAIPolicy(_connect(way), build_prompt=build)
+    return OpenAIPolicy(_connect(way), build_prompt=build, single=single)
 
 
 def _connect(way: Way) -> "Connection[Any]":

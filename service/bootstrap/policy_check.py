@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evolve.format_yield import FormatYield, measure_format_yield
-from evolve.ports import Adapted, Evaluator, Policy, ServedPolicy
+from evolve.ports import Adapted, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
 from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
@@ -15,6 +15,7 @@ from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_new
 from service.config import Settings
 from service.errors import UsageError
+from service.policy.forms import open_forms
 from service.policy.openai import OpenAIPolicy
 from service.policy.recommendation import best_yield, next_form, sized
 from service.policy.settings import PolicySettings
@@ -149,7 +150,8 @@ async def _yields(
     trying: Callable[[PolicySettings, str], None],
 ) -> tuple[FormatYield, ...]:
     tried: list[FormatYield] = []
-    while (form := next_form(author, tried)) is not None:
+    forms = policy.forms if isinstance(policy, AdaptivePolicy) else open_forms(author)
+    while (form := next_form(forms, tried)) is not None:
         trying(author, f"{form.edits}, {form.answers} in a completion, temperature {author.temperature:g}")
         measured = await measure_format_yield(
             problem, policy, sized(form), evaluator, seed=len(tried), limit_seconds=LIMIT_SECONDS

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evolve.continuation import CONTINUE
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.config import load_settings
@@ -76,7 +77,8 @@ def train_on_runs(terminal: Terminal, wish: SftWish) -> None:
             )
             authors.append(found.author)
     author = next((each for each in authors if each is not None), None)
-    form = {"format": author.format, "edits": author.edits} if author else {}
+    # Whoever is taught to write whole programs needs no beginning.
+    form = {"format": author.format, "edits": author.edits} if author and author.edits != CONTINUE else {}
     settings = _settings(wish, form)
     result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
     _say(terminal, wish, settings.updates, result)

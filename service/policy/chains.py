@@ -36,6 +36,7 @@ class Chains:
         limit: most answers of all chains; the first chains come first.
         shown: candidates that the prompt holds.
         python: whether each chain is to hold one Python program, and is ended where that can no longer become valid.
+        beginning: of each chain, which is given and not written.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Chains:
         limit: int,
         shown: tuple[str, ...] | None = None,
         python: bool = False,
+        beginning: str = "",
     ) -> None:
         quotas = [max(0, min(answers, limit - chain * answers)) for chain in range(samples)]
         self._parsers = [ChainParser(chain_format, quota) for quota in quotas]
@@ -59,6 +61,10 @@ class Chains:
         self._surplus = [0] * samples
         self._programs = [BrokenPrefixDetector() for _ in quotas] if python else []
         self._broken: dict[int, str] = {}
+        for parser in self._parsers:
+            parser.feed(beginning)
+        for detector in self._programs:
+            detector.feed(beginning)
         self._edits = edits
         self._shown = shown
         self.handed = 0

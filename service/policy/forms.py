@@ -1,7 +1,9 @@
 """The reply forms that the settings of a policy leave open."""
 
+from dataclasses import replace
 from itertools import product
 
+from evolve.continuation import CONTINUE
 from evolve.reply_form import ReplyForm
 from service.policy.settings import PolicySettings
 
@@ -9,15 +11,21 @@ ONE_ANSWER = "single"
 MAX_SAMPLES = 64
 
 
-def open_forms(settings: PolicySettings) -> tuple[ReplyForm, ...]:
+def open_forms(settings: PolicySettings, *, continues: bool = False) -> tuple[ReplyForm, ...]:
     """The forms in which a model behind a server may be asked, that of its settings first.
 
     With fewer answers in a chain there are more chains, so that a proposal brings about as many. One answer needs no
     tags around it: a small model that cannot keep to them still writes a program in a fence.
+
+    Args:
+        settings: of the policy.
+        continues: whether its server can go on from the beginning of a reply.
     """
     edits = [settings.edits, *(("rewrite", "diff") if "edits" in settings.adaptable else ())]
     answers = [settings.answers, *((1,) if "answers" in settings.adaptable else ())]
-    forms = (_form(settings, edit, number) for edit, number in product(edits, answers))
+    forms = [_form(settings, edit, number) for edit, number in product(edits, answers)]
+    if continues and "edits" in settings.adaptable and 1 in answers:
+        forms.append(replace(_form(settings, CONTINUE, 1), format=ONE_ANSWER))
     return tuple(dict.fromkeys(forms))
 
 

@@ -14,10 +14,17 @@ _MODELS_NAMED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """A model that a server offers; `context_tokens` is None where it does not say."""
+    """A model that a server offers.
+
+    Attributes:
+        name: to ask for it.
+        context_tokens: None where the server does not say.
+        owner: who the server says owns it: servers that run models themselves name themselves, such as `vllm`.
+    """
 
     name: str
     context_tokens: int | None = None
+    owner: str = ""
 
 
 def read_offered(value: object) -> list[Offered]:
@@ -30,7 +37,10 @@ def read_offered(value: object) -> list[Offered]:
     if not isinstance(entries, list):
         raise PolicyUnavailable("it lists its models in no known form", 0.0)
     named = {entry["id"]: entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)}
-    return [Offered(name=name, context_tokens=_context(entry, named)) for name, entry in named.items()]
+    return [
+        Offered(name=name, context_tokens=_context(entry, named), owner=str(entry.get("owned_by", "")))
+        for name, entry in named.items()
+    ]
 
 
 def choose(settings: PolicySettings, offered: Sequence[Offered] | None) -> str:

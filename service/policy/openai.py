@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from evolve.chain import parse_format
-from evolve.errors import PolicyError, PolicyRefused
+from evolve.continuation import CONTINUE
+from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
 from evolve.ports import Adapted
 from evolve.proposal import Answer, Completed, Dropped, Prompt, Proposal, Reply, Usage
 from evolve.reply_form import ReplyForm
@@ -17,6 +18,7 @@ from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.capabilities import RequestShape
 from service.policy.chains import CUT, Chains
 from service.policy.connection import Connection
+from service.policy.continuing import CONTINUING, continuing
 from service.policy.exchange import SEEDS, Exchange
 from service.policy.forms import open_forms
 from service.policy.offered import choose, unlisted
@@ -36,12 +38,14 @@ class Served:
         context_tokens: of the model.
         tokenizer: whether the server counts tokens.
         told: whether the server told the context, rather than the settings.
+        continues: whether the server can go on from the beginning of a reply.
     """
 
     model: str
     context_tokens: int
     tokenizer: bool
     told: bool = False
+    continues: bool = False
 
 
 class OpenAIPolicy:
@@ -50,12 +54,14 @@ class OpenAIPolicy:
     Args:
         connection: to the server, with the settings.
         build_prompt: makes the prompt of a proposal.
+        single: whether the programs are of one file, so that the parent's beginning may be the beginning of a reply.
     """
 
-    def __init__(self, connection: Connection[Served], *, build_prompt: PromptBuilder) -> None:
+    def __init__(self, connection: Connection[Served], *, build_prompt: PromptBuilder, single: bool = False) -> None:
         self.settings = connection.settings
         self.connection = connection
         self._build_prompt = build_prompt
+        self._single = single
         self._format = parse_format(self.settings.format)
         self._tokens = TokenCounter(None)
 
@@ -77,7 +83,8 @@ class OpenAIPolicy:
     @property
     def forms(self) -> Sequence[ReplyForm]:
         """The forms that it may be asked in: that of its settings, and those that the settings leave open."""
-        return open_forms(self.settings)
+        found = self.connection.found
+        return open_forms(self.settings, continues=self._single and found is not None and found.continues)
 
     @property
     def concurrency(self) -> int:
@@ -120,11 +127,18 @@ class OpenAIPolicy:
         await self.connection.pressure.look()
         self._tokens = TokenCounter((lambda text: server.count_tokens(model, sendable(text))) if tokenizer else None)
         told = named.get(model)
+        continues = any(entry.owner in CONTINUING for entry in offered or () if entry.name == model)
+        if self.settings.edits == CONTINUE and not continues:
+            raise PolicyDenied(
+                f'{self.settings.place} is not known to go on from the beginning of a reply, which edits = "continue"'
+                ' needs: vLLM is. Choose edits = "rewrite"'
+            )
         self.connection.found = Served(
             model=model,
             context_tokens=told or self.settings.context_tokens,
             tokenizer=tokenizer,
             told=told is not None,
+            continues=continues,
         )
         return self.connection.found
 
@@ -221,6 +235,7 @@ class OpenAIPolicy:
     def _body(self, proposal: Proposal, prompt: Prompt, model: str, reply_tokens: int) -> dict[str, Any]:
         return {
             **self.settings.request_parameters,
+            **continuing(prompt.beginning, self.settings.request_parameters),
             "model": model,
             "messages": [{"role": message.role, "content": sendable(message.content)} for message in prompt.messages],
             "n": proposal.samples,
@@ -237,7 +252,7 @@ class OpenAIPolicy:
         return Chains(
             parse_format(proposal.form.format) if proposal.form else self._format,
             edits=edits,
-            python=edits == "rewrite"
+            python=edits in ("rewrite", CONTINUE)
             and proposal.answers == 1
             and program.single
             and program.files[0][0].endswith(".py"),
@@ -245,6 +260,7 @@ class OpenAIPolicy:
             answers=proposal.answers,
             limit=proposal.limit,
             shown=prompt.shown,
+            beginning=prompt.beginning,
         )
 
     def _completed(self, draft: "_Draft", exchange: Exchange, started: float) -> Completed:

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evolve.continuation import CONTINUE
 from evolve.format_yield import FormatYield
 from evolve.proposal import Completed
 from evolve.reply_form import ReplyForm
-from service.policy.forms import open_forms
 from service.policy.settings import PolicySettings
 
 ANSWERS = 8  # asked for in each form
@@ -26,18 +26,26 @@ def sized(form: ReplyForm) -> ReplyForm:
     return ReplyForm(format=form.format, edits=form.edits, answers=form.answers, samples=samples)
 
 
-def next_form(settings: PolicySettings, tried: Sequence[FormatYield]) -> ReplyForm | None:
+def next_form(forms: Sequence[ReplyForm], tried: Sequence[FormatYield]) -> ReplyForm | None:
     """The form to try next; None: enough are known.
 
-    First the settings' own, then the other number of answers, then the other kind of edits with the better number.
+    First the policy's own, then the other number of answers, then the other kind of edits with the better number.
+    Where nothing was valid by then, the last is to go on from a beginning, if that is possible.
+
+    Args:
+        forms: that the policy may be asked in, its own first.
+        tried: so far.
     """
-    forms = open_forms(settings)
     known = {_key(found.form) for found in tried}
     left = [form for form in forms if _key(form) not in known]
     if not left or len(tried) >= MAX_FORMS:
         return None
     if not tried:
         return left[0]
+    begun = [form for form in left if form.edits == CONTINUE]
+    if begun and (left == begun or (len(tried) == MAX_FORMS - 1 and not any(found.valid for found in tried))):
+        return begun[0]
+    left = [form for form in left if form.edits != CONTINUE]
     best = best_yield(tried).form
     same_edits = [form for form in left if _key(form)[0] == _key(forms[0])[0]]
     same_answers = [form for form in left if form.answers == best.answers]
@@ -45,8 +53,8 @@ def next_form(settings: PolicySettings, tried: Sequence[FormatYield]) -> ReplyFo
 
 
 def _key(form: ReplyForm) -> tuple[str, int]:
-    """What makes a form another one; a region alone is a rewrite."""
-    return "diff" if form.edits == "diff" else "rewrite", form.answers
+    """What makes a form another one."""
+    return form.edits, form.answers
 
 
 def best_yield(tried: Sequence[FormatYield]) -> FormatYield:

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from evolve.chain import parse_format
+from evolve.continuation import CONTINUE
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
@@ -108,7 +109,7 @@ class PolicySettings(BaseModel):
     api_key_env: str = ""
     api_key_file: str = ""
     format: Annotated[str, AfterValidator(_format)] = "tags:answer"
-    edits: Literal["rewrite", "diff"] = "rewrite"
+    edits: Literal["rewrite", "continue", "diff"] = "rewrite"
     answers: int = Field(default=4, ge=1, le=64, description="m: answers in one chain")
     adapt: tuple[Literal["edits", "answers"], ...] | None = Field(
         default=None, description="keys that a run may vary, by what the answers bring; None: those that are not named"
@@ -161,6 +162,8 @@ class PolicySettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _one_answer_alone(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("edits") == CONTINUE:
+            return {"answers": 1, "format": "single", **values}
         if isinstance(values, dict) and values.get("format") == "single":
             return {"answers": 1, **values}
         return values
@@ -194,6 +197,8 @@ class PolicySettings(BaseModel):
             raise ValueError(f"{repeated[0]} stands in params and in extra_body: leave one of them out")
         if self.format == "single" and self.answers != 1:
             raise ValueError("format single gives one answer a chain: set answers = 1")
+        if self.edits == CONTINUE and (self.format != "single" or self.kind != "openai"):
+            raise ValueError("edits continue needs format single and kind openai: leave them out")
         return self
 
     def describe(self) -> dict[str, Any]:

@@ -115,6 +115,7 @@ class OpenAIServer:
     ) -> None:
         self.respond = respond
         self.models: Any = models
+        self.owner = "somebody"  # of each model, as the list tells
         self.context_tokens = context_tokens
         self.tokenizer = tokenizer
         self.key = key
@@ -185,7 +186,8 @@ class OpenAIServer:
             return refusal
         if not isinstance(self.models, list | tuple):
             return JSONResponse(self.models)
-        entries = [{"id": name, "object": "model", "max_model_len": self.context_tokens} for name in self.models]
+        about = {"object": "model", "max_model_len": self.context_tokens, "owned_by": self.owner}
+        entries = [{"id": name, **about} for name in self.models]
         return JSONResponse({"object": "list", "data": entries})
 
     async def _tokenize(self, request: Request) -> Response:

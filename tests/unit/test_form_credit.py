@@ -31,11 +31,13 @@ SMALL = {"rewrite:4": (0.02, 300), "rewrite:1": (0.6, 320), "diff:4": (0.0, 150)
 LARGE = {"rewrite:4": (0.85, 700), "rewrite:1": (0.9, 760), "diff:4": (0.8, 180), "diff:1": (0.85, 260)}
 
 
-def asked_in(model: Mapping[str, tuple[float, int]], program_tokens: float, seed: int) -> list[str]:
+def asked_in(
+    model: Mapping[str, tuple[float, int]], program_tokens: float, seed: int, forms: Sequence[ReplyForm] = FORMS
+) -> list[str]:
     """The forms of the proposals of a run whose policy is of use as often as the model says."""
     records, rng, drawn = FormRecords(), np.random.default_rng(seed), []
     for number in range(1, PROPOSALS + 1):
-        chosen, _ = records.draw(POLICY, FORMS, program_tokens, [seed, number])
+        chosen, _ = records.draw(POLICY, forms, program_tokens, [seed, number])
         share, tokens = model[chosen.name]
         tell(records, number, chosen, useful=int(rng.binomial(8, share)), output=8 * tokens)
         drawn.append(chosen.name)
@@ -60,6 +62,18 @@ def test_a_model_ends_with_the_form_that_brings_most_for_its_tokens(
     late = Counter(asked_in(model, tokens, seed)[PROPOSALS // 2 :])
     assert late.most_common(1)[0][0] == best
     assert late[best] >= 0.6 * (PROPOSALS // 2)
+
+
+CONTINUED = ReplyForm(format="single", edits="continue", answers=1, samples=8)
+
+
+@pytest.mark.parametrize(("model", "continued"), [(SMALL | {"rewrite:1": (0.1, 320)}, True), (LARGE, False)])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_reply_is_begun_for_a_model_whose_own_replies_are_of_little_use_and_for_no_other(
+    model: Mapping[str, tuple[float, int]], seed: int, *, continued: bool
+) -> None:
+    late = Counter(asked_in(model | {"continue:1": (0.5, 60)}, 250, seed, [*FORMS, CONTINUED])[PROPOSALS // 2 :])
+    assert (late["continue:1"] >= 0.6 * (PROPOSALS // 2)) if continued else (late["continue:1"] == 0)
 
 
 def test_nothing_is_drawn_where_there_is_one_form() -> None:

@@ -284,6 +284,47 @@ async def test_a_reply_that_only_repeats_itself_is_left_and_told(server: OpenAIS
     assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
 
 
+BEGINNING = "```python\nLOW = 1\n\n\ndef f(x):"
+
+
+def begun(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
+    return Prompt(
+        messages=(Message(role="user", parts=("Improve f.",)), Message(role="assistant", parts=(BEGINNING,))), tokens=9
+    )
+
+
+async def test_a_server_is_asked_to_go_on_from_a_beginning_which_is_no_part_of_what_it_wrote(
+    server: OpenAIServer, make: Make
+) -> None:
+    server.owner = "vllm"
+    rest = "\n    return x + LOW\n```"
+    server.respond = lambda body: [rest] * body["n"]
+    policy = make(build=begun, edits="continue", params={"stop": ["END"]})
+    found, completed = await replies(policy, proposal(answers=1))
+    assert [answer.text for answer in found] == [BEGINNING + rest] * 2
+    assert completed.completions == (rest, rest)
+    (asked,) = [request.body for request in server.requests if request.path.endswith("/chat/completions")]
+    assert asked["messages"][-1] == {"role": "assistant", "content": BEGINNING}
+    assert (asked["continue_final_message"], asked["add_generation_prompt"]) == (True, False)
+    assert (asked["stop"], asked["include_stop_str_in_output"]) == (["END", "\n```"], True)
+
+
+async def test_a_continued_program_that_nothing_can_mend_is_left(server: OpenAIServer, make: Make) -> None:
+    server.owner, server.characters = "vllm", 64
+    rest = "\n    return (x, 1))\n" + "".join(f"y{n} = {n}\n" for n in range(2_000)) + "```"
+    server.respond = lambda body: [rest] * body["n"]
+    _, completed = await replies(make(build=begun, edits="continue"), proposal(answers=1))
+    assert completed.finish_reasons == ("broken", "broken")
+
+
+async def test_a_server_that_is_not_known_to_continue_replies_is_not_asked_to(server: OpenAIServer, make: Make) -> None:
+    with pytest.raises(PolicyDenied, match=r'which edits = "continue" needs: vLLM is'):
+        await make(build=begun, edits="continue").check()
+    policy = make()
+    await policy.check()
+    assert "continue:1" not in [form.name for form in policy.forms]
+
+
 @pytest.mark.parametrize(("answers", "left"), [(1, True), (2, False)])
 async def test_a_program_that_nothing_can_mend_is_left_and_told(
     server: OpenAIServer, make: Make, answers: int, *, left: bool

@@ -438,6 +438,23 @@ def test_the_forms_of_a_policy_bring_about_as_many_answers_each() -> None:
     assert len(open_forms(read_policy({"base_url": "http://h/v1", "adapt": []}, "here"))) == 1
 
 
+def test_a_server_that_continues_replies_may_be_asked_to_where_forms_are_open() -> None:
+    def names(**settings: Any) -> list[str]:
+        policy = read_policy({"base_url": "http://h/v1", **settings}, "here")
+        return [form.name for form in open_forms(policy, continues=True)]
+
+    assert names()[-1] == "continue:1"
+    assert names(answers=1)[-1] == "continue:1"
+    assert "continue:1" not in names(answers=4) + names(edits="diff") + names(adapt=[])
+    assert names(edits="continue") == ["continue:1"]
+
+
+@pytest.mark.parametrize("wrong", [{"answers": 4}, {"format": "tags:answer"}, {"kind": "litellm", "model": "a/b"}])
+def test_a_reply_is_continued_alone_and_by_a_server_of_its_protocol(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"edits continue needs|single gives one answer"):
+        read_policy({"base_url": "http://h/v1", "edits": "continue", **wrong}, "here")
+
+
 def test_a_provider_fills_the_address_and_the_variable_of_its_key() -> None:
     (policy,) = load_policies("openrouter:qwen/qwen3-8b")
     assert (policy.base_url, policy.model) == ("https://openrouter.ai/api/v1", "qwen/qwen3-8b")
