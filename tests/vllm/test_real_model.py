@@ -23,6 +23,9 @@ RUN_SECONDS = 60
 # Python: a model of this size seldom writes what the evaluator can call.
 MIN_PARSED = 0.2
 MIN_VALID_AND_NEW = 0.04
+# Of the children that were evaluated, where the model goes on from the parent's first lines.
+MIN_SCORED = 0.1
+CONTINUE = 'edits = "continue"\n'
 # Higher temperatures make a model of this size write nonsense.
 POLICY = """
 [[policies]]
@@ -52,6 +55,7 @@ class RealRun:
     events: list[dict[str, Any]]
     summary: dict[str, Any]
     children: list[dict[str, Any]]
+    begun: bool
 
     @property
     def answered(self) -> list[dict[str, Any]]:
@@ -69,20 +73,25 @@ class RealRun:
         return sum(self.asked.values())
 
 
-@pytest.fixture(scope="module", params=["openevolve_function", "function_minimisation"])
+@pytest.fixture(
+    scope="module",
+    params=[("openevolve_function", ""), ("function_minimisation", ""), ("function_minimisation", CONTINUE)],
+    ids=lambda param: "-".join(filter(None, (param[0], param[1] and "continue"))),
+)
 def run(request: pytest.FixtureRequest, server: VllmServer, tmp_path_factory: pytest.TempPathFactory) -> RealRun:
+    example, more = request.param
     home = tmp_path_factory.mktemp("run")
     evolve = Evolve(home)
     (home / "key").write_text(server.key)
     evolve.environment["EVOLVE_POLICY_API_KEY_FILE"] = str(home / "key")
-    (home / "policy.toml").write_text(POLICY.format(url=server.url, samples=SAMPLES))
+    (home / "policy.toml").write_text(POLICY.format(url=server.url, samples=SAMPLES) + more)
     words = ["--policy", str(home / "policy.toml"), "--evaluations", "40", "--seed", "1", "--json"]
-    said = evolve.said("run", str(EXAMPLES / request.param), *words, "--set", f"budget.wall_seconds={RUN_SECONDS}")
+    said = evolve.said("run", str(EXAMPLES / example), *words, "--set", f"budget.wall_seconds={RUN_SECONDS}")
     assert "Traceback" not in said.err
     *events, summary = said.lines
     stored = evolve.lines("export", summary["run_id"])
     children = [candidate for candidate in stored if candidate["proposal_number"]]
-    return RealRun(code=said.code, events=events, summary=summary, children=children)
+    return RealRun(code=said.code, events=events, summary=summary, children=children, begun=bool(more))
 
 
 def test_every_completion_is_taken_or_dropped_and_its_tokens_are_counted(run: RealRun) -> None:
@@ -109,6 +118,14 @@ def test_enough_of_what_is_written_parses_and_is_valid_and_new(run: RealRun) -> 
     assert parsed >= MIN_PARSED * run.completions
     valid = {child["program_id"] for child in run.children if child["program_id"]}
     assert len(valid) >= MIN_VALID_AND_NEW * run.completions
+
+
+def test_children_that_begin_as_their_parent_can_be_scored(run: RealRun) -> None:
+    if not run.begun:
+        return  # a model of this size seldom writes what the evaluator can call
+    evaluated = [child for child in run.children if child["outcome"] not in {None, "cancelled"}]
+    scored = [child for child in evaluated if child["outcome"] == "ok"]
+    assert len(scored) >= MIN_SCORED * len(evaluated) > 0
 
 
 def test_an_answer_is_read_seconds_before_its_proposal_is_complete(run: RealRun) -> None:
