@@ -141,6 +141,8 @@ class EvaluatorSpec:
         text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
+        read: files and folders outside of the problem's that programs and evaluator may read, beside the system's.
+        path: folders of programs, likewise, which stand first on PATH.
         repeats: how often a program is scored, and its mean taken.
         repeats_min: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
         repeats_confidence: with which it must be seen to fall short before further repeats are spared.
@@ -159,6 +161,8 @@ class EvaluatorSpec:
     python: str = ""
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     repeats: int = 1
     repeats_min: int = 0
     repeats_confidence: float = 0.95

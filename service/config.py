@@ -94,6 +94,12 @@ class SandboxSettings(BaseModel):
     interpreters: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Interpreters that problems submitted over the API may name in evaluator.python"
     )
+    read: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Files and folders that every program may read, and that problems of others may name"
+    )
+    path: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Folders of programs, likewise, which stand first on PATH inside the sandbox"
+    )
     most_wall_seconds: int = Field(default=3600, ge=1, description="Most time that a problem may give an evaluation")
     most_cpu_seconds: int = Field(
         default=16 * 3600, ge=1, description="Most processor time of an evaluation, of all cores together"

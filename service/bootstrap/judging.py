@@ -32,7 +32,7 @@ def judging(
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
     """
     loaded = load_problem(folder)
-    opening = scoring(loaded.problem, loaded.bundle, settings, slots=slots, require=require)
+    opening = scoring(loaded.problem, loaded.bundle, settings, slots=slots, require=require, source=loaded.place)
     with asyncio.Runner() as runner:
         evaluator = runner.run(opening.__aenter__())
 

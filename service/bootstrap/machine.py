@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
+from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import ServiceError
 from service.sandbox import scratch
@@ -52,6 +53,7 @@ async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
     with scratch.folder("doctor") as folder:
         (folder / problem.evaluator.file).write_text(_EVALUATOR, encoding="utf-8")
         try:
+            problem = with_paths(problem, settings, private=private_places(), others=True)
             async with open_evaluator(problem, folder, 1, require=None) as evaluator:
                 return SandboxReport(
                     level=str(evaluator.level),

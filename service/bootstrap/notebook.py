@@ -27,6 +27,7 @@ from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynch
 from service.bootstrap.line import Line
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_loaded
+from service.bootstrap.read_paths import private_places
 from service.bootstrap.retold import RunResult, told
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
@@ -232,6 +233,8 @@ class _Sitting:
                     self._settings.sandbox,
                     slots=slots,
                     require=self._order.require_isolation,
+                    private=private_places(self._settings),
+                    source=plan.source,
                 )
                 sandbox = await stack.enter_async_context(opening)
                 for warning in isolation_warnings(sandbox):

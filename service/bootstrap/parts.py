@@ -1,10 +1,12 @@
 """What programs are scored with: the sandbox, as far as the operator permits what a problem wants."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from evolve.problem import Problem
+from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
@@ -18,7 +20,15 @@ _BOUNDED = ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", 
 
 @asynccontextmanager
 async def scoring(
-    problem: Problem, bundle: Bundle, settings: SandboxSettings, *, slots: int = 0, require: str | None = None
+    problem: Problem,
+    bundle: Bundle,
+    settings: SandboxSettings,
+    *,
+    slots: int = 0,
+    require: str | None = None,
+    others: bool = False,
+    private: Sequence[Path] | None = None,
+    source: str = "",
 ) -> AsyncIterator[SandboxEvaluator]:
     """The evaluator of a problem, from what is stored of its folder.
 
@@ -28,12 +38,18 @@ async def scoring(
         settings: what the operator allows and requires.
         slots: evaluations at once; 0: as many as this process has cores.
         require: weakest isolation; None: what the settings say.
+        others: whether somebody else wrote the problem, so that the operator alone opens paths to it.
+        private: places of this installation that no program may read; None: those that it has without any settings.
+        source: the folder that the problem was read from, where there is one on this machine.
 
     Raises:
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
         InvalidProblemError: the evaluator cannot be used.
     """
     refuse_unpermitted(problem, settings)
+    closed = private_places() if private is None else private
+    place = Path(source) if source.startswith("/") else None
+    problem = with_paths(problem, settings, private=closed, others=others, source=place)
     level = _level(require or settings.own)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:

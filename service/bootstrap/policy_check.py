@@ -13,6 +13,7 @@ from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_new
+from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.forms import open_forms
@@ -88,7 +89,9 @@ async def check_policies(
     authors = [policy for policy in plan.policies if policy.role == "author"]
     if all(author.kind == "syntax" for author in authors):
         raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
-    async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS) as evaluator:
+    private = private_places(settings)
+    opening = scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS, private=private, source=plan.source)
+    async with opening as evaluator:
         models = [author for author in authors if author.kind != "syntax"]
         return [await _check_author(settings, plan, author, evaluator, trying) for author in models]
 

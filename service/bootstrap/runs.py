@@ -1,6 +1,6 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,8 @@ from service.bootstrap.clock import SystemClock
 from service.bootstrap.control import COMMAND_LINE
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
+from service.bootstrap.policies import submitted
+from service.bootstrap.read_paths import private_places
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
@@ -74,7 +76,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     plan = _plan(order, storage, clock)
     if plan.record is not None and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
-    async with answering(plan, settings.policies) as asked, _evaluating(plan, settings, order) as scorer:
+    private = private_places(settings, storage.url)
+    async with answering(plan, settings.policies) as asked, _evaluating(plan, settings, order, private) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
@@ -139,7 +142,10 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
         async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
             # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
             if not opened:
-                scorer = scoring(loaded.problem, loaded.bundle, settings.sandbox, slots=1)
+                private = private_places(settings)
+                scorer = scoring(
+                    loaded.problem, loaded.bundle, settings.sandbox, slots=1, private=private, source=loaded.place
+                )
                 opened.append(await stack.enter_async_context(scorer))
             return await opened[0].evaluate(program, "check", wanted)
 
@@ -154,7 +160,9 @@ class _Scorer:
 
 
 @asynccontextmanager
-async def _evaluating(plan: Plan, settings: Settings, order: RunOrder) -> AsyncIterator[_Scorer]:
+async def _evaluating(
+    plan: Plan, settings: Settings, order: RunOrder, private: Sequence[Path]
+) -> AsyncIterator[_Scorer]:
     """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
     url = queue_url(settings, order.queue)
     if url is not None:
@@ -164,7 +172,17 @@ async def _evaluating(plan: Plan, settings: Settings, order: RunOrder) -> AsyncI
             yield _Scorer(evaluator=evaluator, isolation=WORKERS)
         return
     slots, require = plan.config.concurrency.evaluations, order.require_isolation
-    async with scoring(plan.problem, plan.bundle, settings.sandbox, slots=slots, require=require) as sandbox:
+    opening = scoring(
+        plan.problem,
+        plan.bundle,
+        settings.sandbox,
+        slots=slots,
+        require=require,
+        others=submitted(plan.source),
+        private=private,
+        source=plan.source,
+    )
+    async with opening as sandbox:
         warnings = tuple(isolation_warnings(sandbox))
         yield _Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 

@@ -18,6 +18,7 @@ from service.bootstrap.answering import read_templates
 from service.bootstrap.parts import refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, limits_of, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
+from service.bootstrap.read_paths import private_places, refuse_ungranted
 from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
 from service.db.accounts import SqlAccounts
@@ -271,6 +272,7 @@ class BundledSubmissions:
                 f"the problem names the interpreter {python[:80]!r}, which is not permitted: leave evaluator.python"
                 " out, or ask for it in sandbox.interpreters"
             )
+        refuse_ungranted(problem.evaluator, self._settings.sandbox)
         if self._queue is None:
             refuse_unpermitted(problem, self._settings.sandbox)
         else:  # workers know themselves what devices and networks are permitted there
@@ -307,7 +309,8 @@ class BundledSubmissions:
             return queued(self._queue, loaded.problem, loaded.bundle)
         if self._broker is not None:
             return queued_here(self._broker, loaded.problem, loaded.bundle)
-        return scoring(loaded.problem, loaded.bundle, self._settings.sandbox.for_others(), slots=1)
+        sandbox, private = self._settings.sandbox.for_others(), private_places(self._settings)
+        return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private)
 
 
 def _document(loaded: LoadedProblem) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from service.bootstrap.clock import SystemClock
 from service.bootstrap.key_file import key_in
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.parts import scoring
+from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle, EvaluationLeases, WorkerBeat
@@ -202,7 +203,8 @@ def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncC
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
         problem = load_bundle(bundle, "problem").problem
-        async with scoring(problem, bundle, settings.sandbox.for_others(), slots=slots) as evaluator:
+        sandbox, private = settings.sandbox.for_others(), private_places(settings)
+        async with scoring(problem, bundle, sandbox, slots=slots, others=True, private=private) as evaluator:
             yield evaluator
 
     return opened

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
 MOST_DEPTH = 32
+LARGE_DATA = "keep large data out of its folder, and name where it lies in evaluator.read"
 _MOST_COMPLAINTS = 20
 _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
@@ -91,7 +92,7 @@ class _Reader:
         self.full = content is None or len(content) > self._left or len(self._files) >= MOST_FILES
         if content is None or len(content) > self._left:
             size = f"{MOST_BYTES >> 20} MB"
-            return f"with {_shown(name)} the problem is larger than {size}: keep large data out of its folder"
+            return f"with {_shown(name)} the problem is larger than {size}: {LARGE_DATA}"
         if self.full:
             return f"the problem holds more than {MOST_FILES} files: leave data that is not needed outside"
         self._files[name] = content

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evolve.problem import Problem
+from evolve.problem import EvaluatorSpec, Problem
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve
 from service.problems.bundle import open_bundle, pack
 from service.problems.domains.expand import written_out
 from service.problems.folder import Folder
-from service.problems.project import PYTHON, Project, as_project, named_in
+from service.problems.project import FOLDER, PYTHON, Project, as_project, lies_relative, named_in, with_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,12 @@ def load_problem(place: Path | Project) -> LoadedProblem:
     if project.evaluator is None:
         _check_kind(project.folder)
     files, complaints = project.read()
-    return load_files(files, project.name, str(project.folder.resolve()), complaints)
+    name, lay = project.name, str(project.folder.resolve())
+    loaded = load_files(files, name, lay, complaints)
+    spec = loaded.problem.evaluator
+    if not any(map(lies_relative, (*spec.read, *spec.path))):
+        return loaded
+    return load_files(with_folder(files, project.top), name, lay, complaints)
 
 
 def load_bundle(bundle: Bundle, name: str) -> LoadedProblem:
@@ -90,8 +95,11 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
     if complaints:
         raise InvalidProblemError(complaints)
     bundle, problem = pack(files), reading.problem
-    if python := named_in(files).get(PYTHON):
+    named = named_in(files)
+    if python := named.get(PYTHON):
         problem = replace(problem, evaluator=replace(problem.evaluator, python=python))
+    if folder := named.get(FOLDER):
+        problem = replace(problem, evaluator=_from_folder(problem.evaluator, folder))
     return LoadedProblem(
         problem=replace(problem, bundle=bundle.hash),
         search=reading.search,
@@ -100,6 +108,15 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
         bundle=bundle,
         place=place,
     )
+
+
+def _from_folder(spec: EvaluatorSpec, folder: str) -> EvaluatorSpec:
+    """An evaluator whose relative paths are written from the root on."""
+
+    def full(paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(os.path.join(folder, path) if lies_relative(path) else path for path in paths)
+
+    return replace(spec, read=full(spec.read), path=full(spec.path))
 
 
 def _check_kind(folder: Path) -> None:

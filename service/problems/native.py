@@ -35,6 +35,8 @@ class _Evaluator(_Table):
     python: str = ""
     requirements: list[str] = []
     preload: list[str] = []
+    read: list[str] = Field(default=[], max_length=100)
+    path: list[str] = Field(default=[], max_length=100)
     repeats: int = 1
     repeats_min: int = 0
     repeats_confidence: float = 0.95
@@ -196,6 +198,8 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         python=table.python,
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),
+        read=tuple(table.read),
+        path=tuple(table.path),
         repeats=table.repeats,
         repeats_min=table.repeats_min,
         repeats_confidence=table.repeats_confidence,

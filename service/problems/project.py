@@ -11,7 +11,7 @@ from service.problems.folder import Folder, read_folder
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
-PYTHON, SEED, EVALUATOR, CONFIG = "python", "seed", "evaluator", "config"
+PYTHON, SEED, EVALUATOR, CONFIG, FOLDER = "python", "seed", "evaluator", "config", "folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +43,21 @@ class Project:
         options += ["--python", self.python] if self.python else []
         return " ".join(map(quote, [*places, *options]))
 
+    @property
+    def top(self) -> Path:
+        """The problem's folder."""
+        return self.evaluator.parent if self.evaluator else self.folder
+
     def read(self) -> tuple[Folder, list[str]]:
         """Its files, with one sentence for everything that cannot be taken along."""
-        folder, complaints = read_folder(self.evaluator.parent if self.evaluator else self.folder)
+        folder, complaints = read_folder(self.top)
         named = {PYTHON: self.python} if self.python else {}
         files = dict(folder.files)
         if self.evaluator is not None:
             named[EVALUATOR] = _taken(files, self.evaluator, self.evaluator.parent, complaints)
             named[SEED] = self._seed(files, complaints)
         if self.config is not None:
-            top = self.evaluator.parent if self.evaluator else self.folder
-            named[CONFIG] = _taken(files, self.config, top, complaints)
+            named[CONFIG] = _taken(files, self.config, self.top, complaints)
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
         return replace(folder, files=dict(sorted(files.items()))), complaints
@@ -89,11 +93,23 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         found = json.loads(content)
     except ValueError:
         found = None
-    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG}:
+    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG, FOLDER}:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts
     raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+
+
+def with_folder(files: Folder, folder: Path) -> Folder:
+    """Files that say where they lay, so that relative paths in them keep their meaning wherever they are read again."""
+    named = {**named_in(files), FOLDER: str(folder.resolve())}
+    content = (json.dumps(named, sort_keys=True) + "\n").encode()
+    return replace(files, files=dict(sorted({**files.files, FILE: content}.items())))
+
+
+def lies_relative(path: str) -> bool:
+    """Whether a path of a problem is meant from the problem's folder on."""
+    return not path.startswith(("/", "~"))
 
 
 def _inside(path: Path, top: Path) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.documents import storable
-from service.problems.folder import MOST_BYTES, MOST_DEPTH, MOST_FILES, Folder, left_out
+from service.problems.folder import LARGE_DATA, MOST_BYTES, MOST_DEPTH, MOST_FILES, Folder, left_out
 from service.problems.load import LoadedProblem, load_files
 
 _MOST_COMPLAINTS = 20
@@ -35,7 +35,7 @@ def _read(upload: Upload) -> tuple[Folder, list[str]]:
     if len(upload.files) > MOST_FILES:
         return Folder(files={}), [f"the problem holds more than {MOST_FILES} files: leave out data that is not needed"]
     if sum(len(content) for content in upload.files.values()) > MOST_BYTES:
-        return Folder(files={}), [f"the problem is larger than {MOST_BYTES >> 20} MB: keep large data out of it"]
+        return Folder(files={}), [f"the problem is larger than {MOST_BYTES >> 20} MB: {LARGE_DATA}"]
     complaints = [complaint for path in upload.files if (complaint := _complain(path))]
     environments = {str(PurePosixPath(path).parent) for path in upload.files if path.endswith("/pyvenv.cfg")}
     files = {

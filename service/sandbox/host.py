@@ -165,14 +165,17 @@ class Zygote:
         return self._process.poll() is None
 
     @classmethod
-    async def start(cls, python: str, orders: Mapping[str, Any], log: Path) -> "Zygote":
+    async def start(
+        cls, python: str, orders: Mapping[str, Any], log: Path, environment: Mapping[str, str] = ENVIRONMENT
+    ) -> "Zygote":
         """Start an interpreter and warm it up.
 
         Raises:
             InvalidProblemError: there is no such interpreter, or it cannot load what it should.
         """
         ours, theirs = socket.socketpair()
-        spawning = asyncio.ensure_future(asyncio.to_thread(_spawn, python or sys.executable, theirs.fileno(), log))
+        words = python or sys.executable, theirs.fileno(), log, environment
+        spawning = asyncio.ensure_future(asyncio.to_thread(_spawn, *words))
         try:
             process = await asyncio.shield(spawning)
         except asyncio.CancelledError:  # the thread starts it all the same
@@ -296,7 +299,7 @@ async def _ended_by_asking(pid: int, seconds: float) -> bool:
     return False
 
 
-def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
+def _spawn(python: str, descriptor: int, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     with log.open("wb") as file:
         return subprocess.Popen(
             [python, "-s", str(_START), str(descriptor), str(log.parent)],
@@ -304,7 +307,7 @@ def _spawn(python: str, descriptor: int, log: Path) -> subprocess.Popen[bytes]:
             stdout=subprocess.DEVNULL,
             stderr=file,
             cwd="/",
-            env=ENVIRONMENT,
+            env=environment,
             pass_fds=(descriptor,),
             start_new_session=True,
         )

@@ -8,12 +8,14 @@ import evolve
 from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import owner
 from service.sandbox.folder import Places
-from service.sandbox.host import KeeperLine, SandboxError, Zygote
+from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
 from service.sandbox.inside.cell import Cell
 from service.sandbox.layers import Level
 
 # Where the library was imported from, which need not be among the packages of the interpreter.
 LIBRARY = str(Path(evolve.__file__).parents[1])
+# The paths of `evaluator.read`, as they are on this machine.
+READ_VARIABLE = "EVOLVE_READ"
 
 
 class Nursery:
@@ -93,7 +95,7 @@ class Nursery:
             "compile": await asyncio.to_thread(self._places.sources),
             "tree": self.force is not Level.NONE,
         }
-        return await Zygote.start(evaluator.python, orders, self._places.log)
+        return await Zygote.start(evaluator.python, orders, self._places.log, _environment(evaluator))
 
     def _user(self, number: int) -> int:
         if os.geteuid() != 0 or self.force is Level.NONE:
@@ -109,6 +111,7 @@ class Nursery:
             problem=str(self._places.problem),
             problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
             shim=str(self._places.shim),
+            readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
             uid=self._user(number),
             wall_seconds=limits.wall_seconds,
             cpu_seconds=limits.cpu_seconds,
@@ -123,6 +126,12 @@ class Nursery:
             seccomp=force.reaches(Level.MEDIUM),
             tree=force.reaches(Level.WEAK),
         )
+
+
+def _environment(evaluator: EvaluatorSpec) -> dict[str, str]:
+    """What programs and evaluator find in their environment: PATH, and the paths that they may read."""
+    found = {READ_VARIABLE: os.pathsep.join(evaluator.read)} if evaluator.read else {}
+    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, ENVIRONMENT["PATH"]])}
 
 
 def _wants_library(evaluator: EvaluatorSpec) -> bool:

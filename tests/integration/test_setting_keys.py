@@ -153,6 +153,8 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "sandbox.network": ("true", submitting("[limits]\nnetwork = true")),
     "sandbox.gpu": ("true", submitting("[limits]\ngpu = true")),
     "sandbox.interpreters": ("/usr/bin/python9", submitting('python = "/usr/bin/python9"')),
+    "sandbox.read": ("/srv/data", submitting('read = ["/srv/data/cases.json"]')),
+    "sandbox.path": ("/opt/tools/bin", submitting('path = ["/opt/tools/bin"]')),
     "sandbox.most_wall_seconds": ("9", limited("wall_seconds", 10)),
     "sandbox.most_cpu_seconds": ("9", limited("cpu_seconds", 10)),
     "sandbox.most_memory_mb": ("99", limited("memory_mb", 100)),

@@ -143,7 +143,7 @@ def _command(command: Sequence[str], folder: str) -> Call:
         except (FileNotFoundError, PermissionError) as error:
             raise ComplaintError(
                 f"the command {words[0]!r} cannot be started: install it under /usr, where the sandbox finds programs,"
-                " or name another one in evaluator.command"
+                " name its folder in evaluator.path, or name another one in evaluator.command"
             ) from error
         sys.stderr.write(done.stderr)
         if done.returncode != 0:

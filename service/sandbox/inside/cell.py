@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PROGRAM, SCORER = "program", "scorer"
@@ -17,6 +18,7 @@ class Cell:
         problem: read-only copy of the problem's folder; empty: none.
         problem_kb: its size, which a writable copy may take on top of the disk limit.
         shim: folder that provides modules which evaluators expect.
+        readable: files and folders outside that its processes may read and run besides.
         uid: user to become; -1: stay.
         tree: kill by subreaper and watch the memory of the tree.
     """
@@ -25,6 +27,7 @@ class Cell:
     problem: str
     problem_kb: int
     shim: str
+    readable: Sequence[str]
     uid: int
     wall_seconds: float
     cpu_seconds: float

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import kernel, landlock, limits, namespaces, seccomp, wipe
+from . import kernel, landlock, limits, namespaces, seccomp, view, wipe
 from .cell import ROOMS, SCORER, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
@@ -55,6 +55,7 @@ class Confinement:
         }
         self._dirty: set[str] = set()
         self._clean: dict[str, tuple[int, ...]] = {}
+        self._masked: list[str] = []
         self._prepare_mounts()
         self.own_proc = self._inside and self._try("own /proc", namespaces.mount_proc)
         self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
@@ -65,6 +66,7 @@ class Confinement:
         self._filter: seccomp.Filter | None = None
         self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
         self._probe()
+        self._views = {role: self._view(role) for role in ROOMS}
 
     @property
     def layers(self) -> list[Layer]:
@@ -129,6 +131,7 @@ class Confinement:
             if name in self._on:
                 step()
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
+        view.enter(self._views[role])
         _reseed(seed)
 
     def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
@@ -153,7 +156,7 @@ class Confinement:
         """Other users must get at the interpreter, or a program could start no other."""
         wanted = [*interpreter_paths(), os.path.dirname(os.path.dirname(self._cell.folder))]
         if self._inside:
-            namespaces.expose(wanted)
+            self._masked = namespaces.expose([*wanted, *self._cell.readable])
             return
         closed = [folder for folder in map(namespaces.closed_ancestor, wanted) if folder]
         if closed:
@@ -200,18 +203,32 @@ class Confinement:
                     self._build_rules()
 
     def _build_rules(self) -> None:
+        accelerators = _accelerators() if self._cell.gpu else ()
+        for role in ROOMS:
+            self._rules[role] = landlock.ruleset(
+                readable=self._readable(role),
+                writable=self._writable(role),
+                devices=[*DEVICES, *accelerators],
+                network=self._cell.network,
+            )
+
+    def _readable(self, role: str) -> list[str]:
         cell = self._cell
         proc = ("/proc",) if self.own_proc else PUBLIC_PROC
-        accelerators = _accelerators() if cell.gpu else ()
-        for role in ROOMS:
-            own = (cell.problem, cell.shim) if role == SCORER else ()
-            writable = (cell.room(role), *self._shared_memory) if self._sized else (cell.scratch(role),)
-            self._rules[role] = landlock.ruleset(
-                readable=[*SYSTEM, *(NAMES if cell.network else ()), *proc, *interpreter_paths(), *own],
-                writable=writable,
-                devices=[*DEVICES, *accelerators],
-                network=cell.network,
-            )
+        own = (cell.problem, cell.shim) if role == SCORER else ()
+        names = NAMES if cell.network else ()
+        return [*SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.readable]
+
+    def _writable(self, role: str) -> tuple[str, ...]:
+        return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)
+
+    def _view(self, role: str) -> view.View:
+        return view.View(
+            confined="landlock" in self._on,
+            visible=[*self._readable(role), *self._writable(role), *DEVICES],
+            granted=self._cell.readable,
+            masked=self._masked,
+        )
 
     def _close_rules(self) -> None:
         while self._rules:

@@ -3,6 +3,8 @@
 import os
 import traceback
 
+from . import view
+
 _LONGEST = 300
 _MAX_FRAMES = 12
 
@@ -12,14 +14,15 @@ class ComplaintError(Exception):
 
 
 def explain(error: BaseException, folder: str) -> str:
-    """What was raised, with the deepest line that lies below `folder`."""
+    """What was raised, with the deepest line that lies below `folder`, and what would have shown a file not seen."""
     if isinstance(error, SystemExit):
         what = f"it called sys.exit({error.code!r})"
     elif isinstance(error, ComplaintError):
         return _line(str(error))
     else:
         what = _what(error)
-    return f"{what}{_place(error, folder)}"
+    hint = view.hint(error)
+    return f"{what}{_place(error, folder)}" + (f": {hint}" if hint else "")
 
 
 def stack(error: BaseException, folder: str) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import stat
 from collections.abc import Iterable
 
 from . import kernel
@@ -92,11 +93,14 @@ def unmount(target: str) -> None:
         raise kernel.failure(f"umount {target}")
 
 
-def expose(paths: Iterable[str]) -> None:
+def expose(paths: Iterable[str]) -> list[str]:
     """Make paths below closed folders reachable for other users, in our mounts alone.
 
     An interpreter below a folder of mode 0700 (the superuser's home, say) is out of reach once the user is dropped.
     An empty file system is put over the outermost closed folder, and the paths alone are put back into it.
+
+    Returns:
+        The folders of which nothing else can be seen any more.
 
     Raises:
         OSError: the host does not allow it.
@@ -109,9 +113,20 @@ def expose(paths: Iterable[str]) -> None:
     for folder, held in closed.items():
         _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
         for path, handle in held:
-            os.makedirs(path, exist_ok=True)
+            _make_like(path, handle)
             _mount(f"/proc/self/fd/{handle}", path, None, _BIND | _RECURSIVE)
             os.close(handle)
+    return list(closed)
+
+
+def _make_like(path: str, handle: int) -> None:
+    """A place to mount over: a folder for a folder, a file for a file."""
+    if stat.S_ISDIR(os.fstat(handle).st_mode):
+        os.makedirs(path, exist_ok=True)
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab"):
+        pass
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

@@ -32,12 +32,19 @@ if __name__ == "__main__":
     print(json.dumps({value} + 0.5))
 """
 EVALUATOR = """
-import random, sys
+import os, random, sys
 
 def score(outputs, program):
     value = outputs[0]["value"]
     value = float(len(value)) if isinstance(value, str) else value
-    return {"score": value + random.random() / 10 + 5 * ("colorsys" in sys.modules)}
+    seen = ("colorsys" in sys.modules) + readable("/etc/passwd") + os.environ["PATH"].startswith("/opt")
+    return {"score": value + random.random() / 10 + 5 * seen}
+
+def readable(path):
+    try:
+        return open(path).close() is None
+    except PermissionError:
+        return False
 
 def holdout(outputs, program):
     return {"score": -1.0}
@@ -63,6 +70,8 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "command": (("{python}", "main.py"), {"entry": ""}),
     "text": (True, {"entry": ""}),
     "preload": (("colorsys",), {}),
+    "read": (("/etc/passwd",), {}),
+    "path": (("/opt",), {}),
     "repeats": (3, {}),
     "repeats_min": (2, {"repeats": 6}),
     "repeats_confidence": (0.999999, REPEATED),

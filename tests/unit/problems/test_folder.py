@@ -132,7 +132,8 @@ def test_huge_sparse_file_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(1 << 40)
     assert complaints(tmp_path) == [
-        "with huge the problem is larger than 64 MB: keep large data out of its folder",
+        "with huge the problem is larger than 64 MB: keep large data out of its folder, and name where it lies"
+        " in evaluator.read",
     ]
 
 
