@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib.util
+import inspect
 import json
 import os
 import subprocess
@@ -126,9 +127,33 @@ def _entry(task: Mapping[str, Any], folder: str) -> Call:
         if "input" not in message:
             return function()
         given = message["input"]
-        return function(*given) if isinstance(given, list) else function(given)
+        return _spread(function, given) if isinstance(given, list) else function(given)
 
     return call
+
+
+def _spread(function: Callable[..., Any], given: list[Any]) -> Any:
+    """Call a function with a list of arguments; where it takes another number of them, say how a list stays one."""
+    try:
+        return function(*given)
+    except TypeError as error:
+        inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if inside or _takes(function, len(given)):
+            raise
+        raise ComplaintError(
+            f"{type(error).__name__}: {error}: an input that is a list is spread over the arguments, and this one has"
+            f" {len(given)} entries; for one argument that is a list, inputs() returns [[...]] instead of [...]"
+        ) from error
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # written in C, and silent about its arguments
+        return True
+    return True
 
 
 def _command(command: Sequence[str], folder: str) -> Call:

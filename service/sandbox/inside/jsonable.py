@@ -30,7 +30,11 @@ def jsonable(value: Any, depth: int = 0) -> Any:
         plain = value.tolist()
         if type(plain) is not type(value):
             return jsonable(plain, depth + 1)
-    raise NotJsonError(f"it holds a {type(value).__name__}, which JSON cannot carry")
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise NotJsonError("it holds bytes, which JSON cannot carry: use list(data), data.hex() or text")
+    raise NotJsonError(
+        f"it holds a {type(value).__name__}, which JSON cannot carry: use numbers, text, lists and dicts"
+    )
 
 
 def text_of(value: Any) -> Any:

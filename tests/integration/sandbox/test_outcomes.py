@@ -11,7 +11,8 @@ import pytest
 from evolve.evaluation import Outcome, Scoring
 from evolve.problem import Objective
 from evolve.program import Program
-from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
+from service.errors import InvalidProblemError
+from tests.integration.sandbox.bench import ECHO, LIMITS, outcome_of, processes_naming, program, sandbox
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "other-languages.md"
 SHORT = replace(LIMITS, wall_seconds=0.5)
@@ -330,6 +331,37 @@ async def test_a_scorer_in_another_language_scores_as_the_page_on_it_says(tmp_pa
         broken = await opened.evaluate(program("def solve():\n    return [1.0]\n"), "evl_3")
     assert broken.outcome is Outcome.INVALID
     assert "score.awk" in broken.reason
+
+
+SPREAD = "an input that is a list is spread over the arguments, and this one has 3 entries"
+
+
+@pytest.mark.parametrize(
+    ("source", "ending", "told"),
+    [
+        ("def solve(values): return sum(values)", "inputs() returns [[...]] instead of [...]", True),
+        ("def solve(a, b, c, d): return 1.0", "inputs() returns [[...]] instead of [...]", True),
+        ("def solve(*values): return len(5)", "(line 2 of main.py, in solve)", False),
+        ("def solve(a, b, c): return a(b)", "(line 2 of main.py, in solve)", False),
+        ("solve = abs", "inputs() returns [[...]] instead of [...]", True),
+        ("solve = pow", "unsupported operand type(s) for ** or pow(): 'int', 'int', 'str'", False),
+    ],
+)
+async def test_a_list_that_is_spread_over_other_arguments_is_explained(
+    tmp_path: Path, source: str, ending: str, told: bool
+) -> None:
+    evaluator = "def inputs(): return [[1, 2, 'x']]\n" + ECHO
+    async with sandbox(tmp_path, evaluator) as opened:
+        reason = (await opened.evaluate(program(f"\n{source}\n"), "evl_1")).reason
+    assert reason.startswith("TypeError: ")
+    assert (SPREAD in reason) == told
+    assert reason.endswith(ending)
+
+
+async def test_inputs_of_bytes_are_refused_with_what_to_write_instead(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match=r"inputs\(\) returned .* it holds bytes.*data\.hex\(\) or text"):
+        async with sandbox(tmp_path, "def inputs(): return [b'x']\n" + ECHO):
+            pass
 
 
 async def test_inputs_may_be_larger_than_outputs(tmp_path: Path) -> None:

@@ -67,7 +67,16 @@ def test_values_of_python_and_numpy_become_jsons_kinds(value: object, carried: o
     "value", [{1}, b"x", object(), 1j, np.array([1j]), np.array([object()]), {(1, 2): 3}, [[len]], Path("x")]
 )
 def test_what_json_cannot_carry_is_named(value: object) -> None:
-    with pytest.raises(NotJsonError, match=r"which JSON cannot carry$"):
+    with pytest.raises(
+        NotJsonError,
+        match=r"which JSON cannot carry(: use [a-z, .()]+ and dicts|: use list\(data\), data\.hex\(\) or text|)$",
+    ):
+        jsonable(value)
+
+
+@pytest.mark.parametrize("value", [b"x", bytearray(2), memoryview(b"x"), [{"a": b"x"}]])
+def test_how_bytes_are_carried_is_said(value: object) -> None:
+    with pytest.raises(NotJsonError, match=r"^it holds bytes, .* use list\(data\), data\.hex\(\) or text$"):
         jsonable(value)
 
 
