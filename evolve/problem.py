@@ -138,6 +138,7 @@ class EvaluatorSpec:
         entry: separate integrity, Python: the function of the program that is called.
         command: separate integrity, other languages: argv that runs the program, JSON in, JSON out; the word
             `{python}` stands for the interpreter of the evaluation.
+        build: argv that prepares the program for `command`, once for all its inputs, such as a compiler.
         text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
@@ -157,6 +158,7 @@ class EvaluatorSpec:
     integrity: Integrity = Integrity.SEPARATE
     entry: str = ""
     command: tuple[str, ...] = ()
+    build: tuple[str, ...] = ()
     text: bool = False
     python: str = ""
     requirements: tuple[str, ...] = ()
@@ -190,6 +192,9 @@ class EvaluatorSpec:
                 "evaluator: name the program's entry function (entry) or its command line (command), or say that it is"
                 " text that is not run (text = true)"
             )
+
+        if self.build and not self.command:
+            raise ProblemError("evaluator: build prepares programs that a command runs: add evaluator.command")
 
     @property
     def races(self) -> bool:

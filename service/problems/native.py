@@ -31,6 +31,7 @@ class _Evaluator(_Table):
     integrity: Literal["separate", "shared"] = "separate"
     entry: str = ""
     command: list[str] = []
+    build: list[str] = []
     text: bool = False
     python: str = ""
     requirements: list[str] = []
@@ -194,6 +195,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         integrity=Integrity(table.integrity),
         entry=table.entry,
         command=tuple(table.command),
+        build=tuple(table.build),
         text=table.text,
         python=table.python,
         requirements=tuple(table.requirements),

@@ -211,6 +211,7 @@ class SandboxEvaluator:
             "main": main_file(program, self._problem),
             "entry": spec.entry,
             "command": list(spec.command),
+            "build": list(spec.build),
             "text": spec.text,
             "evaluator": spec.file,
             "lenient": spec.lenient,

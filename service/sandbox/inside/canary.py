@@ -14,6 +14,7 @@ TASK: Mapping[str, Any] = {
     "main": "canary.py",
     "entry": "canary",
     "command": [],
+    "build": [],
     "seed": 0,
 }
 _SCORER_FILES = {"canary_scorer.py": "def score(outputs):\n    return outputs[0]['value']\n"}

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from .jsonable import NotJsonError, jsonable
 
 Call = Callable[[Any], Any]
 _PYTHON = "{python}"
+_MAX_SAID = 4000
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _PAGE_KB = 4
 _OF_PATHS = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 _UNSENDABLE = "the program returned more than its memory has room to pass on"
@@ -86,7 +89,7 @@ def prepare(task: Mapping[str, Any], scratch: str, disk_kb: int) -> str:
 def perform(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
     """Answer the keeper's inputs with `{"value"}` or `{"error"}`, in its order; it keeps the time."""
     try:
-        call = _entry(task, folder) if task["entry"] else _command(task["command"], folder)
+        call = _entry(task, folder) if task["entry"] else _command(task["command"], task["build"], folder)
     except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them
         channel.send(failure(error, folder))
         return
@@ -156,20 +159,13 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def _command(command: Sequence[str], folder: str) -> Call:
-    words = [sys.executable if word == _PYTHON else word for word in command]
+def _command(command: Sequence[str], build: Sequence[str], folder: str) -> Call:
+    if build:
+        _build(build, folder)
 
     def call(message: Any) -> Any:
         given = json.dumps(message["input"]) if "input" in message else ""
-        try:
-            done = subprocess.run(
-                words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-            )
-        except (FileNotFoundError, PermissionError) as error:
-            raise ComplaintError(
-                f"the command {words[0]!r} cannot be started: install it under /usr, where the sandbox finds programs,"
-                " name its folder in evaluator.path, or name another one in evaluator.command"
-            ) from error
+        done = _run(command, folder, given, "command")
         sys.stderr.write(done.stderr)
         if done.returncode != 0:
             raise ComplaintError(f"the command ended with status {done.returncode}: {done.stderr.strip()[-200:]}")
@@ -179,6 +175,30 @@ def _command(command: Sequence[str], folder: str) -> Call:
             raise ComplaintError(f"the command printed no JSON value: {done.stdout.strip()[:100]!r}") from error
 
     return call
+
+
+def _build(words: Sequence[str], folder: str) -> None:
+    """Prepare the program once for all its inputs; what the compiler says of it is the reason why that failed."""
+    done = _run(words, folder, "", "build")
+    said = (done.stderr.strip() or done.stdout.strip())[:_MAX_SAID]
+    sys.stderr.write(f"{said}\n" if said else "")
+    if done.returncode != 0:
+        at = _ERROR.search(said)
+        line = said.rfind("\n", 0, at.start()) + 1 if at else 0
+        raise ComplaintError(f"the build ended with status {done.returncode}: {said[line:] or 'it printed nothing'}")
+
+
+def _run(words: Sequence[str], folder: str, given: str, key: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable if word == _PYTHON else word for word in words]
+    try:
+        return subprocess.run(
+            words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise ComplaintError(
+            f"the {key} {words[0]!r} cannot be started: install it under /usr, where the sandbox finds programs,"
+            f" name its folder in evaluator.path, or name another one in evaluator.{key}"
+        ) from error
 
 
 def _answer(call: Call, message: Any, folder: str) -> dict[str, Any]:

@@ -68,6 +68,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "integrity": (Integrity.SHARED, {}),
     "entry": ("negated", {}),
     "command": (("{python}", "main.py"), {"entry": ""}),
+    "build": (("sh", "-c", "echo 'print(9.0)' > main.py"), {"entry": "", "command": ("{python}", "main.py")}),
     "text": (True, {"entry": ""}),
     "preload": (("colorsys",), {}),
     "read": (("/etc/passwd",), {}),
@@ -142,5 +143,5 @@ def test_every_key_is_tried() -> None:
 @pytest.mark.parametrize("key", KEYS)
 async def test_a_key_of_the_evaluator_changes_what_comes_of_a_run(tmp_path: Path, key: str) -> None:
     value, others = KEYS[key]
-    base = {**others, "entry": "solve"}
+    base = others if others.get("command") else {**others, "entry": "solve"}
     assert await story(tmp_path / "changed", **others, **{key: value}) != await story(tmp_path / "base", **base)
