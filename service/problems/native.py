@@ -1,5 +1,6 @@
 """Problems described by `problem.toml`."""
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -107,6 +108,7 @@ def read_native(folder: Folder) -> Reading:
     complaints += check_layer(_PLACE, document.search)
     seeds = [read_seed(folder, path, complaints) for path in document.seeds]
     complaints += _idle(document.evaluator)
+    complaints += _own_modules(folder, document.evaluator)
     _check_functions(folder, document.evaluator, complaints)
     main = _main([seed for seed in seeds if seed], document, complaints)
     if complaints or evaluator is None or limits is None:
@@ -221,6 +223,25 @@ def _idle(table: _Evaluator) -> list[str]:
     if "audit_tolerance" in table.model_fields_set and not table.audit:
         found.append(f"{FILE}: evaluator.audit_tolerance says by how much scores may differ: add evaluator.audit")
     return found
+
+
+def _own_modules(folder: Folder, table: _Evaluator) -> list[str]:
+    """Modules of the problem among those to preload: the warm process is no sandbox, and programs come of it too."""
+    names = {name.partition(".")[0] for name in table.preload}
+    own = [name for name in sorted(names) if {f"{name}.py", f"{name}/__init__.py"} & folder.files.keys()]
+    return [
+        f"{FILE}: evaluator.preload: {name} is a module of the problem, and the warm process runs no code of a problem:"
+        " import it in the evaluator, and map large data with numpy.load(PATH, mmap_mode='r'), which evaluations share"
+        for name in own
+        if not (table.python or _installed(name))
+    ]
+
+
+def _installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _objective(table: _Objective) -> Objective:

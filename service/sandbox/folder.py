@@ -1,9 +1,10 @@
 """The places of an evaluator: a read-only copy of the problem's folder, and a folder for each cell."""
 
+import contextlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
 _LARGEST_COMPILED, _MOST_COMPILED = 256 * 1024, 4 * 1024 * 1024
+_MOST_COUNTED = 100_000
 _SHIM = Path(__file__).parent / "shim"
 
 
@@ -119,6 +121,21 @@ def prepare(folder: Path, slots: int) -> Places:
         _open_up(places.problem)
         _open_up(places.shim)
     return Places(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
+
+
+def size_kb(paths: Iterable[str]) -> int:
+    """What the files at and below some paths take; of very many files the first are counted."""
+    counted, total = 0, 0
+    for path in paths:
+        lists = [(os.path.dirname(path), [], [os.path.basename(path)])] if os.path.isfile(path) else os.walk(path)
+        for top, _, names in lists:
+            for name in names:
+                with contextlib.suppress(OSError):
+                    total += os.lstat(os.path.join(top, name)).st_size
+            counted += len(names)
+            if counted > _MOST_COUNTED:
+                return total // 1024
+    return total // 1024
 
 
 def _open_up(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import evolve
 from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import owner
-from service.sandbox.folder import Places
+from service.sandbox.folder import Places, size_kb
 from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
 from service.sandbox.inside.cell import Cell
 from service.sandbox.layers import Level
@@ -31,7 +31,7 @@ class Nursery:
         self._zygote: Zygote | None = None
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
-        self._problem_kb = 0
+        self._problem_kb = self._readable_kb = 0
         self._users: dict[int, int] = {}
         self.keepers: set[KeeperLine] = set()
 
@@ -89,6 +89,7 @@ class Nursery:
             await self._zygote.close()
         self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
         evaluator = self._problem.evaluator
+        self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.path))
         orders = {
             "preload": list(evaluator.preload),
             "library": LIBRARY if _wants_library(evaluator) else "",
@@ -112,6 +113,7 @@ class Nursery:
             problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
             shim=str(self._places.shim),
             readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
+            readable_kb=self._readable_kb,
             uid=self._user(number),
             wall_seconds=limits.wall_seconds,
             cpu_seconds=limits.cpu_seconds,

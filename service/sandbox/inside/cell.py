@@ -19,6 +19,7 @@ class Cell:
         problem_kb: its size, which a writable copy may take on top of the disk limit.
         shim: folder that provides modules which evaluators expect.
         readable: files and folders outside that its processes may read and run besides.
+        readable_kb: their size, so many addresses more than those of its memory a process may map.
         uid: user to become; -1: stay.
         tree: kill by subreaper and watch the memory of the tree.
     """
@@ -28,6 +29,7 @@ class Cell:
     problem_kb: int
     shim: str
     readable: Sequence[str]
+    readable_kb: int
     uid: int
     wall_seconds: float
     cpu_seconds: float

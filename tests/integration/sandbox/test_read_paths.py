@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from service.sandbox.layers import Level
-from tests.integration.sandbox.bench import GOOD, outcome_of, program, sandbox
+from tests.integration.sandbox.bench import GOOD, LIMITS, outcome_of, program, sandbox
 
 READING = """
 def solve():
@@ -150,3 +151,22 @@ async def test_an_opened_file_that_its_permissions_close_is_named(tmp_path: Path
     source = READING.format(path=outside / "number")
     reason = (await outcome_of(tmp_path, source, read=(str(outside),))).reason
     assert f"its permissions close {outside}/number to the user that programs run as: chmod" in reason
+
+
+async def test_large_data_is_mapped_beyond_the_limit_on_memory_and_shared(tmp_path: Path, outside: Path) -> None:
+    """Pages of a file are the system's: they count in no evaluation, and evaluations share them."""
+    with (outside / "large").open("wb") as file:
+        file.truncate(3 << 30)
+    scorer = f"""
+        import mmap
+        def score(outputs, program):
+            with open("{outside}/large", "rb") as file:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            seen = sum(data[place] for place in range(0, 300 << 20, 4096))
+            return {{"score": len(data) + seen}}
+    """
+    limits = replace(LIMITS, memory_mb=64)
+    async with sandbox(tmp_path, scorer, read=(str(outside),), limits=limits) as opened:
+        for number in range(2):
+            found = await opened.evaluate(GOOD, f"evl_{number}")
+            assert found.scores == {"score": float(3 << 30)}, found.reason

@@ -293,3 +293,16 @@ def test_an_evaluator_of_very_many_stages_is_counted_in_one_reading(tmp_path: Pa
     began = time.process_time()
     load_problem(native(tmp_path, evaluator__py=source))
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("file", ["cases.py", "cases/__init__.py"])
+@pytest.mark.parametrize("preload", ["cases", "cases.large"])
+def test_a_module_of_the_problem_is_not_preloaded_and_the_sentence_says_what_is_instead(
+    tmp_path: Path, file: str, preload: str
+) -> None:
+    document = NATIVE.replace('entry = "solve"', f'entry = "solve"\npreload = ["numpy", "{preload}"]')
+    with pytest.raises(InvalidProblemError) as caught:
+        load_problem(write(native(tmp_path, document), {file: "DATA = 1", "numpy.py": "never loaded"}))
+    (complaint,) = caught.value.complaints
+    assert complaint.startswith("problem.toml: evaluator.preload: cases is a module of the problem")
+    assert complaint.endswith("map large data with numpy.load(PATH, mmap_mode='r'), which evaluations share")

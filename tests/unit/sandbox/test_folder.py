@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.folder import Places, prepare
+from service.sandbox.folder import Places, prepare, size_kb
 
 
 @pytest.fixture
@@ -27,3 +27,18 @@ def test_no_more_is_compiled_than_fits_into_memory(places: Places) -> None:
     assert "evaluator.py" in names
     assert not {"large.py", "folder.py"} & set(names)
     assert 10 < len(names) < 20
+
+
+def test_the_size_of_paths_is_that_of_the_files_at_and_below_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    for name, size in (("data/a", 4096), ("data/deep/b", 8192), ("alone", 1024)):
+        (tmp_path / name).write_bytes(bytes(size))
+    (tmp_path / "data" / "loop").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "gone").symlink_to("/nowhere")
+    names = [str(tmp_path / name) for name in ("data", "alone", "missing")]
+    assert 12 <= size_kb(names[:1]) <= 13
+    assert size_kb(names[1:]) == 1
+    monkeypatch.setattr("service.sandbox.folder._MOST_COUNTED", 1)
+    assert size_kb(names) < 13
