@@ -118,7 +118,7 @@ class Driver:
                 self._write(step.events)
         self._write(self._search.close(self._flight.cut).events)
         best = self._chronicle.best
-        detail = self._search.explain(reason) if reason else ""
+        detail = self._search.explain(reason, self._flight.last_denied) if reason else ""
         if reason is None:
             self._note(Kind.RUN_CANCELLED, {"by": ""})
         else:

@@ -14,6 +14,8 @@ from evolve.recovery import holds_edits, is_whole, json_program
 from evolve.regions import enforce, guarded
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
+EQUALS_PARENT = "the answer equals its parent"
+CHANGES_NOTHING = "the answer changes nothing inside the EVOLVE-BLOCK regions"
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
 
 
@@ -65,9 +67,7 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
     changed = [path for path, content in child.files if _differs(content, dict(parent.files).get(path))]
     if not changed:
         outside = changes and guarded(parent)
-        raise AnswerError(
-            "the answer changes nothing inside the EVOLVE-BLOCK regions" if outside else "the answer equals its parent"
-        )
+        raise AnswerError(CHANGES_NOTHING if outside else EQUALS_PARENT)
     for path in changed:
         if is_python(path, child, language):
             _check_syntax(path, dict(child.files)[path], child.single)

@@ -98,6 +98,12 @@ class Flight:
         return "; ".join(dict.fromkeys(filter(None, reasons)))
 
     @property
+    def last_denied(self) -> str:
+        """Why the last calls of the policies did not get through; empty: some did."""
+        reasons = [lane.last_denied for lane in self._lanes.values()]
+        return "; ".join(dict.fromkeys(reasons)) if all(reasons) else ""
+
+    @property
     def retry_seconds(self) -> float:
         """When the next call is tried, from when it was denied."""
         asked = [*self._lanes.values(), *([self._embedding] if self._embedding else ())]

@@ -40,6 +40,11 @@ class Lane:
         """Why the last call did not get through; empty: calls do, as far as is known, or a reply comes in meanwhile."""
         return self._denied if self._heard == self._heard_before else ""
 
+    @property
+    def last_denied(self) -> str:
+        """Why the last call that ended did not get through; empty: it did, or none has ended."""
+        return self._denied
+
     def admit(self) -> None:
         """Take in that a call got through."""
         self._denied = ""

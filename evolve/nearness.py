@@ -20,6 +20,7 @@ from evolve.vectors import distance as cosine_distance
 
 Runs = NDArray[np.uint64]
 
+TOO_NEAR = "the program is too near to one that its island has"
 SKETCH = 128
 LOOKED_AT = 16
 _WIDTH = 3
@@ -98,7 +99,7 @@ class Nearness:
         if near is None or near.distance >= config.least:
             return ""
         return (
-            f"the program is too near to one that its island has: its distance in {config.kind} from"
+            f"{TOO_NEAR}: its distance in {config.kind} from"
             f" {near.candidate_id} is {near.distance:.3f}, and novelty.least asks for {config.least:g}"
         )
 

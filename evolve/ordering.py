@@ -107,9 +107,9 @@ class Ordering:
         """Why the run is over, or None."""
         return self._search.ended(elapsed_seconds)
 
-    def explain(self, reason: str) -> str:
-        """One sentence on an end that is a failure, with the cure; else empty."""
-        return self._search.explain(reason)
+    def explain(self, reason: str, denied: str = "") -> str:
+        """One sentence on an end that is a failure, with the cure; else empty. See `Search.explain`."""
+        return self._search.explain(reason, denied)
 
     def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
         """Let go of everything in flight, with what of it was cut off and with what waits for its turn."""

@@ -236,10 +236,15 @@ class Search:
             return None
         return reason if reason == "target" else self.state.yields.judged(reason)
 
-    def explain(self, reason: str) -> str:
-        """One sentence on an end that is a failure of the policies or of all children, with the cure; else empty."""
+    def explain(self, reason: str, denied: str = "") -> str:
+        """One sentence on an end that is a failure of the policies or of all children, with the cure; else empty.
+
+        Args:
+            reason: of the end.
+            denied: why the policies could not be asked at last; empty: they could.
+        """
         last = self.state.latest
-        return self.state.yields.detail(reason, last.evaluation.reason if last else "")
+        return self.state.yields.detail(reason, last.evaluation.reason if last else "", denied)
 
     def close(self, cut: Mapping[int, Completed] = NOTHING_CUT) -> Step:
         """Let go of everything in flight, because the run has ended.

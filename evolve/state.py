@@ -226,7 +226,7 @@ class State:
     def _rejected(self, event: Event) -> None:
         entry = self.open[int(event.payload["number"])]
         entry.taken.add(int(event.payload["position"]))
-        self.yields.of(entry.payload["policy"]).reject(event.payload["reason"])
+        self.yields.reject(entry.payload["policy"], event.payload["reason"])
         self.account.answers += 1
 
     def _duplicated(self, event: Event) -> None:
@@ -234,7 +234,7 @@ class State:
         self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
-            self.yields.of(self.open[number].payload["policy"]).repeat()
+            self.yields.repeat(self.open[number].payload["policy"])
             self.trials.await_children(number, -1)
             self.forms.evaluate(number, valid=False)
 
@@ -244,8 +244,8 @@ class State:
         cost = None if spent.money is None else str(spent.money)
         self.trials.earnings.pay(entry.payload["policy"], spent.tokens, cost)
         dropped, answers = int(event.payload.get("dropped", 0)), len(entry.taken)
-        self.yields.of(entry.payload["policy"]).complete(event.payload.get("drops", {}), dropped, answers)
-        self.account.barren = 0 if entry.fresh else self.account.barren + 1
+        self.yields.complete(entry.payload["policy"], event.payload.get("drops", {}), dropped, answers)
+        self._close(entry)
         self.trials.close(int(event.payload["number"]))
         self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload["tokens"])
         self.lineage.settle(int(event.payload["number"]))
@@ -259,10 +259,16 @@ class State:
             if event.payload["reason"] != ENDED:
                 written = bool(entry.taken or spent.tokens)
                 self.yields.of(entry.payload["policy"]).refuse(event.payload["reason"], written=written)
-            self.account.barren = 0 if entry.fresh else self.account.barren + 1
+            self._close(entry)
             self.trials.close(int(event.payload["number"]))
         self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload.get("tokens"))
         self.lineage.settle(int(event.payload["number"]))
+
+    def _close(self, entry: Open) -> None:
+        """A proposal has brought all that it will bring."""
+        self.account.barren = 0 if entry.fresh else self.account.barren + 1
+        if entry.fresh:
+            self.yields.renew()
 
     def _spend(self, payload: Mapping[str, Any]) -> Account:
         """Count what a proposal took, all that was paid for it; that alone."""

@@ -16,6 +16,9 @@ from evolve.reasoning import ReasoningFilter
 from evolve.reply_form import ReplyForm
 
 PURPOSE = "review"
+# A critic that refuses so often in a row, or so often before it wrote anything, is taken to refuse always.
+REFUSALS_IN_A_ROW = 20
+REFUSALS_AT_FIRST = 5
 MOST_KEPT = 1024  # reviews whose authors could not be asked, and may never be for them
 _STREAM = 1  # apart from the author's own sampling
 
@@ -32,6 +35,8 @@ class Critic:
         self.currency = currency
         self._policy = policy
         self._calls = 0
+        self._refused = 0
+        self._reviewed = False
         self._ended = asyncio.Event()
 
     @property
@@ -52,6 +57,7 @@ class Critic:
 
         Raises:
             PolicyUnavailable, PolicyDenied: it cannot be asked at present; the text names it.
+            PolicyRefused: it refuses always, as far as is known.
         """
         written = ""
         try:
@@ -60,12 +66,23 @@ class Critic:
                     if isinstance(reply, Completed):
                         charges.append(self._charge(reply))
                         written = reply.completions[0] if reply.completions else ""
-        except PolicyRefused:
-            return ""
+        except PolicyRefused as error:
+            return self._refuse(error)
         except (PolicyUnavailable, PolicyDenied) as error:
             raise named(self.name, error) from error
         reasoning = ReasoningFilter()
-        return (reasoning.feed(written) + reasoning.close()).strip()
+        review = (reasoning.feed(written) + reasoning.close()).strip()
+        if not review:
+            return self._refuse(PolicyRefused("it wrote nothing"))
+        self._refused, self._reviewed = 0, True
+        return review
+
+    def _refuse(self, error: PolicyRefused) -> str:
+        """Nothing was said; what is never reviewed must not pass for a run with a critic."""
+        self._refused += 1
+        if self._refused >= (REFUSALS_IN_A_ROW if self._reviewed else REFUSALS_AT_FIRST):
+            raise PolicyRefused(f"the critic {self.name} refuses every review: {error}") from error
+        return ""
 
     @asynccontextmanager
     async def _room(self) -> AsyncIterator[None]:
@@ -145,7 +162,7 @@ class Reviewed:
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Have the parent reviewed, and answer the proposal with the review in the prompt.
 
-        A critic that refuses is done without.
+        A critic that refuses is done without, unless it refuses always.
 
         Raises:
             PolicyError: no answer came, of the critic or of the author.

@@ -14,7 +14,7 @@ _ENDS = {
     "patience": "no better program came for the set number of evaluations",
     "exhausted": "nothing new comes any more",
     "error": "no seed could be scored",
-    "policy_refused": "the policy refused every proposal",
+    "policy_refused": "the policy refused one proposal after another",
     "no_usable_answers": "no answer of the policy could be used",
     "no_new_programs": "no answer was a new program",
     "no_valid_children": "every child failed",

@@ -241,7 +241,7 @@ class _Sitting:
             "candidate_id": best.candidate_id if best else None,
             "fitness": best.fitness if best else None,
         }
-        detail = self._search.explain(reason)
+        detail = self._search.explain(reason, self._flight.last_denied)
         payload |= {"detail": detail} if detail else {}
         self._journal.note(Kind.RUN_FINISHED, payload)
 

@@ -70,6 +70,31 @@ def test_a_policy_that_gives_nothing_fails_the_run_in_one_sentence(
     assert f"failed ({reason}): " in shown
 
 
+def test_a_policy_that_breaks_down_in_ever_other_words_fails_the_run(home: Path) -> None:
+    numbers = itertools.count()
+    with openai_server(lambda body: [PROGRAM.format(x=next(numbers) / 7) for _ in range(body["n"])]) as server:
+        refusals = (Reply(status=400, body={"error": {"message": f"no credit, {n} asked"}}) for n in range(200))
+        server.script(Reply(), *refusals)
+        done = run(home, server, "--json")
+        assert len(server.chats) < 60
+    summary = json.loads(done.out.splitlines()[-1])
+    assert (done.code, summary["state"], summary["reason"]) == (1, "failed", "policy_refused")
+
+
+def test_a_critic_that_refuses_every_review_fails_the_run(home: Path) -> None:
+    with openai_server(constant(PROGRAM.format(x=1.0))) as author, openai_server(constant("")) as critic:
+        critic.script(*refusing())
+        policies = home / "policies.toml"
+        policies.write_text(
+            f'[[policies]]\nname = "author"\nbase_url = "{author.url}"\n'
+            f'[[policies]]\nname = "critic"\nrole = "critic"\nbase_url = "{critic.url}"\n'
+        )
+        done = evolve(home, "run", str(home / "problem"), "--policy", str(policies), "--evaluations", "40", "--json")
+    summary = json.loads(done.out.splitlines()[-1])
+    assert (done.code, summary["state"], summary["reason"]) == (1, "failed", "policy_refused")
+    assert "the critic critic refuses every review" in done.err
+
+
 def test_a_policy_that_is_bad_first_and_good_later_is_not_failed(home: Path) -> None:
     numbers = itertools.count()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from evolve.budget import EXHAUSTED_AFTER
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, DeterministicConfig, RunConfig
 from evolve.driver import Driver
 from evolve.earnings import Earnings
@@ -19,6 +20,7 @@ from evolve.money import Money
 from evolve.proposal import Proposal, Reply
 from evolve.result import Result
 from evolve.search import Search
+from evolve.yields import REFUSALS_IN_A_ROW
 from tests.fakes.world import TEAM, score, toy_problem
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
@@ -206,10 +208,13 @@ def test_proposals_that_were_given_up_do_not_exhaust_a_search() -> None:
         (proposal,) = search.ask().proposals
         search.forgo(proposal.number, "away")
     assert search.ended() is None
-    for count in range(100):
+    refused = 0
+    while search.ended() is None:
         (proposal,) = search.ask().proposals
-        search.fail(proposal.number, f"refused for reason {count}")
+        search.fail(proposal.number, f"refused for reason {refused}")
+        refused += 1
     assert search.ended() == "policy_refused"
+    assert REFUSALS_IN_A_ROW < refused <= EXHAUSTED_AFTER
 
 
 def test_a_run_waits_while_all_policies_are_away() -> None:

@@ -2,13 +2,24 @@
 
 import pytest
 
-from evolve.configuration import BudgetConfig, ConcurrencyConfig, PromptConfig, RunConfig
+from evolve.budget import EXHAUSTED_AFTER
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, NoveltyConfig, PromptConfig, RunConfig
 from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome
 from evolve.prompt.build import PromptRequest, build_prompt
 from evolve.proposal import Answer, Completed, Dropped, Proposal
 from evolve.search import Search
-from evolve.yields import NO_USABLE_ANSWERS, REFUSALS, UNUSABLE_ANSWERS, WINDOW, PolicyYield, Yields, grouped
+from evolve.yields import (
+    LOST,
+    NO_USABLE_ANSWERS,
+    REFUSALS,
+    REFUSALS_IN_A_ROW,
+    UNUSABLE_ANSWERS,
+    WINDOW,
+    PolicyYield,
+    Yields,
+    grouped,
+)
 from tests.fakes.world import ASKING, score, toy_problem
 
 ONE = Asking(policy="toy")
@@ -166,3 +177,71 @@ def test_a_limit_that_comes_before_the_first_child_is_a_failure(reason: str) -> 
 
 def test_a_run_that_only_scores_its_seed_succeeds() -> None:
     assert Yields().judged("evaluations") == "evaluations"
+
+
+def test_refusals_in_a_row_fail_a_run_whatever_their_words_though_it_had_begun_well() -> None:
+    search = begun()
+    answer(search, "x = 1\n")
+    for count in range(REFUSALS_IN_A_ROW):
+        assert search.ended() is None
+        search.fail(asked(search).number, f"request {count} failed")
+    assert search.ended() == "policy_refused"
+    assert f"request {REFUSALS_IN_A_ROW - 1} failed" in search.explain("policy_refused")
+
+
+def exhaust(search: Search, text: str) -> str | None:
+    """What ends a run whose policy writes this and nothing else from now on."""
+    for _ in range(EXHAUSTED_AFTER):
+        answer(search, text)
+    return search.ended()
+
+
+def test_a_run_that_is_exhausted_by_answers_that_nobody_can_read_has_failed() -> None:
+    search = begun()
+    answer(search, "x = 1\n")
+    assert exhaust(search, "x = = 1\n") == "no_usable_answers"
+    assert f"none of the last {EXHAUSTED_AFTER} answers could be used" in search.explain("no_usable_answers")
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "x = 0.0\n"], ids=["duplicate", "parent"])
+def test_a_run_that_is_exhausted_by_programs_that_there_are_has_not_failed(text: str) -> None:
+    search = begun()
+    answer(search, "x = 1\n")
+    assert exhaust(search, text) == "exhausted"
+
+
+def test_answers_that_only_repeat_their_parent_are_told_as_such() -> None:
+    search = begun()
+    for _ in range(UNUSABLE_ANSWERS):
+        answer(search, "x = 0.0\n")
+    assert search.ended() == "no_new_programs"
+    assert "another seed program" in search.explain("no_new_programs")
+
+
+def test_answers_that_are_all_too_near_to_a_program_name_the_key_that_says_so() -> None:
+    search = begun(config=RunConfig(novelty=NoveltyConfig(kind="tokens", least=1.0)))
+    for count in range(UNUSABLE_ANSWERS):
+        answer(search, f"x = 0.0\ny = {count}\n")
+    assert search.ended() == "no_new_programs"
+    assert "a smaller novelty.least" in search.explain("no_new_programs")
+
+
+def test_a_limit_that_comes_while_no_policy_can_be_asked_says_why_it_could_not() -> None:
+    assert "the connection broke" in Yields().detail(NO_USABLE_ANSWERS, denied="the connection broke")
+
+
+def test_a_run_that_lost_every_child_names_the_workers() -> None:
+    search = begun(config=RunConfig(budget=BudgetConfig(evaluations=7)))
+    for count in range(6):
+        answer(search, f"x = {count + 5}\n", Evaluation(outcome=Outcome.LOST, reason="no worker came back"))
+    assert search.ended() == "no_valid_children"
+    assert LOST in search.explain("no_valid_children")
+    assert "no worker survived an evaluation" in search.explain("no_valid_children")
+
+
+def test_scores_that_never_change_are_no_failure() -> None:
+    search = begun(config=RunConfig(budget=BudgetConfig(evaluations=8)))
+    constant = score(search.problem, search.problem.seeds[0])
+    for count in range(7):
+        answer(search, f"x = {count + 5}\n", constant)
+    assert search.ended() == "evaluations"

@@ -1,6 +1,7 @@
 """`evolve.run`: any function scores, any function answers, and the result is a value that equal calls repeat."""
 
 import asyncio
+import itertools
 import os
 import re
 import signal
@@ -387,6 +388,40 @@ def test_a_function_that_fails_ever_after_its_first_call_fails_the_run_in_its_ow
     with pytest.raises(ServiceError, match=r"the run failed: .*ValueError: no key was given"):
         evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=50)
     assert len(calls) < 12
+
+
+def test_a_function_that_fails_in_ever_other_words_fails_the_run_all_the_same() -> None:
+    calls = itertools.count()
+
+    def failing(prompt: str) -> str:
+        call = next(calls)
+        if call:
+            raise OSError(f"request {call} was lost")
+        return counting(prompt)
+
+    with pytest.raises(ServiceError, match=r"failed: OSError: request 20 was lost"):
+        evolve.run(SEED, evaluate=closeness, policy=failing, evaluations=60)
+    assert next(calls) == 21
+
+
+def test_a_policy_that_was_away_until_the_time_was_up_fails_the_run_with_why_it_was() -> None:
+    def away(prompt: str) -> str:
+        raise PolicyUnavailable("the server broke the connection", 0.05)
+
+    with pytest.raises(ServiceError, match=r"no answer came .*: the server broke the connection"):
+        evolve.run(SEED, evaluate=closeness, policy=away, budget={"wall_seconds": 0.4})
+
+
+def test_a_critic_that_never_speaks_again_fails_the_run_and_is_named() -> None:
+    calls = itertools.count()
+
+    def critic(prompt: str) -> str:
+        if next(calls):
+            raise RuntimeError("no credit left")
+        return "Try a larger number."
+
+    with pytest.raises(ServiceError, match=r"the critic critic refuses every review: .*no credit left"):
+        evolve.run(SEED, evaluate=closeness, policy=counting, critic=critic, evaluations=60)
 
 
 def test_a_function_may_ask_to_be_asked_again() -> None:
