@@ -147,7 +147,7 @@ class ApiSettings(BaseModel):
     streams: int = Field(default=64, ge=1, description="Streams of events and waits that one key may have open at once")
     all_streams: int = Field(default=2048, ge=1, description="Streams of events and waits that one process has open")
     unaudited: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
-        default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "beat_worker"),
+        default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "release_evaluation", "beat_worker"),
         description="Operations that leave no line in the audit log: those of workers",
     )
 

@@ -4,6 +4,7 @@ ServiceError
 ├── UsageError            the call's words are off
 │   └── AmbiguousIdError  an id is too short to tell, or begins several
 ├── NotFoundError         no such run, candidate, file
+│   └── MissingBundleError the queue has lost a problem's folder
 ├── ConflictError         the state of a thing does not allow it
 │   ├── LeaseLostError    another runner took the run
 │   ├── StaleError        it was changed since it was read
@@ -35,6 +36,13 @@ class AmbiguousIdError(UsageError):
 
 class NotFoundError(ServiceError):
     """No such thing."""
+
+
+class MissingBundleError(NotFoundError):
+    """The queue does not have a problem's folder: it was emptied, or the folder expired or was evicted."""
+
+    def __init__(self, bundle_hash: str) -> None:
+        super().__init__(f"the queue does not have the problem {bundle_hash[:12]}")
 
 
 class ConflictError(ServiceError):

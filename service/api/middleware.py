@@ -8,7 +8,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.access import known, limit_headers
@@ -32,6 +32,7 @@ SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 STRANGERS_BYTES = 1024 * 1024
+CLOSED = 499  # in log and metrics alone: the client closed the connection before it had an answer
 _MOST_DIGITS = 18
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -54,6 +55,13 @@ class Envelope:
         request = Request(scope)
         request.state.request_id = request_id(request.headers)
         began, status, made = time.perf_counter(), 500, ""
+        left = False
+
+        async def told() -> Message:
+            nonlocal left
+            message = await receive()
+            left = left or message["type"] == "http.disconnect"
+            return message
 
         async def wrapped(message: Message) -> None:
             nonlocal status, made
@@ -65,9 +73,11 @@ class Envelope:
             await send(message)
 
         try:
-            await self._bounded(scope, receive, wrapped)
+            await self._bounded(scope, told, wrapped)
+        except ClientDisconnect:
+            left = True
         finally:
-            await self._note(request, status, made, time.perf_counter() - began)
+            await self._note(request, CLOSED if left and status == 500 else status, made, time.perf_counter() - began)
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request whose body stays within the limit."""
@@ -102,6 +112,8 @@ class Envelope:
             await self._app(scope, counted, noted)
         except TooLargeError:
             pass
+        except ClientDisconnect:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer, and the log the trace
             await self._fail(request, error, None if begun else send)
         if read > limit and not begun:

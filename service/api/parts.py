@@ -44,7 +44,8 @@ class Parts:
         leases: those of one remote worker, by pool and the worker's id.
         check_webhook: refuses addresses that webhooks may not lead to.
         login: the one-time address of a service on a laptop.
-        checks: what must answer for the service to be ready, by name; a check raises what is wrong.
+        checks: what `/readyz` looks at, by name; a check raises what is wrong.
+        needed: the checks that must pass for requests to be answered; the others are only reported.
         events_poll_seconds: how often the log is asked for what is new.
     """
 
@@ -76,4 +77,5 @@ class Parts:
     leases: Callable[[str, str], EvaluationLeases]
     login: "OneTimeLogin | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
+    needed: frozenset[str] = frozenset({"database"})
     events_poll_seconds: float = 0.25

@@ -12,7 +12,7 @@ from evolve.errors import EvolveError
 from evolve.evaluation import Evaluation, Scoring
 from evolve.program import Program
 from service.client.address import options
-from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
+from service.errors import MissingBundleError, RefusedError, UnreachableError, UsageError
 from service.ports import Bundle, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat
 from service.schemas.evaluations import LONGEST_WAIT_SECONDS, Leased, LeaseStanding, WorkerOrders
 
@@ -95,11 +95,17 @@ class RemoteEvaluationLeases:
         del self._tokens[lease.id, lease.delivery]
         return answer.status_code != 409
 
+    async def release(self, lease: LeaseName) -> bool:
+        """Return a task undone; a service of an earlier version does not know the call, and the lease lapses there."""
+        if (token := self._tokens.pop((lease.id, lease.delivery), None)) is None:
+            return False
+        return (await self._post(f"/v1/evaluations/{lease.id}/release", {"token": token})).is_success
+
     async def bundle(self, bundle_hash: str) -> Bundle:
         """A problem's folder."""
         answer = await self._call("GET", f"/v1/bundles/{bundle_hash}", headers={"Accept-Encoding": "identity"})
         if answer.status_code == 404:
-            raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}")
+            raise MissingBundleError(bundle_hash)
         return Bundle(hash=bundle_hash, content=answer.content)
 
     async def beat(self, beat: WorkerBeat) -> bool:

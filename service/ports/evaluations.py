@@ -185,11 +185,14 @@ class EvaluationLeases(Protocol):
     async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""
 
+    async def release(self, lease: LeaseName) -> bool:
+        """Return a task undone: its submitter sends it and its problem again; False where the lease is not held."""
+
     async def bundle(self, bundle_hash: str) -> Bundle:
         """A problem's folder.
 
         Raises:
-            NotFoundError: the queue does not have it.
+            MissingBundleError: the queue does not have it; `release` makes the submitter send it again.
         """
 
     async def beat(self, beat: WorkerBeat) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evolve.evaluation import Evaluation
-from service.errors import NotFoundError
+from service.errors import MissingBundleError, NotFoundError
 from service.ports import (
     Bundle,
     Clock,
@@ -35,6 +35,7 @@ class _Entry:
 
     id: str
     task: EvaluationTask
+    bundle: Bundle
     inbox: Inbox
     submitted_at: float
     worker: str = ""
@@ -65,6 +66,13 @@ class MemoryBroker:
     def pool(self, name: str) -> deque[_Entry]:
         """What waits in a pool, the oldest first."""
         return self.waiting.setdefault(name, deque())
+
+    async def add(self, entry: _Entry) -> None:
+        """Have a task wait for a worker, with its problem's folder."""
+        self.keep(entry.bundle)
+        self.pool(entry.task.pool).append(entry)
+        async with self.arrived:
+            self.arrived.notify_all()
 
     def keep(self, bundle: Bundle) -> None:
         """Keep a problem's folder; of those without tasks the longest unused goes when there are many."""
@@ -103,12 +111,9 @@ class MemoryEvaluationQueue:
         """Hand over a task with its problem's folder."""
         task = wire.task_from_json(wire.task_to_json(task))
         now = self._broker.clock.monotonic()
-        entry = _Entry(id=secrets.token_hex(8), task=task, inbox=self._inbox, submitted_at=now)
+        entry = _Entry(id=secrets.token_hex(8), task=task, bundle=bundle, inbox=self._inbox, submitted_at=now)
         self._outstanding[task.evaluation_id] = entry
-        self._broker.keep(bundle)
-        self._broker.pool(task.pool).append(entry)
-        async with self._broker.arrived:
-            self._broker.arrived.notify_all()
+        await self._broker.add(entry)
 
     async def results(self) -> AsyncIterator[EvaluationResult]:
         """Results of this submitter's tasks as they come, without end."""
@@ -215,12 +220,23 @@ class MemoryEvaluationLeases:
         self._answer(entry, wire.evaluation_from_json(wire.evaluation_to_json(evaluation)))
         return True
 
+    async def release(self, lease: LeaseName) -> bool:
+        """Return a task undone; it is handed out again as if it were new."""
+        entry = self._held(lease)
+        if entry is None:
+            return False
+        del self._broker.pending[lease.id]
+        if not entry.cancelled:
+            entry.id, entry.worker, entry.delivery = secrets.token_hex(8), "", 0
+            await self._broker.add(entry)
+        return True
+
     async def bundle(self, bundle_hash: str) -> Bundle:
         """A problem's folder."""
         try:
             return self._broker.bundles[bundle_hash]
         except KeyError:
-            raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}") from None
+            raise MissingBundleError(bundle_hash) from None
 
     async def beat(self, beat: WorkerBeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""

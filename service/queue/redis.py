@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from evolve.evaluation import Evaluation, Outcome
-from service.errors import NotFoundError, UnreachableError, UsageError
+from service.errors import MissingBundleError, UnreachableError, UsageError
 from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat, WorkerState
 from service.queue import connection, scripts, wire
 from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
@@ -45,6 +45,7 @@ class RedisEvaluationQueue:
         self._submitter = secrets.token_hex(8)
         self._results = connection.results(self._submitter)
         self._share = client.register_script(scripts.SHARE)
+        self._add = client.register_script(scripts.ADD)
         self._pools: set[str] = set()
         self._outstanding: dict[str, _Sent] = {}
         self._sending = asyncio.Lock()
@@ -113,21 +114,12 @@ class RedisEvaluationQueue:
                 await self._send(sent)
 
     async def _send(self, sent: _Sent) -> None:
-        key, stays = connection.bundle(sent.bundle.hash), _milliseconds(self._terms.bundle_seconds)
-        task = sent.task
-        fields: dict[Any, Any] = {
-            "task": wire.task_to_json(task),
-            "reply": self._results,
-            "evaluation_id": task.evaluation_id,
-        }
+        task, stays = sent.task, _milliseconds(self._terms.bundle_seconds)
+        keys = [connection.bundle(sent.bundle.hash), connection.tasks(task.pool), connection.pools()]
+        args: list[Any] = [stays, task.pool, wire.task_to_json(task), self._results, task.evaluation_id]
         async with reaching():
-            async with self._redis.pipeline(transaction=False) as steps:
-                steps.pexpire(key, stays)
-                steps.sadd(connection.pools(), task.pool)
-                there, _ = await steps.execute()
-            if not there:
-                await self._redis.set(key, sent.bundle.content, px=stays)
-            entry: Any = await self._redis.xadd(connection.tasks(task.pool), fields)
+            # Without the folder first: it may be large, and is nearly always there.
+            entry: Any = await self._add(keys=keys, args=args) or await self._add(keys, [*args, sent.bundle.content])
         sent.entry = entry.decode()
         if self._outstanding.get(task.evaluation_id) is not sent:
             await self._take_back(sent)
@@ -187,6 +179,7 @@ class RedisEvaluationLeases:
         self._take_over = client.register_script(scripts.TAKE_OVER)
         self._renew = client.register_script(scripts.RENEW)
         self._complete = client.register_script(scripts.COMPLETE)
+        self._release = client.register_script(scripts.RELEASE)
         self._bury = client.register_script(scripts.BURY)
         self._leave = client.register_script(scripts.LEAVE)
         self._sweep = client.register_script(scripts.SWEEP)
@@ -222,13 +215,19 @@ class RedisEvaluationLeases:
         async with reaching():
             return bool(await self._complete(keys=[self._stream], args=args))
 
+    async def release(self, lease: LeaseName) -> bool:
+        """Return a task undone: its submitter misses its entry, and sends it again with its problem's folder."""
+        args: list[str | int] = [GROUP, lease.id, self._worker_id, lease.delivery]
+        async with reaching():
+            return bool(await self._release(keys=[self._stream], args=args))
+
     async def bundle(self, bundle_hash: str) -> Bundle:
         """A problem's folder, which stays a while longer for it."""
         async with reaching():
             stays = _milliseconds(self._terms.bundle_seconds)
             content: Any = await self._redis.getex(connection.bundle(bundle_hash), px=stays)
         if content is None:
-            raise NotFoundError(f"the queue does not have the problem {bundle_hash[:12]}")
+            raise MissingBundleError(bundle_hash)
         return Bundle(hash=bundle_hash, content=content)
 
     async def beat(self, beat: WorkerBeat) -> bool:

@@ -24,6 +24,17 @@ local function remove(stream, group, id)
 end
 """
 
+# KEYS bundle, stream, pools; ARGV milliseconds, pool, task, reply, evaluation id, content: no task without its bundle
+ADD = """
+if ARGV[6] then
+  redis.call('SET', KEYS[1], ARGV[6], 'PX', ARGV[1])
+elseif redis.call('PEXPIRE', KEYS[1], ARGV[1]) == 0 then
+  return false
+end
+redis.call('SADD', KEYS[3], ARGV[2])
+return redis.call('XADD', KEYS[2], '*', 'task', ARGV[3], 'reply', ARGV[4], 'evaluation_id', ARGV[5])
+"""
+
 # KEYS stream, cancellation; ARGV group, id, consumer, delivery
 RENEW = (
     _HELD
@@ -42,6 +53,16 @@ COMPLETE = (
 if not held(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]) then return 0 end
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
 if #entry == 1 then answer(entry[1][2], ARGV[5], ARGV[6]) end
+remove(KEYS[1], ARGV[1], ARGV[2])
+return 1
+"""
+)
+
+# KEYS stream; ARGV group, id, consumer, delivery: its submitter sends a task again that is nowhere
+RELEASE = (
+    _HELD
+    + """
+if not held(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]) then return 0 end
 remove(KEYS[1], ARGV[1], ARGV[2])
 return 1
 """

@@ -23,7 +23,7 @@ from service.runner.closing import RunClosing, ended
 from service.runner.journal import Journal
 from service.runner.lease import Health, Hold, held, unknown
 from service.runner.orders import Orders, Wish
-from service.runner.patience import Patience, undisturbed
+from service.runner.patience import Patience, hear, undisturbed
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.times import rfc3339
 
@@ -31,6 +31,8 @@ TICK_SECONDS = 0.5
 LEAVING_SECONDS = 5.0
 MOST_UNCOMMITTED = 200
 GATHERING_SECONDS = 0.05
+# For everybody who may read the run; whoever drives it is shown the database's own reason in `RunStatus.waiting`.
+DATABASE_AWAY = "the database does not answer: results are kept, and stored when it does"
 
 _log = structlog.get_logger("runner")
 
@@ -122,6 +124,7 @@ class _Sitting:
             self.patience.hurry()
             if self._committing is not None:
                 await asyncio.wait([self._committing])
+                hear(self._committing)
         return self._status()
 
     @property
@@ -293,7 +296,7 @@ class _Sitting:
     def _note_waiting(self) -> None:
         self._write(self._flight.news())
         absence = self.patience.absence
-        waiting = absence.reason if absence else self._flight.waiting or self._closing.waiting
+        waiting = DATABASE_AWAY if absence else self._flight.waiting or self._closing.waiting
         before = self._waiting
         if waiting == before:
             return

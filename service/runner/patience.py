@@ -106,12 +106,12 @@ async def undisturbed(function: Callable[[], _Found]) -> _Found:
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:
-        calling.add_done_callback(_hear)
+        calling.add_done_callback(hear)
         await asyncio.wait([calling], timeout=STILL_SECONDS)
         raise
 
 
-def _hear(calling: asyncio.Future[_Found]) -> None:
+def hear(calling: asyncio.Future[_Found]) -> None:
     """Take note of how a call ended that nobody waits for, so that nobody complains that it was not."""
     if not calling.cancelled():
         calling.exception()

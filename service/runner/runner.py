@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import structlog
 
-from evolve.errors import ConfigurationError, PolicyError, ProblemError
+from evolve.errors import ConfigurationError, EvolveError, PolicyError, ProblemError
 from service.errors import (
     ConflictError,
     InvalidProblemError,
     NotFoundError,
     RefusedError,
+    ServiceError,
     StorageError,
     UnreachableError,
     UsageError,
@@ -36,6 +37,8 @@ MOST_POLL_SECONDS = 5.0
 LEAVE_SECONDS = 10.0
 REASSESSED_AT_ONCE = 64
 MOST_FAULTS = 3
+# For everybody who may read the run: texts of exceptions may name hosts, files and code.
+FAULT = "the service met a fault of its own: the runner's log has the trace under the run's id"
 # Whoever drove a run for so long did not fail at once.
 STEADY_SECONDS = 60.0
 _AWAY = (UnreachableError, PolicyError)
@@ -222,7 +225,7 @@ class Runner:
 
     async def _excuse(self, record: RunRecord, hold: _Hold, error: Exception) -> None:
         """A fault of this program, which another try may pass by; a run that meets with it again and again fails."""
-        reason = f"{_sentence(error)} ({type(error).__name__})"
+        reason = _sentence(error) if isinstance(error, (EvolveError, ServiceError)) else FAULT
         if self._retries.faults(record.id) + 1 >= MOST_FAULTS:
             await self._give_up(record, hold, reason)
         else:

@@ -64,6 +64,12 @@ class LeaseRenewal(Request):
     )
 
 
+class LeaseRelease(Request):
+    """A worker that cannot get a task's problem."""
+
+    token: Token
+
+
 class LeaseStanding(Reply):
     """How a lease stands; one that is no longer the worker's is answered with 409."""
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from service.schemas.problem_details import Code
 from service.schemas.types import Reply
 
@@ -14,10 +16,12 @@ class Health(Reply):
 
 
 class Readiness(Reply):
-    """Whether everything that serving needs answers: `ok`, or why not, by name."""
+    """Whether requests can be answered, and how each part fares."""
 
-    status: Literal["ready", "not_ready"]
-    checks: dict[str, str]
+    status: Literal["ready", "not_ready"] = Field(description="`not_ready` where the database cannot be served from")
+    checks: dict[str, str] = Field(
+        description="`ok`, or what is wrong, by part. Without `queue` requests are answered, and runs wait"
+    )
 
 
 class CodePage(Reply):

@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
-from service.errors import ServiceError, UnreachableError
+from service.errors import MissingBundleError, ServiceError, UnreachableError
 from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, TaskInHand, WorkerBeat, WorkerState
 from service.worker.evaluators import Evaluators, Open
 
@@ -123,6 +123,9 @@ class Worker:
             return
         cancelled = standing is Standing.CANCELLED
         evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
+        if evaluation is None:
+            await self._release(lease)
+            return
         taken = await self._complete(lease, replace(evaluation, worker=self._beat.worker_id))
         self._evaluations += 1
         EVALUATIONS.labels(str(evaluation.outcome)).inc()
@@ -136,7 +139,7 @@ class Worker:
             taken=taken,
         )
 
-    async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation]) -> Standing:
+    async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> Standing:
         """Renew a lease until its evaluation ends or need not go on."""
         while True:
             done, _ = await asyncio.wait([evaluating], timeout=self._pace.renew)
@@ -147,7 +150,7 @@ class Worker:
                 if standing is not Standing.HELD:
                     return standing
 
-    async def _renewed(self, lease: Lease, evaluating: asyncio.Task[Evaluation]) -> Standing:
+    async def _renewed(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> Standing:
         """How a lease stands; the answer may wait for news, and is not waited for when the evaluation ends."""
         renewing = asyncio.ensure_future(self._leases.renew(lease))
         try:
@@ -158,8 +161,8 @@ class Worker:
                 renewing.cancel()
                 await asyncio.wait([renewing])
 
-    async def _evaluate(self, task: EvaluationTask) -> Evaluation:
-        """Score a program; a problem that the queue cannot give now is waited for, for as long as the lease stands."""
+    async def _evaluate(self, task: EvaluationTask) -> Evaluation | None:
+        """Score a program, and wait while the queue is away; None: the queue has lost the problem."""
         while True:
             try:
                 async with self._evaluators.use(task.bundle_hash) as evaluator:
@@ -167,8 +170,16 @@ class Worker:
             except UnreachableError as error:  # to leave the task would count as one of its tries
                 log.warning("queue.away", reason=str(error))
                 await asyncio.sleep(self._pace.wait)
+            except MissingBundleError:
+                return None
             except ServiceError as error:
                 return Evaluation(outcome=Outcome.LOST, reason=f"the worker cannot evaluate this problem: {error}")
+
+    async def _release(self, lease: Lease) -> None:
+        """Return a task whose problem the queue has lost; where that fails, its lease lapses."""
+        log.warning("bundle.missing", evaluation_id=lease.task.evaluation_id, bundle=lease.task.bundle_hash)
+        with suppress(UnreachableError):
+            await self._leases.release(lease)
 
     async def _complete(self, lease: Lease, evaluation: Evaluation) -> bool:
         """Give a result, as soon as the queue answers."""

@@ -41,12 +41,12 @@ async def test_readiness_names_no_place(tmp_path: Path, error: Exception, told_a
         raise error
 
     async with (
-        open_told(tmp_path, lambda parts: replace(parts, checks={"part": check})) as told,
+        open_told(tmp_path, lambda parts: replace(parts, checks={"database": check})) as told,
         told.client() as client,
     ):
         with structlog.testing.capture_logs() as logs:
             answer = await client.get("/readyz")
-    assert (answer.status_code, answer.json()["checks"]) == (503, {"part": told_as})
+    assert (answer.status_code, answer.json()["checks"]) == (503, {"database": told_as})
     assert str(error) in [entry.get("reason") for entry in logs]
 
 

@@ -397,6 +397,22 @@ class TestWorkers:
         lease = await leased(bench.worker("a"))
         assert 0 <= lease.waited_seconds <= (await bench.now() - began).total_seconds() + 0.005
 
+    async def test_a_task_that_is_returned_is_handed_out_again_with_its_problem(
+        self, bench: Bench, queue: EvaluationQueue
+    ) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        first = await leased(worker)
+        assert await worker.release(first)
+        assert not await worker.release(first)
+        assert not await worker.complete(first, GOOD)
+        collecting = asyncio.create_task(results(queue, 1))
+        again = await leased(worker)
+        assert (again.task, again.delivery) == (task(), 1)
+        assert await worker.bundle(BUNDLE.hash) == BUNDLE
+        assert await worker.complete(again, GOOD)
+        assert [found for found, _ in await collecting] == [task().evaluation_id]
+
     async def test_a_worker_that_leaves_with_a_task_loses_nothing_of_it(
         self, bench: Bench, queue: EvaluationQueue
     ) -> None:

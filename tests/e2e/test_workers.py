@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from evolve.program import Program
 from service.ports import EvaluationTask
@@ -151,6 +152,27 @@ def test_a_redis_that_is_killed_and_starts_anew_costs_no_candidate(evolve: Evolv
         assert started[0].end(signal.SIGTERM) == 0
     assert "Traceback" not in err
     check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+
+
+def test_a_redis_that_is_emptied_again_and_again_costs_no_candidate(
+    evolve: Evolve, tmp_path: Path, postgres_url: str
+) -> None:
+    evolve.url = evolve.environment["EVOLVE_DATABASE__URL"] = postgres_url
+    with running() as server, workers(evolve) as started, redis.Redis.from_url(server.url) as client:
+        evolve.environment["EVOLVE_QUEUE__URL"] = server.url
+        started += [WorkerProcess(evolve, slots=2), WorkerProcess(evolve)]
+        runs = [start_run(evolve, problem_of(tmp_path / name, SLOW_SEED)) for name in ("one", "two")]
+        with ThreadPoolExecutor(1) as reader:
+            rest = reader.submit(runs[1].communicate)
+            for _ in range(8):
+                read_until(runs[0], "candidate.evaluated", 3)
+                client.flushall()
+            said = [runs[0].communicate(timeout=PATIENCE_SECONDS), rest.result(PATIENCE_SECONDS)]
+        assert [run.returncode for run in runs] == [0, 0], said
+        assert [worker.end(signal.SIGTERM) for worker in started] == [0, 0]
+    for out, _ in said:
+        candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+        assert not [one for one in candidates if one.get("outcome") in ("lost", "cancelled", "timeout")]
 
 
 def at(event: dict[str, Any]) -> datetime:

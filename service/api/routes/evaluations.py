@@ -16,6 +16,7 @@ from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, 
 from service.schemas.evaluations import (
     LeaseCompletion,
     Leased,
+    LeaseRelease,
     LeaseRenewal,
     LeaseRequest,
     LeaseStanding,
@@ -99,6 +100,21 @@ async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: 
     leases, name, worker = _opened(parts, caller, lease_id, body.token)
     given = body.evaluation.model_dump() | {"outcome": Outcome(body.evaluation.outcome), "worker": worker}
     if not await leases.complete(name, Evaluation(**given)):
+        raise _lost(lease_id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/evaluations/{lease_id}/release",
+    status_code=204,
+    response_class=Response,
+    responses=EMPTY,
+    operation_id="release_evaluation",
+)
+async def release_evaluation(lease_id: LeaseId, body: LeaseRelease, caller: Working, parts: PartsDep) -> Response:
+    """Return a task undone, because its problem is missing: whoever submitted it sends both again."""
+    leases, name, _ = _opened(parts, caller, lease_id, body.token)
+    if not await leases.release(name):
         raise _lost(lease_id)
     return Response(status_code=204)
 

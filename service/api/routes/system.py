@@ -52,17 +52,18 @@ async def get_health() -> Health:
 @router.get(
     "/readyz",
     response_model=Readiness,
-    responses={503: {"model": Readiness, "description": "Something that is needed does not answer."}},
+    responses={503: {"model": Readiness, "description": "The database does not answer, or is at another revision."}},
     operation_id="get_readiness",
 )
 async def get_readiness(parts: PartsDep) -> Response:
-    """Say whether everything that serving needs answers."""
+    """Say whether requests can be answered, and how everything else fares that the service uses."""
     names = list(parts.checks)
     found = await asyncio.gather(*(_check(parts, name) for name in names))
     failures = {name: why for name, why in zip(names, found, strict=True) if why}
-    status: Literal["ready", "not_ready"] = "not_ready" if failures else "ready"
+    ready = parts.needed.isdisjoint(failures)
+    status: Literal["ready", "not_ready"] = "ready" if ready else "not_ready"
     body = Readiness(status=status, checks={name: failures.get(name, "ok") for name in names})
-    return JSONResponse(body.model_dump(), 503 if failures else 200)
+    return JSONResponse(body.model_dump(), 200 if ready else 503)
 
 
 @router.get("/problems/{code}", response_model=CodePage, operation_id="get_error_code")

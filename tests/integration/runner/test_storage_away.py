@@ -1,6 +1,7 @@
 """A database that does not answer: the run waits for it, loses nothing, and goes on; a lost lease ends the writing."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from evolve.events import Kind
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
-from service.errors import LeaseLostError, StorageAwayError
+from service.errors import LeaseLostError, StorageAwayError, StorageError
 from service.ports import LoggedEvent
 from service.runner import drive as driving
 from service.runner import lease, patience
@@ -84,8 +85,48 @@ def test_a_run_waits_for_its_database_and_loses_nothing(log: SqlRunLog, database
     assert watch.shown == [AWAY, ""]
     assert watch.kinds().count(Kind.RUN_GOING_ON) == 1
     waits = [entry for entry in watch.events if entry.event.kind is Kind.RUN_WAITING]
-    assert [entry.event.payload["reason"] for entry in waits] == [AWAY]
+    assert [entry.event.payload["reason"] for entry in waits] == [driving.DATABASE_AWAY]
     assert began <= datetime.fromisoformat(waits[0].event.payload["since"]) <= waits[0].at
+
+
+class SlowlyFailingLog(SqlRunLog):
+    """A database whose first commit fails for good, after the run met another fault."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, SystemClock())
+        self.commits, self.begun, self.met = 0, threading.Event(), threading.Event()
+
+    def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
+        self.commits += 1
+        self.begun.set()
+        assert self.met.wait(PATIENCE_SECONDS)
+        raise StorageError("the database is damaged")
+
+
+@dataclass
+class FaultyEvaluator(ToyEvaluator):
+    """Meets with a fault while the commit is under way."""
+
+    log: SlowlyFailingLog | None = None
+
+    async def evaluate(self, program: Any, evaluation_id: str, scoring: Any = None) -> Any:
+        assert self.log is not None
+        await asyncio.to_thread(self.log.begun.wait, PATIENCE_SECONDS)
+        asyncio.get_running_loop().call_later(0.05, self.log.met.set)  # the fault has ended the loop by then
+        raise RuntimeError("a fault")
+
+
+async def test_a_commit_that_fails_as_the_run_ends_by_a_fault_is_heard(log: SqlRunLog, database: Database) -> None:
+    said: list[Mapping[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    failing = SlowlyFailingLog(database)
+    made = job(failing)
+    made = replace(made, evaluator=FaultyEvaluator(made.problem, log=failing))
+    with pytest.raises(RuntimeError, match="a fault"):
+        await drive(made, observer=Notes(), orders=Orders())
+    gc.collect()
+    assert failing.commits == 1
+    assert said == []
 
 
 def test_what_is_told_while_the_database_is_away_has_a_bound(log: SqlRunLog, database: Database) -> None:

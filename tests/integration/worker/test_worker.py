@@ -12,9 +12,10 @@ from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.program import Program
 from service.errors import InvalidProblemError, UnreachableError
 from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, LeaseName, WorkerBeat, WorkerState
+from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import Pace, Worker
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
 PACE = Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
@@ -188,14 +189,24 @@ async def test_a_problem_that_cannot_be_opened_is_a_lost_evaluation_that_says_wh
     assert "the package wanted is missing" in evaluation.reason
 
 
-async def test_a_problem_that_the_queue_does_not_have_is_a_lost_evaluation(
+async def test_a_problem_that_the_queue_has_lost_costs_no_evaluation(
     bench: MemoryBench, queue: EvaluationQueue, lab: Lab
 ) -> None:
     await queue.submit(task(), BUNDLE)
     bench.broker.bundles.clear()
     async with working(bench.worker("a"), lab):
         [(_, evaluation)] = await results(queue, 1)
-    assert (evaluation.outcome, lab.opened) == (Outcome.LOST, [])
+    assert (evaluation.outcome, lab.opened) == (Outcome.OK, [BUNDLE.hash])
+
+
+async def test_a_problem_that_redis_has_lost_costs_no_evaluation(redis_url: str, lab: Lab) -> None:
+    async with redis_bench(redis_url) as bench:
+        queue = bench.submitter()
+        await queue.submit(task(), BUNDLE)
+        await bench.client.delete(connection.bundle(BUNDLE.hash))
+        async with working(bench.worker("a"), lab):
+            [(_, evaluation)] = await results(queue, 1)
+    assert (evaluation.outcome, lab.opened) == (Outcome.OK, [BUNDLE.hash])
 
 
 async def test_a_fault_in_an_evaluation_lets_the_others_go_on_and_its_task_to_another_worker(
