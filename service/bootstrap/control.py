@@ -29,8 +29,10 @@ class Control(Protocol):
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
 
-    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
-        """Submit a run that begins with a program of another."""
+    def fork(
+        self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
+    ) -> RunRecord:
+        """Submit a run that begins with a program of another; it has these labels, and none of the other's."""
 
     def delete(self, run: RunRecord) -> None:
         """Remove an ended or paused run with everything that is its own."""
@@ -97,13 +99,16 @@ class StoredControl:
 
         return SqlRunIntents(self._storage.database, run.tenant, self._clock).extend(run.id, budget, COMMAND_LINE)
 
-    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
+    def fork(
+        self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
+    ) -> RunRecord:
         """Submit a run that begins with a program of another."""
         from service.bootstrap.submissions import BundledSubmissions
         from service.ports import RunRequest
 
         submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
-        return submissions.submit(run.tenant, RunRequest(config=config, fork_of=candidate_id), COMMAND_LINE)
+        request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
+        return submissions.submit(run.tenant, request, COMMAND_LINE)
 
     def delete(self, run: RunRecord) -> None:
         """Remove an ended or paused run with everything that is its own."""

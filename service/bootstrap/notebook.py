@@ -24,6 +24,7 @@ from evolve.prompt import build_prompt, build_review_prompt
 from evolve.result import Result
 from service.bootstrap.answering import Answering, BuildFor, answering, prompt_builder, read_templates
 from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
+from service.bootstrap.labels import named
 from service.bootstrap.line import Line
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_loaded
@@ -48,7 +49,7 @@ Watcher = Callable[[Event], object]
 # One proposal is answered while the children of the one before are scored.
 WINDOW = 2
 _WORDS = "evolve.run"
-_SKETCH = ("name", "description", "language", "objectives", "measures", "limits")
+_SKETCH = ("description", "language", "objectives", "measures", "limits")
 
 
 def run(
@@ -60,6 +61,7 @@ def run(
     model: str | None = None,
     sandbox: bool = False,
     name: str | None = None,
+    labels: Mapping[str, str] | None = None,
     description: str | None = None,
     language: str | None = None,
     objectives: str | Sequence[str | Objective] | None = None,
@@ -85,7 +87,8 @@ def run(
             a critic behind a server is a policy with `role = "critic"` of a policy file.
         model: which model of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
-        name, description, language, objectives, measures, limits: of the problem of a seed's text.
+        name, labels: of the run; the problem of a seed's text has the name too.
+        description, language, objectives, measures, limits: of the problem of a seed's text.
         require_isolation: weakest isolation of the sandbox; None: as the settings say.
         on_event: called with each event, in order, in the thread that called `run`.
         progress: whether a line on stderr says how it goes.
@@ -97,14 +100,14 @@ def run(
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
-    words = (name, description, language, _several(objectives), _several(measures), limits)
+    words = (description, language, _several(objectives), _several(measures), limits)
     sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
-    loaded = _scored_by(evaluate, _load(problem, evaluate, sketch), limits, sandbox=sandbox)
-    named, own = _sorted(policy)
+    loaded = _scored_by(evaluate, _load(problem, evaluate, name, sketch), limits, sandbox=sandbox)
+    names, own = _sorted(policy)
     order = RunOrder(
-        flags=configuration, policies=named, model=model, require_isolation=require_isolation, apart=bool(own)
+        flags=configuration, policies=names, model=model, require_isolation=require_isolation, apart=bool(own)
     )
-    plan = _plan(order, loaded)
+    plan = _plan(replace(order, labels=named(name, labels or {})), loaded)
     _check_critic(critic, plan, own)
     called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
     sitting = _Sitting(plan, order, called, on_event, progress=progress)
@@ -260,7 +263,9 @@ class _Sitting:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _load(problem: str | Path | Problem, evaluate: Function | None, sketch: Mapping[str, Any]) -> LoadedProblem:
+def _load(
+    problem: str | Path | Problem, evaluate: Function | None, name: str | None, sketch: Mapping[str, Any]
+) -> LoadedProblem:
     """The problem that is meant: a folder's, a value, or one of a seed's text."""
     if evaluate is not None and not callable(evaluate):
         raise UsageError(f"evaluate is a {type(evaluate).__name__}: give a function that takes a program's text")
@@ -268,7 +273,8 @@ def _load(problem: str | Path | Problem, evaluate: Function | None, sketch: Mapp
         raise UsageError("the problem is empty: give its folder, such as . for this one, or a seed's text")
     text = isinstance(problem, str) and evaluate is not None and not _is_folder(problem)
     if text:
-        return load_sketch(Sketch(seed=str(problem), **sketch))
+        drawn = Sketch(seed=str(problem), **sketch)
+        return load_sketch(drawn if name is None else replace(drawn, name=name))
     if sketch:
         raise UsageError(
             f"{', '.join(sketch)}: a folder and a Problem say these themselves; they go with a seed's text"

@@ -11,6 +11,7 @@ from evolve.configuration import RunConfig
 from evolve.embedding import check_embedder
 from evolve.money import shared_currency
 from evolve.problem import Problem
+from service.bootstrap.labels import check_labels
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
@@ -51,6 +52,7 @@ class RunOrder:
         require_isolation: weakest isolation to run under; None: what the settings say.
         queue: Redis through which workers evaluate; None: what the settings say.
         apart: whether the run has policies beside these, of the caller's own.
+        labels: of a new run.
     """
 
     problem: Path | Project | None = None
@@ -64,6 +66,7 @@ class RunOrder:
     require_isolation: str | None = None
     queue: str | None = None
     apart: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,7 @@ class Plan:
         warnings: what the problem says and is not honoured.
         record: what is stored of it; None for a new one.
         limits: each limit of a new run's budget, with where it was set.
+        labels: of a new run.
     """
 
     run_id: str
@@ -86,6 +90,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     record: RunRecord | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> Plan:
@@ -94,7 +99,7 @@ def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> Plan:
     Raises:
         InvalidProblemError: the problem cannot be searched on.
         ConfigurationError: the configuration cannot be honoured.
-        UsageError: the policy's description is off.
+        UsageError: the policy's description or a label is off.
     """
     return plan_loaded(order, load_problem(place), new_id("run", now))
 
@@ -121,6 +126,7 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
         policies=tuple(_policies(order, loaded)),
         warnings=_warnings(loaded, config),
         limits=limits_of(layers, loaded.place),
+        labels=check_labels(order.labels),
     )
 
 
@@ -208,6 +214,7 @@ def record_of(plan: Plan, isolation: str, now: datetime) -> NewRun:
         source=plan.source,
         created_at=now,
         limits=plan.limits,
+        labels=plan.labels,
     )
 
 

@@ -1,5 +1,6 @@
 """Results of `evolve.run`: values, with what else is told of runs that are stored."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -30,6 +31,11 @@ class RunResult(Result):
     """
 
     plan: Plan
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the run; what it is called is the label `name`."""
+        return self.plan.labels
 
     @cached_property
     def statistics(self) -> "RunStatistics":

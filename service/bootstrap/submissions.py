@@ -15,6 +15,7 @@ from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.answering import read_templates
+from service.bootstrap.labels import check_labels
 from service.bootstrap.parts import refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, limits_of, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
@@ -45,7 +46,7 @@ from service.ports import (
 from service.problems.check import check_problem
 from service.problems.configuration import PROBLEM, Layer, read_config
 from service.problems.description import describe_problem
-from service.problems.documents import DocumentError, check_size, storable
+from service.problems.documents import DocumentError, check_size
 from service.problems.fork import fork_problem
 from service.problems.load import LoadedProblem, load_bundle
 from service.problems.upload import load_upload
@@ -57,8 +58,6 @@ WORKERS = "workers"
 DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0
 _CHECKS_AT_ONCE = 2
-_MOST_LABELS = 16
-_MOST_LABEL_CHARACTERS = 256
 _MOST_BUNDLES_MB = 256
 
 
@@ -195,7 +194,6 @@ class BundledSubmissions:
 
     def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem]) -> NewRun:
         now = self._clock.now()
-        _check_labels(request.labels)
         start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request, known)
         plan = self._plan(start, request, now)
         return replace(
@@ -203,7 +201,6 @@ class BundledSubmissions:
             tenant=tenant,
             policies=[shown(policy) for policy in plan.policies],
             document=_document(start.loaded) | ({"fork_of": start.fork_of} if start.fork_of else {}),
-            labels=dict(request.labels),
             batch_id=request.batch_id,
             fork_of=start.fork_of,
         )
@@ -258,6 +255,7 @@ class BundledSubmissions:
             config=config,
             policies=tuple(start.policies),
             limits=limits_of(layers, f"problem {start.loaded.problem.name}"),
+            labels=check_labels(request.labels),
         )
         _refuse_outside(config.prompt.template_dir)
         read_templates(plan)
@@ -325,11 +323,3 @@ def _refuse_outside(template_dir: str) -> None:
     place = os.path.normpath(template_dir) if template_dir else "."
     if os.path.isabs(place) or place.startswith("~") or place.split(os.sep)[0] == "..":
         raise ConfigurationError(f"prompt.template_dir {template_dir[:80]!r} lies outside of the problem's folder")
-
-
-def _check_labels(labels: Mapping[str, str]) -> None:
-    if len(labels) > _MOST_LABELS:
-        raise UsageError(f"a run has at most {_MOST_LABELS} labels, not {len(labels)}")
-    for text in (*labels, *labels.values()):
-        if len(text) > _MOST_LABEL_CHARACTERS or not storable(text):
-            raise UsageError(f"the label {text[:60]!a} is too long, or holds what cannot be stored")

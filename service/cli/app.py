@@ -30,6 +30,8 @@ from service.cli.words import (
     PolicyNames,
     Python,
     Queue,
+    RunLabels,
+    RunName,
     Server,
     Target,
     Tokens,
@@ -127,6 +129,8 @@ def run(
     seed: Seed = None,
     workers: Workers = None,
     money: Money = None,
+    name: RunName = None,
+    label: RunLabels = None,
     db: Db = None,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
@@ -143,11 +147,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
-    where = place_of(db, server, api_key_file)
-    terminal = terminal_of(ctx, json, db, where)
+    terminal = terminal_of(ctx, json, db, where := place_of(db, server, api_key_file))
     with terminal.doing("starting"):
-        from service.cli.wish import Wish, budget_flags, named_for_run, run_anywhere, search_flags
-
+        from service.cli.wish import Wish, budget_flags, named_for_run, run_anywhere, run_labels, search_flags
     project, config = named_for_run(problem, evaluator, config, python)
     wish = Wish(
         problem=project,
@@ -165,6 +167,7 @@ def run(
         require_isolation="none" if allow_unsandboxed else require_isolation,
         queue=queue,
         detach=detach,
+        labels=run_labels(name, label),
     )
     raise typer.Exit(run_anywhere(terminal, wish, where))
 

@@ -25,7 +25,15 @@ LOOK_SECONDS = 2.0
 _ID = re.compile(r"bat_[A-Za-z0-9_-]{0,60}", re.ASCII)
 
 
-def run_batch(terminal: Terminal, where: Where, named: str, *, detach: bool) -> int:
+def run_batch(
+    terminal: Terminal,
+    where: Where,
+    named: str,
+    *,
+    detach: bool,
+    name: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> int:
     """Submit a batch, or find one, and wait for its end; 1 when no run of it came to a good one.
 
     Args:
@@ -33,10 +41,21 @@ def run_batch(terminal: Terminal, where: Where, named: str, *, detach: bool) -> 
         where: the service.
         named: a file; where there is none of that name, a batch's id, its beginning, or `last`.
         detach: not to wait: say the id of what was submitted, or how far the batch is that was found.
+        name: of a new batch; None: as its file says.
+        labels: of every run of a new batch; they win over those of its file.
+
+    Raises:
+        UsageError: a batch that the service has already is given a name or labels, or the file is off.
     """
     there = (named == LAST or _ID.fullmatch(named) is not None) and not Path(named).is_file()
+    if there and (name is not None or labels):
+        raise UsageError(f"the batch {named} is there already: --name and --label are for a new one")
     with open_batches(where) as client:
-        batch = find_batch(client, named) if there else _submit(client, _read(Path(named)), Path(named).parent)
+        if there:
+            batch = find_batch(client, named)
+        else:
+            document = _labelled(_read(Path(named)), name, labels or {})
+            batch = _submit(client, document, Path(named).parent)
         again = terminal.command(f"batch {figures.short(batch.id)}")
         if detach and not there:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
@@ -61,6 +80,17 @@ def _read(file: Path) -> dict[str, Any]:
         raise NotFoundError(f"there is no file {file}, and the id of a batch begins with bat_") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the batch {file} cannot be read: {error}") from error
+
+
+def _labelled(document: dict[str, Any], name: str | None, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The document of a batch with the name and the labels of the command line."""
+    if name is not None:
+        document["name"] = name
+    for table in _tables(document):
+        own = table.get("labels", {})
+        if labels and isinstance(own, dict):  # anything else is refused with its place when the request is made
+            table["labels"] = {**own, **labels}
+    return document
 
 
 def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch":

@@ -44,14 +44,21 @@ def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any
     terminal.show(f"{run.id} is to have {words}")
 
 
-def fork(terminal: Terminal, helm: Helm, name: str, settings: Sequence[str], flags: Mapping[str, Any]) -> None:
+def fork(
+    terminal: Terminal,
+    helm: Helm,
+    name: str,
+    settings: Sequence[str],
+    flags: Mapping[str, Any],
+    labels: Mapping[str, str],
+) -> None:
     """Submit a run that begins with a candidate of another."""
     from service.problems.configuration import merge, parse_sets
 
     candidate = find_candidate(helm.site.reader, name)
     given = {key: value for key, value in flags.items() if value is not None}
     config = merge([parse_sets(settings), ("the flags", given)])
-    run = helm.control.fork(helm.site.reader.run(candidate.run_id), candidate.id, config)
+    run = helm.control.fork(helm.site.reader.run(candidate.run_id), candidate.id, config, labels)
     if terminal.as_json:
         terminal.emit(run_json(run))
         return

@@ -4,7 +4,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, KeyFile, Limit, Money, RunId, Server, place_of, site_of, terminal_of
+from service.cli.words import (
+    HELP,
+    Db,
+    Json,
+    KeyFile,
+    Limit,
+    Money,
+    RunId,
+    RunLabels,
+    RunName,
+    Server,
+    place_of,
+    site_of,
+    terminal_of,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -147,21 +161,26 @@ def fork(
     candidate_id: Annotated[
         str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
     ],
+    *,
     evaluations: Evaluations = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = None,
     set_: Sets = None,
+    name: RunName = None,
+    label: RunLabels = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Submit a run that begins with a program of another, and is otherwise like it."""
+    from service.bootstrap.labels import read_labels
     from service.cli.control import fork
 
     where = place_of(db, server, api_key_file)
     flags = {"budget.evaluations": evaluations, "seed": seed}
+    labels = read_labels(name, label or ())
     with _helm_of(where) as helm:
-        fork(terminal_of(ctx, json, db, where), helm, candidate_id, set_ or (), flags)
+        fork(terminal_of(ctx, json, db, where), helm, candidate_id, set_ or (), flags, labels)
 
 
 @control_app.command(epilog="Example: evolve delete run_01a1f897-4a4c-7aee-856d-3db05e91e42e", rich_help_panel=PANEL)
@@ -208,6 +227,11 @@ def batch(
     detach: Annotated[
         bool, typer.Option("--detach", help="Return at once: with the new batch's id, or how far the batch is.")
     ] = False,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What a new batch is called. [name in FILE]")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Label of every run of a new batch; may be repeated. [labels in FILE]"),
+    ] = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
@@ -216,6 +240,8 @@ def batch(
     where = place_of(None, server, api_key_file)
     terminal = terminal_of(ctx, json, None, where)
     with terminal.doing("starting"):
+        from service.bootstrap.labels import read_labels
         from service.cli.batch import run_batch
 
-    raise typer.Exit(run_batch(terminal, where, named, detach=detach))
+    labels = read_labels(None, label or ())
+    raise typer.Exit(run_batch(terminal, where, named, detach=detach, name=name, labels=labels))

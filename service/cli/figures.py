@@ -1,6 +1,6 @@
 """Numbers, times and ids as people read them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 # Ids of runs and batches begin with their millisecond; twelve characters of the others hold eight digits of a hash.
 SHORT = {"run": 17, "bat": 17}
@@ -55,6 +55,15 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def age(span: timedelta) -> str:
+    """How long ago something was, in its largest unit."""
+    seconds = max(0, int(span.total_seconds()))
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{count(seconds // length)} {unit}"
+    return "<1 min"
 
 
 def moment(at: datetime | None) -> str:

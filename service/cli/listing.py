@@ -1,14 +1,16 @@
 """Tables: runs, and candidates of a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from service.bootstrap.site import Site
 from service.cli import figures
-from service.cli.records import as_score, find_run, run_json, score_word
+from service.cli.records import as_score, find_run, policy_names, run_json, run_name, score_word
 from service.cli.terminal import Terminal, plain
-from service.ports import CandidateRecord, ResultReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunFilter, RunRecord
 from service.projections.candidates import candidate_json, every_candidate
 
 if TYPE_CHECKING:
@@ -16,38 +18,58 @@ if TYPE_CHECKING:
 
 STATE_STYLES = {"running": "cyan", "succeeded": "green", "failed": "red", "cancelled": "yellow", "paused": "yellow"}
 MOST_ANSWER = 60
+MAX_CELL = 24  # characters of a name or of the policies of a run
+GAP = 2  # between two columns
 OUTCOME_STYLES = {"ok": "green", "duplicate": "dim", "rejected": "dim", "pending": "cyan", "evaluating": "cyan"}
 
 
-def list_runs(terminal: Terminal, reader: ResultReader, limit: int) -> None:
-    """Print runs, newest first."""
-    runs = reader.runs(limit=limit)
+def list_runs(terminal: Terminal, reader: ResultReader, limit: int, labels: Mapping[str, str]) -> None:
+    """Print runs that have these labels, newest first."""
+    runs = reader.runs(limit=limit, only=RunFilter(labels=labels))
     if terminal.as_json:
         for run in runs:
             terminal.emit(run_json(run))
     elif runs:
-        terminal.show(runs_table(runs))
+        terminal.show(runs_table(runs, datetime.now(UTC), terminal.out.width))
+    elif labels:
+        terminal.note(f"no run has the labels {', '.join(f'{key}={value}' for key, value in labels.items())}")
     else:
         terminal.note("there is no run yet: evolve run PROBLEM starts one")
 
 
-def runs_table(runs: Sequence[RunRecord]) -> "Table":
-    """One row a run."""
+def runs_table(runs: Sequence[RunRecord], now: datetime, width: int) -> "Table":
+    """One row a run; what there is no room for is left out, the least important first, never the problem.
+
+    Args:
+        runs: in the order in which they stand.
+        now: from which their age is counted.
+        width: of the screen, in columns.
+    """
     paid = any(run.counters.cost not in (None, "0") for run in runs)
-    table = plain_table(
-        "run", "problem~", "state", "best>", "evaluated>", "valid>", *(["cost>"] if paid else []), "created"
-    )
-    for run in runs:
-        table.add_row(
-            figures.short(run.id),
-            plain(run.problem_name),
-            run.state,
-            figures.number(as_score(run, run.best_fitness)),
-            figures.count(run.counters.evaluations),
-            figures.count(run.counters.valid),
-            *([run.counters.cost or "–"] if paid else []),
-            f"{run.created_at.astimezone():%m-%d %H:%M}",
-        )
+    named = any(run_name(run) for run in runs)
+    columns = [
+        Column(heading="run", rank=0, cells=[figures.short(run.id) for run in runs]),
+        Column(heading="problem", rank=0, cells=[plain(run.problem_name) for run in runs]),
+        *(
+            [Column(heading="name", rank=2, cells=[figures.cut(run_name(run), MAX_CELL) for run in runs])]
+            if named
+            else []
+        ),
+        Column(heading="state", rank=1, cells=[run.state for run in runs]),
+        Column(heading="best>", rank=0, cells=[figures.number(as_score(run, run.best_fitness)) for run in runs]),
+        Column(heading="evaluated>", rank=3, cells=[figures.count(run.counters.evaluations) for run in runs]),
+        Column(heading="valid>", rank=9, cells=[figures.count(run.counters.valid) for run in runs]),
+        Column(heading="policy", rank=6, cells=[figures.cut(policy_names(run), MAX_CELL) for run in runs]),
+        Column(heading="seed>", rank=7, cells=[str(run.seed) for run in runs]),
+        Column(heading="strategy", rank=8, cells=[plain(str(run.config.get("strategy", ""))) for run in runs]),
+        *([Column(heading="cost>", rank=5, cells=[run.counters.cost or "–" for run in runs])] if paid else []),
+        Column(heading="age>", rank=4, cells=[figures.age(now - run.created_at) for run in runs]),
+    ]
+    kept = fitting(columns, width)
+    table = plain_table(*(column.heading for column in kept))
+    for row in zip(*(column.cells for column in kept), strict=True):
+        table.add_row(*row)
+    table.columns[1].overflow, table.columns[1].no_wrap = "fold", False  # a problem's name is shown to its end
     return table
 
 
@@ -109,11 +131,44 @@ def outcome_word(candidate: CandidateRecord) -> str:
     return candidate.outcome if candidate.outcome and candidate.status == "evaluated" else candidate.status
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table that has to fit a screen.
+
+    Attributes:
+        heading: as `plain_table` takes it.
+        rank: where there is too little room, columns of the highest rank are left out first; 0: never.
+        cells: a text for each row.
+    """
+
+    heading: str
+    rank: int
+    cells: Sequence[str]
+
+    @property
+    def width(self) -> int:
+        """Columns of the screen that its widest cell takes, with the space behind it."""
+        from rich.cells import cell_len
+
+        return max(cell_len(text) for text in (self.heading.rstrip(">~"), *self.cells)) + GAP
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns that a screen of some width has room for."""
+    kept = list(columns)
+    while sum(column.width for column in kept) - GAP > width:
+        last = max(kept, key=lambda column: column.rank)
+        if not last.rank:
+            break
+        kept.remove(last)
+    return kept
+
+
 def plain_table(*headings: str) -> "Table":
     """A table without lines; a heading that ends in `>` is aligned right, one in `~` gives way to the others."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for heading in headings:
         right, gives_way = heading.endswith(">"), heading.endswith("~")
         name = heading.rstrip(">~")

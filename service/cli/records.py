@@ -9,6 +9,7 @@ from service.cli.terminal import plain
 from service.errors import NotFoundError
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of, time_json
+from service.projections.grouping import NAME
 
 LAST = "last"
 
@@ -66,8 +67,8 @@ def run_json(run: RunRecord) -> dict[str, Any]:
     """A run as `runs --json` and `show --json` give it."""
     fields = (
         "state", "desired_state", "waiting", "reason", "problem_name", "bundle_hash", "source", "config", "policies",
-        "seed", "integrity", "isolation", "objectives", "known_best", "seed_fitness", "best_fitness", "sequence",
-        "active_seconds",
+        "labels", "seed", "integrity", "isolation", "objectives", "known_best", "seed_fitness", "best_fitness",
+        "sequence", "active_seconds",
     )  # fmt: skip
     times = {name: time_json(getattr(run, name)) for name in ("created_at", "started_at", "finished_at")}
     return {
@@ -77,6 +78,11 @@ def run_json(run: RunRecord) -> dict[str, Any]:
         "counters": asdict(run.counters),
         **times,
     }
+
+
+def run_name(run: RunRecord) -> str:
+    """What its user calls a run; empty: nothing."""
+    return plain(run.labels.get(NAME, ""))
 
 
 def policy_names(run: RunRecord) -> str:

@@ -36,17 +36,22 @@ Output = Annotated[
 def runs(
     ctx: typer.Context,
     limit: Limit = 20,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only runs with this label; may be repeated. [all]")
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """List runs, newest first."""
+    from service.bootstrap.labels import read_labels
     from service.cli.listing import list_runs
 
+    labels = read_labels(None, label or ())
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
-        list_runs(terminal_of(ctx, json, db, where), site.reader, limit)
+        list_runs(terminal_of(ctx, json, db, where), site.reader, limit, labels)
 
 
 @results_app.command(

@@ -82,6 +82,7 @@ def _order(wish: Wish) -> RunOrder:
         params=wish.params,
         require_isolation=wish.require_isolation,
         queue=wish.queue,
+        labels=wish.labels,
     )
 
 
@@ -91,10 +92,11 @@ def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
     named["--param"] = wish.params or None
     changed = [word for word, value in named.items() if value is not None]
     changed += ["--set"] if wish.settings else []
+    changed += ["--name, --label"] if wish.labels else []
     changed += ["--deterministic"] if wish.deterministic else []
     changed += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in flags if key != "concurrency.evaluations"]
     if changed:
-        raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(changed)}")
+        raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(changed)}")
 
 
 async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:

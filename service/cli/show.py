@@ -12,13 +12,14 @@ from service.cli.ending import Limit, ending_limit, limit_sources, limit_words
 from service.cli.failures import failure_rows, failures_json
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
-from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json
+from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json, run_name
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.choices import choices_of
 from service.projections.front import Front
+from service.projections.grouping import NAME
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -125,6 +126,8 @@ def run_rows(
     counters = run.counters
     rows: Rows = [
         ("run", run.id),
+        ("name", run_name(run) or None),
+        ("labels", _labels(run)),
         ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
         ("ended by", plain(limit_words(limit)) if limit else None),
@@ -151,6 +154,11 @@ def run_rows(
         ("configuration", ""),
     ]
     return rows + [(f"  {key}", value) for key, value in _flat(run.config)]
+
+
+def _labels(run: RunRecord) -> str | None:
+    """The labels of a run but for its name."""
+    return ", ".join(plain(f"{key}={value}") for key, value in run.labels.items() if key != NAME) or None
 
 
 def _state(run: RunRecord) -> str:

@@ -64,11 +64,12 @@ def _refuse(wish: Wish) -> None:
             "--config": wish.config,
         }
         given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
+        given += ["--name, --label"] if wish.labels else []
         given += [
             f"--{key.rpartition('.')[2].replace('_', '-')}" for key, value in wish.flags.items() if value is not None
         ]
         if given:
-            raise UsageError(f"a resumed run keeps its problem and configuration: leave out {', '.join(given)}")
+            raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(given)}")
     elif wish.problem is None:
         raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
 
@@ -81,7 +82,8 @@ def _submitted(client: "Client", wish: Wish) -> RunRecord:
     assert wish.problem is not None
     config, policy = _config(wish), _policy(wish)  # what is off here is said before anything is sent
     problem = client.send(calls.create_problem(upload_of(wish.problem)))
-    return run_record(client.send(calls.create_run(checked(RunCreate, problem=problem.id, config=config, **policy))))
+    run = checked(RunCreate, problem=problem.id, config=config, labels=dict(wish.labels), **policy)
+    return run_record(client.send(calls.create_run(run)))
 
 
 def _config(wish: Wish) -> Mapping[str, Any]:

@@ -1,10 +1,11 @@
 """The words of one `evolve run`, and who follows them: this process, or a service."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from service.bootstrap.labels import read_labels
 from service.bootstrap.site import Where, server_of
 from service.cli.terminal import Terminal
 from service.cli.words import named_project
@@ -24,6 +25,7 @@ class Wish:
         flags: configuration keys with a flag of their own; None where it was not given.
         settings: the `--set` words as they stand.
         detach: whether not to follow a run of a service.
+        labels: of a new run; its name is one of them.
     """
 
     problem: Project | None
@@ -40,6 +42,7 @@ class Wish:
     params: tuple[str, ...] = ()
     queue: str | None = None
     detach: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def named_for_run(
@@ -56,6 +59,11 @@ def named_for_run(
     theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
     project = named_project(problem, evaluator, theirs, python) if problem is not None else None
     return project, None if theirs else config
+
+
+def run_labels(name: str | None, words: list[str] | None) -> Mapping[str, str]:
+    """The labels of `--name` and `--label`."""
+    return read_labels(name, words or ())
 
 
 def budget_flags(

@@ -56,6 +56,12 @@ Params = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
 ]
+RunName = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="What the run is called: the label name. [none]")
+]
+RunLabels = Annotated[
+    list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="Label of the run; may be repeated. [none]")
+]
 Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
 ConfigFile = Annotated[
     Path | None,

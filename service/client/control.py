@@ -27,9 +27,11 @@ class RemoteControl:
         """Want keys of the budget to have new values."""
         return run_record(self._client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=dict(budget)))))
 
-    def fork(self, run: RunRecord, candidate_id: str, config: Mapping[str, Any]) -> RunRecord:
+    def fork(
+        self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
+    ) -> RunRecord:
         """Submit a run that begins with a program of another."""
-        fork = checked(RunFork, candidate_id=candidate_id, config=dict(config))
+        fork = checked(RunFork, candidate_id=candidate_id, config=dict(config), labels=dict(labels))
         return run_record(self._client.send(calls.fork_run(run.id, fork)))
 
     def delete(self, run: RunRecord) -> None:

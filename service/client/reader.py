@@ -7,11 +7,14 @@ from typing import Any, Literal
 from evolve.program import Program
 from service.client import calls
 from service.client.client import Client
+from service.errors import UsageError
 from service.ports import (
+    ALL_RUNS,
     CandidateRecord,
     Counters,
     ParentEdge,
     ProposalRecord,
+    RunFilter,
     RunRecord,
 )
 from service.schemas import programs
@@ -31,10 +34,24 @@ class RemoteRunReader:
         self._cursors: dict[tuple[str, Place], str] = {}
         self._programs: dict[str, Program] = {}
 
-    def runs(self, limit: int = 50) -> list[RunRecord]:
-        """Runs, newest first."""
+    def runs(self, limit: int = 50, *, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
+        """Runs, newest first.
+
+        Raises:
+            UsageError: a label holds a comma, which separates labels in the query.
+        """
+        if any("," in value for value in only.labels.values()):
+            raise UsageError("a service cannot look for a label with a comma in its value: leave that label out")
+        about = calls.list_runs(
+            states=only.states,
+            problem=only.problem,
+            batch_id=only.batch_id,
+            created_by=only.created_by,
+            labels=only.labels,
+            limit=min(limit, PAGE),
+        )
         found: list[RunRecord] = []
-        for page in self._client.pages(calls.list_runs(limit=min(limit, PAGE))):
+        for page in self._client.pages(about):
             found += map(run_record, page.items)
             if len(found) >= limit:
                 break

@@ -69,7 +69,7 @@ class ResultReader(Protocol):
     Ids may be given by any unambiguous beginning of at least six characters.
     """
 
-    def runs(self, limit: int = 50) -> list[RunRecord]:
+    def runs(self, limit: int = 50, *, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
         """Runs, newest first."""
 
     def run(self, run_id: str) -> RunRecord:

@@ -101,11 +101,38 @@ def test_results_of_a_service_are_those_of_its_database(
 
 
 def test_tables_of_a_service_are_those_of_its_database(service: Service, remote: Remote, ended: str) -> None:
-    for words in (["runs"], ["show", ended], ["programs", ended], ["lineage", ended], ["diff", ended]):
+    here = service.evolve.call("runs", "--db", service.evolve.url)
+    assert _without_ages(remote.call("runs")) == _without_ages(here)
+    for words in (["show", ended], ["programs", ended], ["lineage", ended], ["diff", ended]):
         assert remote.call(*words) == service.evolve.call(*words, "--db", service.evolve.url)
     best = remote.json("best", ended)["candidate_id"]
     for words in (["show", best, "--source"], ["show", best[:12], "--prompt", "--json"]):
         assert remote.call(*words) == service.evolve.call(*words, "--db", service.evolve.url)
+
+
+def _without_ages(table: str) -> list[list[str]]:
+    """The rows of a list of runs without the last column, which moves on from one call to the next."""
+    return [line.split()[:-2] for line in table.splitlines()[1:]]
+
+
+def test_a_run_of_a_service_has_a_name_and_labels_by_which_it_is_found(service: Service, remote: Remote) -> None:
+    words = ["run", str(service.folder), "--evaluations", "3", "--name", "far away", "--label", "team=blue"]
+    run = remote.json(*words, "--detach")
+    assert run["labels"] == {"name": "far away", "team": "blue"}
+    assert [line["run_id"] for line in _found(remote, "team=blue")] == [run["run_id"]]
+    assert _found(remote, "team=blue", "name=other") == []
+    assert "far away" in remote.call("runs", "--label", "team=blue")
+    remote.call("watch", run["run_id"])
+    fork = remote.json("fork", run["run_id"], "--name", "copy", "--label", "team=red")
+    assert fork["labels"] == {"name": "copy", "team": "red"}
+    remote.call("cancel", fork["run_id"])
+    said = remote.said("runs", "--label", "team=a,b=c")
+    assert (said.code, "a label with a comma" in said.err) == (2, True)
+
+
+def _found(remote: Remote, *labels: str) -> list[dict[str, Any]]:
+    words = [word for label in labels for word in ("--label", label)]
+    return [json.loads(line) for line in remote.call("runs", *words, "--json").splitlines()]
 
 
 def test_the_answers_of_a_run_are_counted_with_a_service(service: Service, remote: Remote, ended: str) -> None:

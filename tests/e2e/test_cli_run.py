@@ -60,6 +60,24 @@ def test_the_stream_holds_every_event_and_ends_with_the_summary(environment: Env
     assert all(event["schema"] == 1 and event["run_id"] == summary["run_id"] for event in events)
 
 
+def test_a_run_has_a_name_and_labels_by_which_it_is_found(environment: Environment) -> None:
+    words = ["run", problem(environment), "--evaluations", "3", "--json"]
+    assert evolve(environment, *words, "--name", "first try", "--label", "team=blue", "--label", "by=me").code == 0
+    assert evolve(environment, *words).code == 0
+    shown = evolve(environment, "runs", "--label", "team=blue", "--label", "by=me", "--json").lines
+    assert [line["labels"] for line in shown] == [{"team": "blue", "by": "me", "name": "first try"}]
+    assert evolve(environment, "runs", "--label", "name=first try").out.count("first try") == 1
+    rows = [line.split(maxsplit=1) for line in evolve(environment, "show", shown[0]["run_id"]).out.splitlines()]
+    assert ["name", "first try"] in [[word.strip() for word in row] for row in rows]
+    assert ["labels", "team=blue, by=me"] in [[word.strip() for word in row] for row in rows]
+    nothing = evolve(environment, "runs", "--label", "team=red")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "no run has the labels team=red\n")
+    fork = evolve(environment, "fork", shown[0]["run_id"], "--name", "copy", "--json").lines
+    assert fork[0]["labels"] == {"name": "copy"}
+    refused = evolve(environment, "run", "--resume", shown[0]["run_id"], "--name", "other")
+    assert (refused.code, "leave out --name, --label" in refused.err) == (2, True)
+
+
 def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment) -> None:
     environment["PATH"] = f"{Path(EVOLVE).parent}:{environment['PATH']}"
     done = evolve(environment, "run", problem(environment), "--evaluations", "25")

@@ -110,6 +110,25 @@ def test_a_sweep_over_several_folders_is_a_row_for_each_problem(service: Service
     assert "'one' twice" in err
 
 
+def test_a_new_batch_has_the_name_and_labels_of_the_command_line(
+    service: Service, client: Client, say: Say, tmp_path: Path
+) -> None:
+    listed = tmp_path / "list.toml"
+    run = f'problem = "{service.folder}"\nconfig.budget.evaluations = 4\n'
+    listed.write_text(f'[[runs]]\n{run}labels = {{ team = "red", by = "file" }}\n[[runs]]\n{run}')
+    swept = tmp_path / "sweep.toml"
+    swept.write_text(f'name = "swept"\n[sweep]\n{run}seeds = [1]\n')
+    for file, name in ((listed, "listed"), (swept, "again")):
+        code, out, _ = say(str(file), "--name", name, "--label", "team=blue", "--detach", "--json")
+        batch = Batch(**json.loads(out))
+        labels = [run.labels for run in runs_of(client, batch)]
+        assert (code, batch.name, {one["team"] for one in labels}) == (0, name, {"blue"})
+        client.send(calls.cancel_batch(batch.id))
+    (batch,) = client.send(calls.list_batches(limit=1)).items
+    code, out, err = say(batch.id, "--label", "team=blue")
+    assert (code, out, "--name and --label are for a new one" in err) == (2, "", True)
+
+
 def test_a_batch_whose_runs_are_paused_is_not_waited_for(service: Service, client: Client, say: Say) -> None:
     batch = submitted(service, client, LONG)
     client.send(calls.pause_batch(batch.id))

@@ -52,6 +52,17 @@ def counting(prompt: str) -> str:
     return f"x = {int(last) + 1}\n"
 
 
+def test_a_run_has_the_name_and_the_labels_that_it_is_given() -> None:
+    seeded = evolve.run(SEED, evaluate=closeness, evaluations=2, name="first", labels={"team": "blue"})
+    assert seeded.labels == {"name": "first", "team": "blue"}
+    assert seeded.problem.name == "first"
+    whole = evolve.run(seeded.problem, evaluate=closeness, evaluations=2, name="second")
+    assert (whole.labels, whole.problem.name) == ({"name": "second"}, "first")
+    assert evolve.run(SEED, evaluate=closeness, evaluations=2).labels == {}
+    with pytest.raises(UsageError, match="the label 'Team' cannot be stored"):
+        evolve.run(SEED, evaluate=closeness, labels={"Team": "blue"})
+
+
 def test_a_seed_and_a_function_are_enough() -> None:
     result = evolve.run(SEED, evaluate=closeness, evaluations=40, seed=1)
     assert (result.reason, result.account.evaluations) == ("evaluations", 40)

@@ -4,11 +4,13 @@ import json
 import re
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from evolve.money import Money
+from service.cli import figures
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.errors import UsageError
@@ -53,8 +55,10 @@ def test_runs_are_listed(evolve: Evolve, packing: str) -> None:
     said = evolve("runs", "--db", packing)
     assert said.code == 0
     heading, row = said.out.splitlines()
-    assert heading.split() == ["run", "problem", "state", "best", "evaluated", "valid", "created"]
-    assert row.split()[:6] == ["run_01970000-aaaa", "packing", "succeeded", "3", "4", "3"]
+    assert heading.split() == [
+        "run", "problem", "state", "best", "evaluated", "valid", "policy", "seed", "strategy", "age",
+    ]  # fmt: skip
+    assert row.split()[:9] == ["run_01970000-aaaa", "packing", "succeeded", "3", "4", "3", "syntax", "0", "islands"]
     (line,) = evolve("runs", "--db", packing, "--json").lines
     assert (line["run_id"], line["best_fitness"], line["counters"]["rejected"]) == (RUN, 3.0, 1)
 
@@ -63,7 +67,7 @@ def test_runs_that_cost_something_are_listed_with_their_cost(evolve: Evolve, pac
     url = sqlite_url(home / "priced.db")
     record_run(url, packing_problem(), seed_scores={"radii": 1.0}, cost=Money.read("0.25 USD"))
     heading, row = evolve("runs", "--db", url).out.splitlines()
-    assert heading.split()[-2:] == ["cost", "created"]
+    assert heading.split()[-2:] == ["cost", "age"]
     assert "1 USD" in row  # four answers
     heading, row = evolve("compare", "last", "--db", url).out.splitlines()[:2]
     assert heading.split()[-3:] == ["tokens", "cost", "policies"]
@@ -462,6 +466,32 @@ def test_a_run_stands_for_its_best_where_a_candidate_is_asked_for(evolve: Evolve
 def test_ids_are_whole_on_a_narrow_terminal(evolve: Evolve, packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "66")
     assert f"{RUN[:17]} " in evolve("runs", "--db", packing).out
+
+
+def test_the_list_of_runs_leaves_out_what_has_no_room_and_never_the_problem(
+    evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, name = sqlite_url(home / "long.db"), "shortest-tour-of-all-cities"
+    record_run(url, replace(packing_problem(), name=name), seed_scores={"radii": 1.0})
+    headings = []
+    for columns in (160, 100, 70, 50, 40):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = evolve("runs", "--db", url).out.splitlines()
+        headings.append(lines[0].split())
+        assert max(map(len, lines)) <= columns
+        if columns >= 60:
+            assert name in lines[1]
+        # Where not even the name has room in one line, it stands in several, to its end.
+        start, end = lines[0].index("problem"), lines[0].index("best")
+        assert "".join(line[start:end].strip() for line in lines[1:]).startswith(name)
+    assert headings[1] == ["run", "problem", "state", "best", "evaluated", "policy", "seed", "age"]
+    assert headings[2] == ["run", "problem", "state", "best"]
+    assert headings[-1] == ["run", "problem", "best"]
+
+
+def test_ages_are_told_in_their_largest_unit() -> None:
+    told = [figures.age(timedelta(seconds=seconds)) for seconds in (-5, 59, 60, 3599, 3600, 86399, 86400, 10**8)]
+    assert told == ["<1 min", "<1 min", "1 min", "59 min", "1 h", "23 h", "1 d", "1,157 d"]
 
 
 def test_what_is_minimised_is_read_as_its_score(evolve: Evolve, home: Path) -> None:
