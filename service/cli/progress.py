@@ -1,6 +1,5 @@
 """The progress of a run while it goes on: one live line on a terminal, plain lines elsewhere, events for programs."""
 
-import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from service.cli import figures
 from service.cli.activity import AnswerTally, ReadActivity, TokenRate, activity_parts, no_activity
 from service.cli.records import budget_used
 from service.cli.terminal import OutputClosed, Terminal, plain
+from service.cli.time_left import TimeLeft, UsageWindow, seconds_left
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 PACE_SECONDS = 10.0
 PLAIN_SECONDS = 5.0
 QUIET_SECONDS = 15.0
-LEFT_SECONDS = 30.0  # over which the time left is smoothed
 MIN_FAILED_SHARE = 0.2  # of evaluations, from which on the line names the most frequent failure
-MIN_LEFT_SECONDS = 5.0  # before which it says nothing
 
 
 class Pace:
@@ -88,60 +86,24 @@ def used(status: "RunStatus") -> dict[str, float]:
     }
 
 
-def seconds_left(status: "RunStatus", goal: Goal, rate: float) -> float | None:
-    """Time until the first limit at the present pace; None when nothing can be said."""
-    limits = budget_used(goal.budget, used(status))
-    estimates = []
-    for key, entry in limits.items():
-        rest = max(0.0, entry["limit"] - entry["used"])
-        if key == "wall_seconds":
-            estimates.append(rest)
-        elif rate > 0 and entry["used"] > 0:
-            per_candidate = entry["used"] / max(1, status.counters.evaluations)
-            estimates.append(rest / per_candidate / rate)
-    return min(estimates, default=None)
-
-
-class TimeLeft:
-    """The time left as it is shown: a burst of evaluations, or a pause, changes it little by little."""
-
-    def __init__(self) -> None:
-        self._shown: float | None = None
-        self._at = 0.0
-
-    def smooth(self, estimate: float | None, at: float) -> float | None:
-        """The time left at a time; None when nothing can be said."""
-        if estimate is None:
-            return None
-        if self._shown is None:
-            self._shown, self._at = estimate, at
-            return estimate
-        passed = max(0.0, at - self._at)
-        share = 1.0 - math.exp(-passed / LEFT_SECONDS)
-        # It runs down with the clock, and from there moves towards the estimate by a share of its logarithm.
-        expected = math.log1p(max(0.0, self._shown - passed))
-        self._shown, self._at = math.expm1(expected + share * (math.log1p(estimate) - expected)), at
-        return min(self._shown, estimate) if estimate <= 1.0 else self._shown
-
-
 class Reading:
     """What the lines show: the last status, brought forward to now, and what policies do meanwhile."""
 
     def __init__(self, goal: Goal, read: ReadActivity) -> None:
         self._goal, self._read = goal, read
-        self._pace, self._rate, self._left = Pace(), TokenRate(), TimeLeft()
-        self._began: float | None = None
+        self._pace, self._rate = Pace(), TokenRate()
+        self._usage, self._left = UsageWindow(), TimeLeft()
         self.tally = AnswerTally()
         self.status: RunStatus | None = None
         self._told_at = 0.0
 
     def take(self, events: Sequence["LoggedEvent"], status: "RunStatus", at: float) -> None:
         """Take in what is durable at a time."""
-        self._began = at if self._began is None else self._began
         for entry in events:
             self.tally.take(entry.event)
         self.status, self._told_at = status, at
         self._pace.add(at, status.counters.evaluations)
+        self._usage.add(at, used(status))
 
     def parts(self, at: float) -> list[str]:
         """The parts of the line at a time; none before anything is known."""
@@ -150,8 +112,7 @@ class Reading:
         running = self.status.state == "running"
         elapsed = self.status.elapsed_seconds + (at - self._told_at if running else 0.0)
         status, rate = replace(self.status, elapsed_seconds=elapsed), self._pace.rate(at)
-        early = self._began is None or at - self._began < MIN_LEFT_SECONDS
-        estimate = None if early else seconds_left(status, self._goal, rate)
+        estimate = seconds_left(self._goal.budget, used(status), self._usage.rates(at))
         left = self._left.smooth(estimate, at)
         policies = self._policies(status, at)
         return pieces(status, self._goal, rate, left=left, policies=policies, failure=self.tally.failure)

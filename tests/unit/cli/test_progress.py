@@ -14,9 +14,7 @@ from service.cli.progress import (
     LiveLine,
     Pace,
     PlainLines,
-    TimeLeft,
     pieces,
-    seconds_left,
 )
 from service.cli.terminal import OutputClosed, Terminal
 from service.policy.activity import Activity
@@ -105,21 +103,6 @@ def test_a_waiting_run_says_why() -> None:
     assert any(part.startswith("waiting: the server is away") for part in parts)
     assert "\x1b" not in "".join(parts)
     assert not any("left" in part for part in parts)
-
-
-@pytest.mark.parametrize(
-    ("budget", "expected"),
-    [
-        ({"evaluations": 200}, 30.0),
-        ({"evaluations": 200, "wall_seconds": 15.0}, 5.0),
-        ({"answers": 120}, 10.0),
-        ({"wall_seconds": 5.0}, 0.0),
-        ({}, None),
-    ],
-)
-def test_the_time_left_is_that_of_the_first_limit(budget: dict[str, float], expected: float | None) -> None:
-    # 60 answers came with 50 evaluations at 5 evaluations a second: 60 more answers take 50 / 5 s.
-    assert seconds_left(STATUS, Goal(budget=budget), 5.0) == (None if expected is None else pytest.approx(expected))
 
 
 class Listening(Terminal):
@@ -267,14 +250,3 @@ def test_where_only_events_are_known_proposals_without_an_answer_are_calls() -> 
     ]
     live.committed([replace(EVENT, event=event) for event in told], STATUS)
     assert "· 1 call out · 60 answers, 4 dropped ·" in live.render().plain
-
-
-def test_a_burst_changes_the_time_left_little_by_little() -> None:
-    left = TimeLeft()
-    assert left.smooth(5565.0, 0.0) == 5565.0
-    after = left.smooth(238.0, 5.0)
-    assert after is not None
-    assert 2500.0 < after < 5565.0
-    for second in range(6, 200):
-        after = left.smooth(238.0, float(second))
-    assert after == pytest.approx(238.0, rel=0.15)
