@@ -1,7 +1,10 @@
 """Runs side by side as the API, and the command line without a service, show them."""
 
 from dataclasses import asdict
+from typing import Literal
 
+from service.ports import RunRecord
+from service.projections.candidates import objectives_of
 from service.projections.comparison import Comparison, Curve, Group, Lead
 from service.schemas import series
 from service.schemas.series import ComparedGroup, ComparedRun, GroupLevel, RunComparison
@@ -39,7 +42,15 @@ def _compared(curve: Curve) -> ComparedRun:
         final_fitness=curve.final,
         best_candidate_id=run.best_candidate_id,
         known_best=run.known_best,
+        direction=_direction(curve.run),
     )
+
+
+def _direction(run: RunRecord) -> Literal["maximize", "minimize"] | None:
+    objectives = objectives_of(run)
+    if len(objectives) != 1:
+        return None
+    return "maximize" if objectives[0].sign > 0 else "minimize"
 
 
 def _grouped(group: Group) -> ComparedGroup:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.ports import ResultReader
-    from service.schemas.series import Axis, ComparedGroup, GroupLevel, RunComparison
+    from service.schemas.series import Axis, ComparedGroup, ComparedRun, GroupLevel, RunComparison
 
 COLUMNS = 4
 
@@ -38,8 +38,9 @@ def show_comparison(
         terminal.emit(found.model_dump(mode="json"))
         return
     terminal.show(comparison_table(found))
+    sign, word = _scale(found)
     for group in found.groups:
-        terminal.show("", *_expected(group))
+        terminal.show("", *_expected(group, sign, word))
     if found.budgets and len(found.leads) and found.groups:
         terminal.show("", levels_table(found))
     terminal.show(*_verdicts(found))
@@ -70,20 +71,20 @@ def _budgets(text: str) -> list[float]:
 
 
 def comparison_table(found: "RunComparison") -> "Table":
-    """A row a run: its best fitness at some places of the axis, the same for all."""
+    """A row a run: its best at some places of the axis, the same for all; of one objective as its score."""
     places = _spread(len(found.axis))
     paid = any(run.cost not in (None, "0") for run in found.runs)
     headings = [f"@{_place(found, found.axis[place])}>" for place in places]
     costs = [*(["tokens>"] if any(run.tokens for run in found.runs) else []), *(["cost>"] if paid else [])]
-    table = plain_table("run", "problem~", "seed>", "state", *headings, "fitness>", "evaluated>", *costs, "policies~")
+    table = plain_table("run", "problem~", "seed>", "state", *headings, "best>", "evaluated>", *costs, "policies~")
     for run in found.runs:
         table.add_row(
             figures.short(run.run_id),
             plain(run.problem),
             str(run.seed),
             run.state,
-            *(figures.number(run.best[place]) for place in places),
-            figures.exact(run.final_fitness),
+            *(figures.number(_signed(run.best[place], _sign(run))) for place in places),
+            figures.exact(_signed(run.final_fitness, _sign(run))),
             figures.count(run.evaluations),
             *([figures.count(run.tokens)] if "tokens>" in costs else []),
             *([run.cost or "–"] if paid else []),
@@ -94,29 +95,49 @@ def comparison_table(found: "RunComparison") -> "Table":
 
 def levels_table(found: "RunComparison") -> "Table":
     """A row a group: the mean of its best at equal budgets, with its interval."""
+    sign, _ = _scale(found)
     headings = [f"@{_place(found, budget)}>" for budget in found.budgets]
     table = plain_table("group~", "seeds>", *headings)
     for group in found.groups:
         table.add_row(
-            plain(group.title), figures.count(len(set(group.seeds))), *(_level(level) for level in group.levels)
+            plain(group.title), figures.count(len(set(group.seeds))), *(_level(level, sign) for level in group.levels)
         )
     return table
 
 
-def _expected(group: "ComparedGroup") -> list[str]:
-    best = ", ".join(figures.number(value) for value in group.best_at_k)
+def _sign(run: "ComparedRun") -> int:
+    """What makes of a run's fitness the number that people read."""
+    return -1 if run.direction == "minimize" else 1
+
+
+def _scale(found: "RunComparison") -> tuple[int, str]:
+    """What makes of the fitness of groups the number that people read, and what that is called."""
+    directions = {run.direction for run in found.runs}
+    if len(directions) > 1 or None in directions:
+        return 1, "fitness"
+    return (-1 if directions == {"minimize"} else 1), "score"
+
+
+def _signed(value: float | None, sign: int) -> float | None:
+    return None if value is None else sign * value + 0.0  # no negative zero
+
+
+def _expected(group: "ComparedGroup", sign: int, word: str) -> list[str]:
+    best = ", ".join(figures.number(_signed(value, sign)) for value in group.best_at_k)
     seeds = ", ".join(map(str, group.seeds))
-    mean, deviation = figures.exact(group.final_mean), figures.number(group.final_deviation, 3)
+    mean, deviation = figures.exact(_signed(group.final_mean, sign)), figures.number(group.final_deviation, 3)
     return [
         f"{figures.plural(len(group.run_ids), 'run')} of {plain(group.title)}, seeds {seeds}",
-        f"  fitness {mean} ± {deviation}; expected best of 1, 2, ... runs: {best}",
+        f"  {word} {mean} ± {deviation}; expected best of 1, 2, ... runs: {best}",
     ]
 
 
-def _level(level: "GroupLevel") -> str:
+def _level(level: "GroupLevel", sign: int) -> str:
+    mean = figures.number(_signed(level.mean, sign), 5)
     if level.low is None or level.high is None:
-        return figures.number(level.mean, 5)
-    return f"{figures.number(level.mean, 5)} [{figures.number(level.low, 4)}, {figures.number(level.high, 4)}]"
+        return mean
+    low, high = sorted((sign * level.low, sign * level.high))
+    return f"{mean} [{figures.number(low, 4)}, {figures.number(high, 4)}]"
 
 
 def _verdicts(found: "RunComparison") -> list[str]:

@@ -158,6 +158,11 @@ class ComparedRun(Foreign):
     final_fitness: float | None
     best_candidate_id: str | None
     known_best: float | None
+    direction: Literal["maximize", "minimize"] | None = Field(
+        default=None,
+        description="Of the run's only objective: with `minimize` its score is the fitness with the other sign, with"
+        " `maximize` the fitness itself; null: it has none, or several",
+    )
 
 
 class GroupLevel(Reply):

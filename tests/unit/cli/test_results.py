@@ -325,6 +325,26 @@ def test_groups_of_runs_are_compared(evolve: Evolve, packing: str) -> None:
         assert (refused.code, len(refused.err.splitlines())) == (2, 1)
 
 
+def test_what_is_minimised_is_compared_by_its_score(evolve: Evolve, home: Path) -> None:
+    url = sqlite_url(home / "waste.db")
+    for number, waste in ((1, 2.5), (2, 3.5)):
+        replies = [Reply(text=FAST, scores={"waste": waste})]
+        run_id = f"run_01970000-cccc-7bbb-8ccc-00000000000{number}"
+        record_run(url, shrinking_problem(), replies, seed_scores={"waste": 4.0}, run_id=run_id)
+    ids = [line["run_id"] for line in evolve("runs", "--json", "--db", url).lines]
+    listed = {line.split()[3] for line in evolve("runs", "--db", url).out.splitlines()[1:]}
+    said = evolve("compare", *ids, "--at", "2", "--db", url)
+    heading, *rows = said.out.splitlines()[:3]
+    place = heading.split().index("best")
+    assert {row.split()[place] for row in rows} == listed == {"2.5", "3.5"}
+    assert "  score 3 ± 0.707; expected best of 1, 2, ... runs: 3, 2.5" in said.out
+    (found,) = evolve("compare", *ids, "--json", "--db", url).lines
+    assert {(run["direction"], run["final_fitness"]) for run in found["runs"]} == {
+        ("minimize", -2.5),
+        ("minimize", -3.5),
+    }
+
+
 def test_lineage_goes_from_the_seed_step_by_step(evolve: Evolve, packing: str) -> None:
     seed, first, *_, last = candidates(evolve, packing)
     (line,) = evolve("lineage", last, "--json", "--db", packing).lines
