@@ -12,6 +12,7 @@ from service.ports import (
     AuditLog,
     BatchStore,
     Clock,
+    Deletions,
     EvaluationLeases,
     EvaluationRecords,
     Holdings,
@@ -56,6 +57,7 @@ class Parts:
     readers: Readers
     standings: Callable[[Sequence[str]], Mapping[str, tuple[int, str]]]
     intents: Callable[[str], RunIntents]
+    deletions: Deletions
     problems: ProblemStore
     submissions: Submissions
     batches: BatchStore

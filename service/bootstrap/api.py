@@ -20,6 +20,7 @@ from service.db.accounts import SqlAccounts
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.audit import SqlAuditLog
 from service.db.batches import SqlBatchStore
+from service.db.deletion import SqlDeletions
 from service.db.engine import Database, open_database
 from service.db.evaluated import SqlEvaluationRecords
 from service.db.holdings import SqlHoldings
@@ -96,6 +97,7 @@ async def open_parts(
             readers=SqlReaders(database),
             standings=SqlRunReader(database).sequences,
             intents=lambda tenant: SqlRunIntents(database, tenant, clock),
+            deletions=SqlDeletions(database),
             problems=SqlProblemStore(database),
             submissions=BundledSubmissions(settings, database, clock, queue=queue, broker=broker),
             batches=SqlBatchStore(database),

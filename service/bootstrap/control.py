@@ -112,9 +112,12 @@ class StoredControl:
 
     def delete(self, run: RunRecord) -> None:
         """Remove an ended or paused run with everything that is its own."""
+        from service.db.deletion import remove
         from service.db.intents import SqlRunIntents
 
         SqlRunIntents(self._storage.database, run.tenant, self._clock).delete(run.id)
+        for _ in remove(self._storage.database, run.id):
+            pass
 
     def _settle(self, run: RunRecord, desired_state: str) -> None:
         from service.runner.outside import settle

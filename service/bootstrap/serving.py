@@ -22,7 +22,7 @@ from service.bootstrap.storage import open_storage
 from service.bootstrap.together import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
 from service.config import Settings
-from service.errors import UnreachableError, UsageError
+from service.errors import StorageError, UnreachableError, UsageError
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import read_queue_gauges
 from service.webhooks.deliver import Dispatcher
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from service.api.parts import Parts
+    from service.ports import Deletions
     from service.runner.runner import Runner
     from service.worker.worker import Worker
 
 GAUGE_SECONDS = 5.0
+DELETION_SECONDS = 2.0
 DRAIN_SECONDS = 5
 # Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
 KEEP_ALIVE_SECONDS = 75
@@ -164,9 +166,13 @@ async def open_all(
 
 @asynccontextmanager
 async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
-    """What goes on beside the answering of requests: webhooks are told, gauges are read."""
+    """What goes on beside the answering of requests: webhooks are told, gauges read, deleted runs removed."""
     dispatcher = Dispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
-    works: dict[str, Part] = {"webhooks": dispatcher.run, "gauges": partial(_read_gauges, parts)}
+    works: dict[str, Part] = {
+        "webhooks": dispatcher.run,
+        "gauges": partial(_read_gauges, parts),
+        "deletions": partial(remove_deleted, parts.deletions),
+    }
     tasks = [asyncio.create_task(keep_up(name, work)) for name, work in works.items()]
     try:
         yield
@@ -192,6 +198,17 @@ async def _read_gauges(parts: "Parts") -> None:
         with suppress(UnreachableError):
             await read_queue_gauges(parts.workers)
         await asyncio.sleep(GAUGE_SECONDS)
+
+
+async def remove_deleted(deletions: "Deletions", pause_seconds: float = DELETION_SECONDS) -> None:
+    """Remove what is left of deleted runs, a short transaction at a time, as long as the process is there."""
+    while True:
+        try:
+            while await asyncio.to_thread(deletions.advance):
+                pass
+        except StorageError as error:  # it is begun anew where it was broken off
+            log.warning("deletion.broke_off", error=str(error))
+        await asyncio.sleep(pause_seconds)
 
 
 class _Server(uvicorn.Server):

@@ -278,19 +278,16 @@ class BundledSubmissions:
 
     def _refuse_beyond(self, tenant: str, added: int, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)
-        if not any(limit is not None for limit in quotas.as_json().values()):
-            return
-        self._accounts.hold(tenant)  # of many who come at once each counts those before it
-        usage = self._accounts.usage(tenant, now - DAY, now)
-        tokens = usage.tokens_input + usage.tokens_output
-        more = f" and asks for {added} more" if added > 1 else ""
-        for used, taken, limit, words in (
-            (usage.active_runs, added, quotas.active_runs, f"runs at once{more}: wait for some to end, or cancel them"),
-            (usage.evaluations, 1, quotas.evaluations_per_day, "evaluations in 24 hours: try again later"),
-            (tokens, 1, quotas.tokens_per_day, "tokens in 24 hours: try again later"),
-        ):
-            if limit is not None and used + taken > limit:
-                raise QuotaError(f"the tenant {tenant} has used {used} of {limit} {words}")
+        if quotas.active_runs is not None:
+            self._accounts.hold(tenant)  # of many who come at once each counts those before it
+            more = f" and asks for {added} more" if added > 1 else ""
+            words = f"runs at once{more}: wait for some to end, or cancel them"
+            _refuse_used(tenant, self._accounts.active_runs(tenant), added, quotas.active_runs, words)
+        if quotas.evaluations_per_day is not None or quotas.tokens_per_day is not None:
+            usage = self._accounts.usage(tenant, now - DAY, now)
+            tokens, words = usage.tokens_input + usage.tokens_output, "in 24 hours: try again later"
+            _refuse_used(tenant, usage.evaluations, 1, quotas.evaluations_per_day, f"evaluations {words}")
+            _refuse_used(tenant, tokens, 1, quotas.tokens_per_day, f"tokens {words}")
 
     async def _score(self, loaded: LoadedProblem) -> tuple[list[SeedReport], Sequence[str]]:
         async with self._evaluator(loaded) as evaluator:
@@ -317,6 +314,11 @@ def _document(loaded: LoadedProblem) -> dict[str, Any]:
     except UsageError as error:
         return describe_problem(replace(loaded, warnings=(*loaded.warnings, str(error))), [])
     return describe_problem(loaded, policies)
+
+
+def _refuse_used(tenant: str, used: int, taken: int, limit: int | None, words: str) -> None:
+    if limit is not None and used + taken > limit:
+        raise QuotaError(f"the tenant {tenant} has used {used} of {limit} {words}")
 
 
 def _refuse_outside(template_dir: str) -> None:

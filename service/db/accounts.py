@@ -3,14 +3,15 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, select, update
+from sqlalchemy import func, select, update
 
 from service.db.columns import is_id
 from service.db.engine import Database
-from service.db.models import CandidateRow, EvaluationRow, ProposalRow, RunRow, Tenant
-from service.db.rebuild import AnySelect
+from service.db.models import RunRow, Tenant
+from service.db.reader import LIVE
+from service.db.usage import hours_around, total
 from service.errors import NotFoundError
-from service.ports import ENDED, Quotas, UsageRecord
+from service.ports import Quotas, UsageRecord
 
 
 class SqlAccounts:
@@ -53,64 +54,30 @@ class SqlAccounts:
             if connection.execute(statement).rowcount != 1:
                 raise _missing(tenant)
 
-    def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
-        """What was used from `since` until before `until`, by the times of creation, answer and evaluation.
-
-        Answers count by when they became candidates, cancelled evaluations do not; active are the runs that have not
-        ended by now.
-        """
-        found: dict[str, Any] = {}
+    def active_runs(self, tenant: str) -> int:
+        """How many runs of a tenant have not ended."""
+        query = select(func.count()).where(RunRow.tenant == tenant, RunRow.state.in_(LIVE))
         with self._database.read() as connection:
-            for query in _sums(tenant, since, until):
-                found |= connection.execute(query).mappings().one()
+            return connection.execute(query).scalar_one()
+
+    def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
+        """What was used in the whole hours that a span touches; the record names their beginning and their end.
+
+        Evaluations and tokens of deleted runs stay counted, cancelled evaluations are not.
+        """
+        begin, end = hours_around(since, until)
+        with self._database.read() as connection:
+            found: dict[str, Any] = dict(connection.execute(total(tenant, begin, end)).mappings().one())
         seconds = float(found.pop("evaluation_seconds"))
         counts = {name: int(value) for name, value in found.items()}  # PostgreSQL adds integers up to decimals
-        return UsageRecord(tenant=tenant, since=since, until=until, evaluation_seconds=seconds, **counts)
-
-
-def _sums(tenant: str, since: datetime, until: datetime) -> list[AnySelect]:
-    mine = RunRow.tenant == tenant
-    # What lies in the span is of runs that were there in it: the others' rows need not be looked through.
-    alive = and_(mine, RunRow.created_at < until, RunRow.last_at >= since)
-
-    def within(column: Any) -> ColumnElement[bool]:
-        return and_(column >= since, column < until)
-
-    answered = (
-        select(
-            *(
-                func.coalesce(func.sum(own + charged), 0).label(own.key)
-                for own, charged in (
-                    (ProposalRow.tokens_input, ProposalRow.charged_input),
-                    (ProposalRow.tokens_cached, ProposalRow.charged_cached),
-                    (ProposalRow.tokens_output, ProposalRow.charged_output),
-                )
-            )
+        return UsageRecord(
+            tenant=tenant,
+            since=begin,
+            until=end,
+            evaluation_seconds=seconds,
+            active_runs=self.active_runs(tenant),
+            **counts,
         )
-        .join(RunRow, RunRow.id == ProposalRow.run_id)
-        .where(alive, within(ProposalRow.answered_at))
-    )
-    evaluated = (
-        select(
-            func.count().label("evaluations"),
-            func.coalesce(func.sum(EvaluationRow.seconds), 0.0).label("evaluation_seconds"),
-        )
-        .join(CandidateRow, CandidateRow.id == EvaluationRow.candidate_id)
-        .join(RunRow, RunRow.id == CandidateRow.run_id)
-        .where(alive, within(EvaluationRow.at), EvaluationRow.outcome != "cancelled")
-    )
-    return [
-        select(func.count().label("runs")).where(mine, within(RunRow.created_at)),
-        select(func.count().label("active_runs")).where(mine, RunRow.state.not_in(ENDED)),
-        select(func.count().label("proposals"))
-        .join_from(ProposalRow, RunRow, RunRow.id == ProposalRow.run_id)
-        .where(alive, within(ProposalRow.created_at)),
-        select(func.count().label("answers"))
-        .join_from(CandidateRow, RunRow, RunRow.id == CandidateRow.run_id)
-        .where(alive, CandidateRow.number > 0, within(CandidateRow.created_at)),
-        answered,
-        evaluated,
-    ]
 
 
 def _missing(tenant: str) -> NotFoundError:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
 from service.db.columns import is_id
+from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
 from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
@@ -205,7 +206,7 @@ class SqlAnnotations:
             raise _missing("candidate", candidate_id)
 
     def _run(self, run_id: str) -> AnySelect:
-        return select(RunRow.id).where(RunRow.tenant == self._tenant, is_id(RunRow.id, run_id))
+        return select(RunRow.id).where(RunRow.tenant == self._tenant, is_id(RunRow.id, run_id), there)
 
 
 class SqlShares:

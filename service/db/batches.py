@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, RowMapping, func, insert, select
 
+from service.db.deletion import there
 from service.db.engine import Database
 from service.db.identifiers import resolve
 from service.db.models import RunRow
@@ -59,7 +60,7 @@ def _records(connection: Connection, rows: Sequence[RowMapping]) -> list[BatchRe
     for chunk in chunks([row["id"] for row in rows]):
         query = (
             select(RunRow.batch_id, RunRow.tenant, RunRow.state, func.count())
-            .where(RunRow.batch_id.in_(chunk))
+            .where(RunRow.batch_id.in_(chunk), there)
             .group_by(RunRow.batch_id, RunRow.tenant, RunRow.state)
         )
         for batch_id, tenant, state, count in connection.execute(query):

@@ -9,6 +9,7 @@ from evolve.events import Kind
 from service.db.models import EventRow, RunRow
 from service.db.problems import store
 from service.db.statements import add
+from service.db.usage import add_usage, begun
 from service.errors import ConflictError
 from service.ports import Counters, NewProblem, NewRun
 
@@ -35,6 +36,7 @@ def create(connection: Connection, run: NewRun) -> None:
     event = {"run_id": run.id, "sequence": 1, "kind": str(Kind.RUN_CREATED), "at": run.created_at}
     limits = {"limits": {key: dict(entry) for key, entry in run.limits.items()}} if run.limits else {}
     connection.execute(insert(EventRow), [event | {"payload": {"by": run.tenant} | limits}])
+    add_usage(connection, run.tenant, run.id, begun(run.created_at))
 
 
 def _row(run: NewRun, problem_id: str) -> dict[str, object]:

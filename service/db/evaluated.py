@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import func, literal, select
 
 from evolve.identity import evaluation_id
+from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, EvaluationRow, RunRow
 from service.db.people import ReassessmentRow
@@ -36,7 +37,7 @@ class SqlEvaluationRecords:
             )
             .join(CandidateRow, CandidateRow.id == EvaluationRow.candidate_id)
             .join(RunRow, RunRow.id == CandidateRow.run_id)
-            .where(EvaluationRow.at >= since, EvaluationRow.worker != "")
+            .where(EvaluationRow.at >= since, EvaluationRow.worker != "", there)
             .order_by(EvaluationRow.at.desc())
             .limit(limit)
         )

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, and_, case, func, select
 
+from service.db.deletion import there
 from service.db.engine import Database
 from service.db.maintenance import past
 from service.db.models import RunRow, Tenant
@@ -34,7 +35,7 @@ class SqlHoldings:
                 _sum(due, 1).label("due_runs"),
                 _sum(due, RunRow.answers).label("due_answers"),
             )
-            .outerjoin(RunRow, RunRow.tenant == Tenant.id)
+            .outerjoin(RunRow, and_(RunRow.tenant == Tenant.id, there))
             .group_by(Tenant.id)
             .order_by(Tenant.id)
         )

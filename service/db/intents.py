@@ -9,19 +9,10 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select
 from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
 from evolve.money import read_money
-from service.db import leases, records
-from service.db.columns import Base
+from service.db import deletion, leases, records
 from service.db.engine import Database
-from service.db.models import (
-    CandidateRow,
-    EvaluationRow,
-    EventRow,
-    MembershipRow,
-    ParentRow,
-    ProposalRow,
-    RunRow,
-)
-from service.db.people import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
+from service.db.models import CandidateRow, RunRow
+from service.db.people import ReassessmentRow
 from service.db.rebuild import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
@@ -31,18 +22,6 @@ from service.projections.money import currency_of
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.wanted_budget, RunRow.wanted_by, RunRow.policies)  # fmt: skip
-# In an order that the foreign keys allow.
-_OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
-_OF_A_RUN: tuple[type[Base], ...] = (
-    ReassessmentRow,
-    PinRow,
-    NoteRow,
-    ShareRow,
-    ViewRow,
-    EventRow,
-    CandidateRow,
-    ProposalRow,
-)
 
 
 class SqlRunIntents:
@@ -102,7 +81,7 @@ class SqlRunIntents:
             return _record(connection, run_id)
 
     def delete(self, run_id: str) -> None:
-        """Remove a run that is not at work, with every row that is its own; programs and texts stay for others.
+        """Let a run that is not at work be there for nobody; whoever has its rows removed does so later.
 
         Raises:
             NotFoundError: no such run.
@@ -114,7 +93,7 @@ class SqlRunIntents:
                 raise ConflictError(f"run {run_id} is {run.state}: cancel or pause it first")
             if run.lease_owner is not None and run.lease_expires_at > self._clock.now():
                 raise ConflictError(f"run {run_id} is held by a runner: try again in some seconds")
-            _remove(connection, run_id)
+            deletion.mark(connection, run_id)
 
     def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
         """Want candidates evaluated once more; how many were not wanted already.
@@ -138,7 +117,8 @@ class SqlRunIntents:
             return added
 
     def _locked(self, connection: Connection, run_id: str) -> Row[Any]:
-        query = select(*_SEEN).where(RunRow.id == run_id, RunRow.tenant == self._tenant).with_for_update()
+        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)
+        query = select(*_SEEN).where(*mine).with_for_update()
         run = connection.execute(query).one_or_none()
         if run is None:
             raise leases.missing(run_id)
@@ -183,7 +163,7 @@ class SqlRunClaims:
 
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
-        query = select(RunRow.id, RunRow.desired_state, RunRow.wanted_budget, RunRow.wanted_by)
+        query = select(RunRow.id, RunRow.desired_state, RunRow.wanted_budget, RunRow.wanted_by).where(deletion.there)
         with self._database.read() as connection:
             rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
         return {
@@ -219,11 +199,12 @@ def _due() -> ColumnElement[bool]:
     wanted = and_(RunRow.desired_state.in_((RUNNING, CANCELLED)), RunRow.wanted_by.is_not(None))
     taken_up = and_(RunRow.state == PAUSED, wanted)
     # One after the other and not one or the other: PostgreSQL finds each over its index, and reads no ended run.
-    return RunRow.id.in_(
+    found = RunRow.id.in_(
         union_all(
             select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReassessmentRow.run_id)
         ).scalar_subquery()
     )
+    return and_(found, deletion.there)
 
 
 def _aim(run: Row[Any]) -> str:
@@ -265,12 +246,3 @@ def _check_programs(connection: Connection, run_id: str, candidate_ids: Sequence
     for candidate_id in candidate_ids:
         if candidate_id not in known:
             raise NotFoundError(f"run {run_id} has no candidate {candidate_id} with a program")
-
-
-def _remove(connection: Connection, run_id: str) -> None:
-    own = select(CandidateRow.id).where(CandidateRow.run_id == run_id)
-    for table in _OF_A_CANDIDATE:
-        connection.execute(delete(table).where(table.candidate_id.in_(own)))
-    for model in _OF_A_RUN:
-        connection.execute(delete(model).where(model.__table__.c.run_id == run_id))
-    connection.execute(delete(RunRow).where(RunRow.id == run_id))

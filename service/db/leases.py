@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select, update
 
+from service.db.deletion import there
 from service.db.models import RunRow
 from service.db.stalled import end_stalled
 from service.errors import ConflictError, LeaseLostError, NotFoundError
@@ -23,7 +24,7 @@ def take(
     """
     end_stalled(connection)  # whoever held the run before may stand still with a lock on it
     # Locked, so that of two who come at once the later one sees the lease of the earlier.
-    query = select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id).with_for_update()
+    query = select(RunRow.lease_owner, RunRow.lease_expires_at).where(RunRow.id == run_id, there).with_for_update()
     held = connection.execute(query).one_or_none()
     if held is None:
         raise missing(run_id)

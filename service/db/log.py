@@ -14,6 +14,7 @@ from service.db.models import BundleRow, EventRow, ProblemRow, RunRow
 from service.db.projection import Projection
 from service.db.statements import write, write_totals
 from service.db.totals import FOLDED, fold
+from service.db.usage import add_usage, used
 from service.db.webhooks import announce
 from service.errors import ConflictError
 from service.ports import Bundle, Clock, LoggedEvent, NewRun, nobody
@@ -83,7 +84,7 @@ class SqlRunLog:
         projection = Projection.of(run_id, events)
         try:
             with self._database.write() as connection:
-                before = _held(connection, run_id, fence)
+                tenant, before = _held(connection, run_id, fence)
                 if before["sequence"] == events[-1].sequence and _is_last(connection, events[-1]):
                     return
                 _check_order(run_id, before["sequence"], events)
@@ -92,6 +93,7 @@ class SqlRunLog:
                 if projection.budget:
                     _extend(connection, run_id, projection.budget)
                 announce(connection, run_id, events)
+                add_usage(connection, tenant, run_id, used(projection))
         except exc.IntegrityError as error:
             raise ConflictError("the events tell of a candidate that the run does not have") from error
 
@@ -159,16 +161,16 @@ class SqlRunLog:
             ]
 
 
-def _held(connection: Connection, run_id: str, fence: int) -> dict[str, Any]:
-    """The run's totals, locked until the transaction ends."""
-    query = select(RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
+def _held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str, Any]]:
+    """The run's tenant and totals, locked until the transaction ends."""
+    query = select(RunRow.tenant, RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
         raise leases.missing(run_id)
     totals = dict(row)
     if totals.pop("fence") != fence:
         raise leases.lost(run_id)
-    return totals
+    return totals.pop("tenant"), totals
 
 
 def _check_order(run_id: str, last: int, events: Sequence[LoggedEvent]) -> None:

@@ -8,15 +8,17 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, inspect, or_, 
 
 from service.db import leftovers
 from service.db.columns import Base
+from service.db.deletion import SqlDeletions, remove
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
-from service.db.people import AuditRow, DeliveryRow, ReassessmentRow, RequestRow
+from service.db.people import AuditRow, DeliveryRow, ReassessmentRow, RequestRow, UsageRow
 from service.errors import ConflictError, NotFoundError
 from service.ports import ENDED, Clock
 
 REQUESTS_KEPT = timedelta(hours=24)
 DELIVERIES_KEPT = timedelta(days=30)
+USAGE_KEPT = timedelta(days=396)  # a year is the longest that may be asked for
 CHUNK = 500
 
 
@@ -59,6 +61,9 @@ def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bo
     if dry_run:
         counts = {"runs": len(ended), **leftovers.count(database, before, [run_id for run_id, _ in ended])}
         return counts | {name: _count(database, model, condition) for name, model, condition in expired}
+    unfinished = SqlDeletions(database)
+    while unfinished.advance():
+        pass
     removed = {"runs": sum(_remove_run(database, clock, *run) for run in ended)}
     removed |= leftovers.remove(database, before)
     return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
@@ -95,6 +100,8 @@ def _remove_run(database: Database, clock: Clock, run_id: str, tenant: str) -> b
         SqlRunIntents(database, tenant, clock).delete(run_id)
     except (ConflictError, NotFoundError):  # somebody took it up, or removed it, meanwhile
         return False
+    for _ in remove(database, run_id):
+        pass
     return True
 
 
@@ -102,6 +109,7 @@ def _expired(now: datetime, retention: Retention) -> Iterator[tuple[str, type[Ba
     yield "idempotency_keys", RequestRow, RequestRow.created_at < now - REQUESTS_KEPT
     settled = (DeliveryRow.state != "pending") & (DeliveryRow.created_at < now - DELIVERIES_KEPT)
     yield "webhook_deliveries", DeliveryRow, settled
+    yield "usage", UsageRow, UsageRow.hour < now - USAGE_KEPT
     if retention.audit is not None:
         yield "audit", AuditRow, AuditRow.at < now - retention.audit
 

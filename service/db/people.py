@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db.columns import Base, Id, Key
@@ -115,6 +115,24 @@ class BatchRow(Base):
     name: Mapped[str]
     request: Mapped[Mapping[str, Any]]
     created_at: Mapped[datetime]
+
+
+class UsageRow(Base):
+    """What a run used in an hour, `hour` being its beginning in UTC; it stays when the run is deleted."""
+
+    __tablename__ = "usage"
+
+    tenant: Mapped[Key]
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    run_id: Mapped[Key]
+    runs: Mapped[int]
+    proposals: Mapped[int] = mapped_column(BigInteger)
+    answers: Mapped[int] = mapped_column(BigInteger)
+    evaluations: Mapped[int] = mapped_column(BigInteger)
+    evaluation_seconds: Mapped[float]
+    tokens_input: Mapped[int] = mapped_column(BigInteger)
+    tokens_cached: Mapped[int] = mapped_column(BigInteger)
+    tokens_output: Mapped[int] = mapped_column(BigInteger)
 
 
 class ReassessmentRow(Base):

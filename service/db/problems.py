@@ -4,6 +4,7 @@ from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, 
 
 from evolve.identity import digest
 from service.db.columns import is_id
+from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import BundleRow, ProblemRow, RunRow, Tenant
 from service.db.rebuild import AnySelect
@@ -92,8 +93,11 @@ class SqlProblemStore:
         with self._database.write() as connection:
             _lock(connection, tenant)
             found = _one(connection, tenant, problem_id)
-            if connection.execute(select(RunRow.id).where(RunRow.problem_id == found.id).limit(1)).scalar() is not None:
+            runs = select(RunRow.id).where(RunRow.problem_id == found.id).limit(1)
+            if connection.execute(runs.where(there)).scalar() is not None:
                 raise ConflictError(f"problem {found.name}@{found.version} has runs: delete them first")
+            if connection.execute(runs).scalar() is not None:
+                raise ConflictError(f"runs of problem {found.name}@{found.version} are being deleted: try again later")
             connection.execute(delete(ProblemRow).where(ProblemRow.id == found.id))
 
 

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, select, true
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
+from service.db.deletion import there
 from service.db.identifiers import resolve
 from service.db.models import CandidateRow, ProposalRow, RunRow
 
@@ -28,27 +29,23 @@ class Scope:
     def runs(self) -> ColumnElement[bool]:
         """Whether a run is there; for statements over all runs of a tenant."""
         if self.tenant is None:
-            return true()
-        mine = RunRow.tenant == self.tenant
+            return there
+        mine = and_(RunRow.tenant == self.tenant, there)
         return and_(mine, RunRow.id == self.run) if self.run else mine
 
     def named(self) -> ColumnElement[bool]:
         """Whether a run is there; for statements that look runs up by id or state, not in the index of tenants."""
         if self.tenant is None:
-            return true()
-        mine = func.coalesce(RunRow.tenant, "") == self.tenant
+            return there
+        mine = and_(func.coalesce(RunRow.tenant, "") == self.tenant, there)
         return and_(mine, RunRow.id == self.run) if self.run else mine
 
     def under(self, run_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         """Whether the run that a column names is there."""
-        if self.tenant is None:
-            return true()
         return exists().where(RunRow.id == run_id, self.runs())
 
     def holds(self, candidate_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         """Whether the candidate that a column names is there."""
-        if self.tenant is None:
-            return true()
         owner = aliased(CandidateRow)
         return exists().where(owner.id == candidate_id, RunRow.id == owner.run_id, self.runs())
 

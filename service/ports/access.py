@@ -173,7 +173,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRecord:
-    """What a tenant used from one time to another."""
+    """What a tenant used from the beginning of an hour to that of another."""
 
     tenant: str
     since: datetime
@@ -230,7 +230,8 @@ class Accounts(Protocol):
         """
 
     def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
-        """What was used from `since` until before `until`, by the times of creation, answer and evaluation.
+        """What was used in the whole hours that a span touches, by the times of creation, answer and evaluation.
 
-        Cancelled evaluations do not count; active are the runs that have not ended by now.
+        The record names the beginning and the end of these hours. Deleted runs stay counted, cancelled evaluations are
+        not; active are the runs that have not ended by now.
         """

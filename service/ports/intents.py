@@ -63,7 +63,9 @@ class RunIntents(Protocol):
         """
 
     def delete(self, run_id: str) -> None:
-        """Remove a run that is not at work, with everything that is its own; programs and texts stay for others.
+        """Let a run that is not at work be there for nobody from now on; `Deletions` removes what is its own.
+
+        Programs and texts stay for others.
 
         Raises:
             NotFoundError: no such run.
@@ -77,6 +79,13 @@ class RunIntents(Protocol):
             NotFoundError: the run has no such candidate, or it never was a program.
             ConflictError: the run is at work: candidates of paused and ended runs are evaluated again.
         """
+
+
+class Deletions(Protocol):
+    """Removing what is left of deleted runs, in transactions short enough for others to go on beside them."""
+
+    def advance(self) -> bool:
+        """Remove some rows more; whether there may be others."""
 
 
 class RunClaims(Protocol):

@@ -109,7 +109,7 @@ class Retention(Reply):
 
 
 class Usage(Reply):
-    """What a tenant used from one time to another, and what it may."""
+    """What a tenant used from the beginning of an hour to that of another, and what it may."""
 
     tenant: str
     since: Moment

@@ -109,11 +109,15 @@ async def test_a_check_that_only_reads_runs_no_seed(owner: httpx.AsyncClient) ->
     assert (await owner.get("/v1/problems")).json()["items"] == []
 
 
-async def test_a_problem_with_runs_stays(owner: httpx.AsyncClient, problem: str) -> None:
+async def test_a_problem_with_runs_stays(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
     run = (await owner.post("/v1/runs", json={"problem": "p"})).json()
     answer = await owner.delete(f"/v1/problems/{problem}")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
-    assert (await owner.delete(run["urls"]["self"])).status_code == 204
+    assert (await owner.delete(run["urls"]["self"])).status_code == 202
+    answer = await owner.delete(f"/v1/problems/{problem}")
+    assert (answer.status_code, "are being deleted: try again later" in answer.json()["detail"]) == (409, True)
+    while told.parts.deletions.advance():
+        pass
     assert (await owner.delete(f"/v1/problems/{problem}")).status_code == 204
     for method in ("GET", "DELETE"):
         assert (await owner.request(method, f"/v1/problems/{problem}")).status_code == 404

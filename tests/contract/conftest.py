@@ -34,7 +34,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "truncate runs, problems, bundles, programs, texts, batches, views, webhooks, api_keys, idempotency_keys,"
-            " audit, ended_sessions cascade"
+            " audit, ended_sessions, usage cascade"
         )
         connection.execute("delete from tenants where id <> 'default'")
         connection.execute("update tenants set quotas = '{}'")

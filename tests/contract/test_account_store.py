@@ -1,6 +1,7 @@
 """What every Accounts holds."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ from evolve.events import Kind
 from evolve.proposal import Charge, Usage
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database
+from service.db.intents import SqlRunIntents
 from service.db.keys import SqlKeyStore
 from service.db.models import Tenant
 from service.errors import NotFoundError
 from service.ports import Accounts, KeyRecord, Quotas, RunLog, UsageRecord
-from tests.contract.story import RUN, START, Story, new_run
+from tests.contract.story import RUN, START, FixedClock, Story, new_run
 
 OTHER = "run_0190bbbb000000000000000000000002"
 DAY = timedelta(days=1)
@@ -91,6 +93,7 @@ class TestUsage:
     def test_all_of_a_span_is_counted(self, accounts: Accounts, busy: Story) -> None:
         usage = accounts.usage("default", START, START + DAY)
         assert (usage.tenant, usage.since, usage.until) == ("default", START, START + DAY)
+        assert usage == accounts.usage("default", START + timedelta(minutes=59), START + DAY - timedelta(minutes=59))
         assert told(usage) == used(
             0.75,  # three evaluations of a quarter of a second each
             runs=1,
@@ -106,8 +109,8 @@ class TestUsage:
 
     def test_two_spans_that_meet_count_everything_once(self, accounts: Accounts, busy: Story) -> None:
         whole = told(accounts.usage("default", START, START + DAY))
-        for seconds in range(20):
-            middle = START + timedelta(seconds=seconds)
+        for hours in range(25):
+            middle = START + timedelta(hours=hours)
             parts = [told(accounts.usage("default", *span)) for span in ((START, middle), (middle, START + DAY))]
             total = {name: parts[0][name] + parts[1][name] for name in whole if name != "active_runs"}
             assert total | {"active_runs": 1} == whole
@@ -134,6 +137,30 @@ class TestUsage:
         log.append(RUN, fence, [story.propose(1, story.id(0)), story.answer(1, charges=[charge, charge])])
         usage = accounts.usage("default", START, START + DAY)
         assert (usage.tokens_input, usage.tokens_cached, usage.tokens_output) == (100 + 14, 60 + 4, 40 + 6)
+
+    def test_what_is_used_across_the_hour_counts_in_the_hour_of_each(self, accounts: Accounts, log: RunLog) -> None:
+        log.create(new_run())
+        story, fence = Story(), log.take(RUN, "runner-1", 60)
+        log.append(RUN, fence, story.seed())
+        asked, answered = story.propose(1, story.id(0)), story.answer(1)
+        later = replace(answered, at=START + timedelta(hours=1))
+        log.append(RUN, fence, [asked, later])
+        first = accounts.usage("default", START, START + timedelta(hours=1))
+        second = accounts.usage("default", START + timedelta(hours=1), START + timedelta(hours=2))
+        assert (first.proposals, first.tokens_input, second.proposals, second.tokens_input) == (1, 0, 0, 100)
+
+    def test_the_last_hour_that_there_is_can_be_asked_for(self, accounts: Accounts, busy: Story) -> None:
+        last = datetime.max.replace(tzinfo=UTC)
+        assert told(accounts.usage("default", last - DAY, last)) == used(active_runs=1)
+
+    def test_a_deleted_run_was_used_all_the_same(
+        self, accounts: Accounts, busy: Story, log: RunLog, database: Database, clock: FixedClock
+    ) -> None:
+        log.append(RUN, log.take(RUN, "runner-1", 0), [busy.tell(Kind.RUN_FINISHED, reason="evaluations")])
+        before = told(accounts.usage("default", START, START + DAY))
+        SqlRunIntents(database, "default", clock).delete(RUN)
+        assert told(accounts.usage("default", START, START + DAY)) == before
+        assert before["evaluations"] == 3
 
     def test_an_ended_run_is_active_no_more(self, accounts: Accounts, busy: Story, log: RunLog) -> None:
         log.create(new_run(OTHER))

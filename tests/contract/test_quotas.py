@@ -1,9 +1,10 @@
 """Quotas hold on every database, also for those who come at once."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from service.bootstrap.submissions import BundledSubmissions
 from service.config import DatabaseSettings, Settings
@@ -12,8 +13,8 @@ from service.db.engine import Database
 from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
 from service.errors import QuotaError
-from service.ports import NewRun, Quotas, RunRequest, Upload, UsageRecord
-from tests.contract.story import FixedClock
+from service.ports import NewRun, Quotas, RunLog, RunRequest, Upload
+from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
 
 FILES = {"problem.toml": NATIVE.encode(), "seed.py": SEED.encode(), "evaluator.py": SCORE.encode()}
@@ -39,26 +40,54 @@ def test_of_many_runs_at_once_no_more_are_stored_than_may_be_active(database: Da
     assert SqlReaders(database).of("default").count_runs() == 2
 
 
-def test_usage_is_counted_once_for_all_runs_of_a_batch(
-    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+def test_no_row_of_a_run_is_read_for_a_quota(database: Database, database_url: str) -> None:
+    submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, FixedClock())
+    SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
+    SqlAccounts(database).set_quotas("default", Quotas(active_runs=9, evaluations_per_day=9, tokens_per_day=9))
+    (run,) = submissions.prepare("default", [RunRequest(problem="p")])
+    asked: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    submissions.store_all([run])
+    tables = {table for statement in asked for table in re.findall(r"(?:FROM|JOIN) (\w+)", statement)}
+    assert "usage" in tables
+    assert not tables & {"evaluations", "candidates", "proposals", "events"}
+
+
+@pytest.mark.parametrize(
+    ("quotas", "words"),
+    [
+        (Quotas(evaluations_per_day=3), "3 of 3 evaluations in 24 hours"),
+        (Quotas(tokens_per_day=280), "280 of 280 tokens in 24 hours"),
+    ],
+)
+def test_a_quota_of_a_day_holds_until_the_hour_is_a_day_old(
+    database: Database, database_url: str, log: RunLog, quotas: Quotas, words: str
 ) -> None:
+    clock = FixedClock()
+    submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, clock)
+    SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
+    log.create(new_run())
+    story, fence = Story(), log.take(RUN, "runner-1", 60)
+    log.append(RUN, fence, story.seed())
+    log.append(RUN, fence, story.child(1, story.id(0)) + story.child(2, story.id(0)))
+    SqlAccounts(database).set_quotas("default", quotas)
+    runs = submissions.prepare("default", [RunRequest(problem="p")] * 2)
+    clock.advance(24 * 3600 + 3599)
+    with pytest.raises(QuotaError, match=words):
+        submissions.store(runs[0])
+    clock.advance(1)
+    submissions.store(runs[1])
+
+
+def test_runs_of_a_batch_count_together(database: Database, database_url: str) -> None:
     submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, FixedClock())
     SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
     SqlAccounts(database).set_quotas("default", Quotas(active_runs=7))
-    counted, usage = 0, SqlAccounts.usage
-
-    def counting(*given: Any) -> UsageRecord:
-        nonlocal counted
-        counted += 1
-        return usage(*given)
-
-    monkeypatch.setattr(SqlAccounts, "usage", counting)
     runs = submissions.prepare("default", [RunRequest(problem="p")] * 8)
     with pytest.raises(QuotaError, match="0 of 7 runs at once and asks for 8 more"):
         submissions.store_all(runs)
     assert SqlReaders(database).of("default").count_runs() == 0
     submissions.store_all(runs[:6])
-    assert counted == 2
     submissions.store(runs[6])
     with pytest.raises(QuotaError, match="7 of 7 runs at once:"):
         submissions.store(runs[7])

@@ -6,18 +6,21 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from evolve.events import Kind
+from service.db import deletion
 from service.db.columns import Base
+from service.db.deletion import SqlDeletions
 from service.db.engine import Database
 from service.db.intents import SqlRunClaims, SqlRunIntents
 from service.db.models import Tenant
 from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
-from service.errors import ConflictError, NotFoundError, StaleError
+from service.db.problems import SqlProblemStore
+from service.errors import ConflictError, LeaseLostError, NotFoundError, StaleError
 from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunClaims, RunIntents, RunLog, RunReader
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 
 OTHER = "run_0190bbbb000000000000000000000002"
 LEASE_SECONDS = 60.0
-KEPT = {"bundles", "programs", "texts", "problems", "tenants", "alembic_version"}
+KEPT = {"bundles", "programs", "texts", "problems", "tenants", "usage", "alembic_version"}
 
 
 @pytest.fixture
@@ -54,6 +57,12 @@ def pause(log: RunLog, story: Story, intents: RunIntents) -> None:
 
 def finish(log: RunLog, story: Story) -> None:
     settle(log, story, Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)
+
+
+def remove_deleted(database: Database) -> None:
+    deletions = SqlDeletions(database)
+    while deletions.advance():
+        pass
 
 
 class TestWanting:
@@ -185,6 +194,7 @@ class TestDeleting:
         put_beside(database, RUN, story.id(1))
         intents.reassess(RUN, [story.id(1)], "ada", START)
         intents.delete(RUN)
+        remove_deleted(database)
         left = {name: count for name, count in rows(database).items() if count and name not in KEPT}
         assert left == {}
         assert rows(database)["programs"] > 0
@@ -199,8 +209,75 @@ class TestDeleting:
         finish(log, story)
         put_beside(database, RUN, story.id(1))
         intents.delete(RUN)
-        assert rows(database) == before
+        remove_deleted(database)
+        assert rows(database) | {"usage": before["usage"]} == before
         assert [run.id for run in reader.runs()] == [OTHER]
+
+    def test_a_deleted_run_is_there_for_nobody_at_once(
+        self, database: Database, log: RunLog, intents: RunIntents, reader: RunReader, claims: RunClaims, story: Story
+    ) -> None:
+        pause(log, story, intents)
+        intents.want(RUN, RUNNING, "ada")
+        put_beside(database, RUN, story.id(1))
+        intents.reassess(RUN, [story.id(1)], "ada", START)
+        intents.delete(RUN)
+        assert claims.claim("runner-2", LEASE_SECONDS, []) is None
+        assert (claims.wanted([RUN]), claims.reassessments(RUN)) == ({}, [])
+        assert (reader.runs(), reader.named([story.id(1)])) == ([], [])
+        assert (reader.sequences([RUN]), reader.active()) == ({}, {})
+        for read in (reader.run, reader.best):
+            with pytest.raises(NotFoundError):
+                read(RUN)
+        with pytest.raises(NotFoundError):
+            reader.candidate(story.id(1))
+        with pytest.raises(NotFoundError):
+            log.take(RUN, "runner-2", LEASE_SECONDS)
+
+    def test_who_held_a_run_before_it_was_deleted_writes_no_more(
+        self, log: RunLog, intents: RunIntents, story: Story, clock: FixedClock
+    ) -> None:
+        pause(log, story, intents)
+        fence = log.take(RUN, "runner-1", LEASE_SECONDS)
+        clock.advance(LEASE_SECONDS)
+        intents.delete(RUN)
+        with pytest.raises(LeaseLostError):
+            log.append(RUN, fence, [story.tell(Kind.RUN_RESUMED)])
+        with pytest.raises(LeaseLostError):
+            log.renew(RUN, fence, LEASE_SECONDS)
+
+    @pytest.mark.parametrize("steps", range(1, 14))
+    def test_removing_that_was_broken_off_is_begun_again(
+        self,
+        database: Database,
+        log: RunLog,
+        intents: RunIntents,
+        story: Story,
+        monkeypatch: pytest.MonkeyPatch,
+        steps: int,
+    ) -> None:
+        monkeypatch.setattr(deletion, "CHUNK", 1)
+        finish(log, story)
+        put_beside(database, RUN, story.id(1))
+        intents.delete(RUN)
+        broken_off = SqlDeletions(database)
+        assert [broken_off.advance() for _ in range(steps)] == [True] * steps
+        remove_deleted(database)
+        assert {name: count for name, count in rows(database).items() if count and name not in KEPT} == {}
+        assert not broken_off.advance()
+
+    def test_a_problem_can_be_deleted_when_its_deleted_runs_are_removed(
+        self, database: Database, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
+    ) -> None:
+        finish(log, story)
+        problem, problems = reader.run(RUN).problem_id, SqlProblemStore(database)
+        with pytest.raises(ConflictError, match="has runs: delete them first"):
+            problems.delete("default", problem)
+        intents.delete(RUN)
+        with pytest.raises(ConflictError, match="are being deleted: try again"):
+            problems.delete("default", problem)
+        remove_deleted(database)
+        problems.delete("default", problem)
+        assert problems.problems("default") == []
 
     def test_a_run_at_work_is_not_deleted(self, log: RunLog, intents: RunIntents, story: Story) -> None:
         begin(log, story, released=True)

@@ -31,7 +31,7 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 @router.get("/usage", response_model=Usage, operation_id="get_usage")
 def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = "") -> Usage:
-    """Read what the tenant used from `since` (a day before `until`) to `until` (now), and what it may."""
+    """Read what the tenant used in the hours from `since` (a day before `until`) to `until` (now), and what it may."""
     end = _moment("until", until) or parts.clock.now()
     begin = _moment("since", since) or max(end, EARLIEST) - timedelta(days=1)
     if not timedelta(0) <= end - begin <= LONGEST:

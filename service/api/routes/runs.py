@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, parts_of, requires
-from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.answers import LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import Once, OnceDep, made
@@ -64,6 +64,7 @@ Prefer = Annotated[
 ]
 LONGEST_WAIT_SECONDS = 60
 _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
+_DELETED: dict[int | str, dict[str, Any]] = {202: {"description": "It is not found from now on.", "content": {}}}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
 
@@ -143,16 +144,16 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     return made(shown(run, caller), 200, {"ETag": run_tag(run)})
 
 
-@router.delete("/{run_id}", status_code=204, responses=EMPTY, operation_id="delete_run")
+@router.delete("/{run_id}", status_code=202, responses=_DELETED, operation_id="delete_run")
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
-    """Remove an ended or paused run with everything that is its own."""
+    """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
     wanted = revision_of(if_match)
     with parts.unit():
         run = reader_of(parts, caller).run(run_id)
         if wanted not in (None, run.revision):
             raise StaleError(f"run {run.id} was changed since it was read: read it again")
         parts.intents(caller.tenant).delete(run.id)
-    return Response(status_code=204)
+    return Response(status_code=202)
 
 
 @router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_TAKEN, operation_id="pause_run")

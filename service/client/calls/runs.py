@@ -57,7 +57,7 @@ def update_run(run_id: str, patch: RunPatch, tag: str = "") -> Call[Run]:
 
 
 def delete_run(run_id: str, tag: str = "") -> Call[None]:
-    """Remove an ended or paused run with everything that is its own."""
+    """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
     headers = {"If-Match": tag} if tag else {}
     return Call(method="DELETE", path=place(RUN, run_id), headers=headers, answer=NoneType)
 

@@ -38,7 +38,8 @@ def test_a_run_past_its_time_goes_with_everything_that_is_its_own(database: Data
     removed = prune(database, clock, MONTH)
     assert {name: count for name, count in removed.items() if count} == {"runs": 1, "texts": 2, "programs": 2}
     # The newest version of a problem stays, with its folder: its name stands for it.
-    assert rows(database) == before | {"problems": 1, "bundles": 1}
+    # What was used was used.
+    assert rows(database) == before | {"problems": 1, "bundles": 1, "usage": 1}
 
 
 def test_what_another_run_refers_to_stays(database: Database, clock: FixedClock) -> None:
@@ -115,6 +116,15 @@ def test_a_version_of_a_problem_younger_than_the_runs_that_are_kept_stays(
     assert (removed["problems"], removed["bundles"]) == (1, 1)
     with database.read() as connection:
         assert list(connection.execute(select(ProblemRow.id)).scalars()) == ["prb_2"]
+
+
+def test_what_was_used_is_known_for_a_year_and_a_month(database: Database) -> None:
+    tell(database, OLD)
+    clock = FixedClock()
+    clock.advance(396 * 86400)
+    assert prune(database, clock, MONTH)["usage"] == 0
+    clock.advance(86400)
+    assert prune(database, clock, MONTH)["usage"] == 1
 
 
 def test_requests_deliveries_and_audit_expire_each_in_its_own_time(database: Database, clock: FixedClock) -> None:
@@ -198,5 +208,5 @@ def test_every_table_that_hangs_on_runs_is_known(database: Database) -> None:
 
     assert {table.name for table in Base.metadata.sorted_tables if hangs(table)} == {
         "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins", "proposals", "reassessments",
-        "shares", "views",
+        "shares", "usage", "views",
     }  # fmt: skip

@@ -1,0 +1,124 @@
+"""Deleting runs: marked in a moment, so that they are there for nobody, and removed in transactions that are short.
+
+A mark is a state that no reader sees. Removing begins at the beginning however far it came before, so that it may be
+broken off anywhere: what is gone already is passed over.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_, update
+
+from service.db.columns import Base
+from service.db.engine import Database
+from service.db.models import (
+    CandidateRow,
+    EvaluationRow,
+    EventRow,
+    MembershipRow,
+    ParentRow,
+    ProposalRow,
+    RunRow,
+)
+from service.db.people import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
+
+DELETING = "deleting"
+CHUNK = 200  # so many candidates PostgreSQL takes from the index, and so many rows are gone in a moment
+there: ColumnElement[bool] = RunRow.state != DELETING
+_OF_PEOPLE: tuple[type[Base], ...] = (ReassessmentRow, PinRow, NoteRow, ShareRow, ViewRow)
+_OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
+_NUMBERED = ((EventRow, EventRow.sequence), (ProposalRow, ProposalRow.number))
+
+
+def mark(connection: Connection, run_id: str) -> None:
+    """Let a run be there for nobody from the end of the transaction on, a runner that held it included."""
+    for model in _OF_PEOPLE:
+        connection.execute(delete(model).where(model.__table__.c.run_id == run_id))
+    gone = {"state": DELETING, "fence": RunRow.fence + 1, "lease_owner": None, "lease_expires_at": None}
+    connection.execute(update(RunRow).where(RunRow.id == run_id).values(gone))
+
+
+def remove(database: Database, run_id: str) -> Iterator[None]:
+    """Remove a marked run; a transaction is written with each step.
+
+    It ends early where another process is at the same run.
+    """
+    # Edges of the lineage lead from any candidate to any other: all of them go before the first candidate does.
+    for ids in _candidates(database, run_id):
+        with database.write() as connection:
+            if not _held(connection, run_id):
+                return
+            for model in _OF_A_CANDIDATE:
+                connection.execute(delete(model).where(model.candidate_id.in_(ids)))
+        yield
+    for ids in _candidates(database, run_id):
+        with database.write() as connection:
+            if not _held(connection, run_id):
+                return
+            connection.execute(delete(CandidateRow).where(CandidateRow.id.in_(ids)))
+        yield
+    yield from _remove_rest(database, run_id)
+
+
+def marked(database: Database) -> list[str]:
+    """The runs that are to be removed, oldest first."""
+    query = select(RunRow.id).where(RunRow.state == DELETING).order_by(RunRow.created_at, RunRow.id)
+    with database.read() as connection:
+        return list(connection.execute(query).scalars())
+
+
+class SqlDeletions:
+    """The port Deletions on SQLite or PostgreSQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._steps: Iterator[None] = iter(())
+
+    def advance(self) -> bool:
+        """Remove some rows more; whether there may be others."""
+        if next(self._steps, self) is None:
+            return True
+        self._steps = self._all()
+        return next(self._steps, self) is None
+
+    def _all(self) -> Iterator[None]:
+        for run_id in marked(self._database):
+            yield from remove(self._database, run_id)
+
+
+def _candidates(database: Database, run_id: str) -> Iterator[list[str]]:
+    last = (-1, -1)
+    while True:
+        query = (
+            select(CandidateRow.number, CandidateRow.position, CandidateRow.id)
+            .where(CandidateRow.run_id == run_id, tuple_(CandidateRow.number, CandidateRow.position) > last)
+            .order_by(CandidateRow.number, CandidateRow.position)
+            .limit(CHUNK)
+        )
+        with database.read() as connection:
+            rows = connection.execute(query).all()
+        if not rows:
+            return
+        last = (rows[-1].number, rows[-1].position)
+        yield [row.id for row in rows]
+
+
+def _remove_rest(database: Database, run_id: str) -> Iterator[None]:
+    for model, number in _NUMBERED:
+        while True:
+            with database.write() as connection:
+                if not _held(connection, run_id):
+                    return
+                first = connection.execute(select(func.min(number)).where(model.run_id == run_id)).scalar()
+                if first is None:
+                    break
+                connection.execute(delete(model).where(model.run_id == run_id, number < first + CHUNK))
+            yield
+    with database.write() as connection:
+        connection.execute(delete(RunRow).where(RunRow.id == run_id, RunRow.state == DELETING))
+    yield
+
+
+def _held(connection: Connection, run_id: str) -> bool:
+    """Keep a marked run until the transaction ends; whether it is there, and nobody else's."""
+    query = select(RunRow.id).where(RunRow.id == run_id, RunRow.state == DELETING).with_for_update(skip_locked=True)
+    return connection.execute(query).scalar() is not None
