@@ -86,9 +86,6 @@ async def open_parts(
         database = open_database(database_url(settings, override))
         stack.callback(database.close)
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
-        checks = {name: Kept(check) for name, check in {"database": _database_check(database), **found.checks}.items()}
-        for check in checks.values():
-            stack.push_async_callback(check.aclose)
         yield Parts(
             settings=settings.api,
             clock=clock,
@@ -118,8 +115,15 @@ async def open_parts(
             evaluated=SqlEvaluationRecords(database),
             leases=found.leases,
             login=login,
-            checks=checks,
+            checks=_kept({"database": _database_check(database), **found.checks}, stack),
         )
+
+
+def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, Kept]:
+    kept = {name: Kept(check) for name, check in checks.items()}
+    for check in kept.values():
+        stack.push_async_callback(check.aclose)
+    return kept
 
 
 def _database_check(database: Database) -> Check:

@@ -169,6 +169,9 @@ class Workers(Protocol):
     async def depths(self) -> Mapping[str, int]:
         """How many tasks wait for a worker, by pool."""
 
+    async def wants(self) -> Mapping[str, int]:
+        """How many slots the submitters with work could use now, by pool: who uses up its share could use more."""
+
     async def waits(self) -> Mapping[str, float]:
         """For how many seconds the oldest task has waited that no worker ever had, by pool; not where none waits."""
 

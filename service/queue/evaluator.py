@@ -10,10 +10,10 @@ from evolve.evaluation import PLAIN, Evaluation, Scoring
 from evolve.program import Program
 from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
+from service.queue.fairness import claim
 
 WATCH_SECONDS = 1.0
 LOOKAHEAD = 8
-WITHOUT_LIMIT = 1 << 20
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ class QueuedEvaluator:
         """
         wants = max(self._most, self._most_before)
         self._most_before, self._most = self._most, len(self._awaited)
-        self._share = await self._queue.share(self._pool, WITHOUT_LIMIT if wants >= self.slots else wants)
+        self._share = await self._queue.share(self._pool, claim(wants, self.slots))
 
     async def collect(self) -> None:
         """Hand results to who awaits them, without end."""

@@ -1,6 +1,25 @@
 """How the slots of a pool are shared among those who have work for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+# A submitter that uses up its share wants so much, and beyond it how much it uses.
+WITHOUT_LIMIT = 1 << 20
+# What such a submitter could use is not known before it has it. It counts for this, or for twice what it uses.
+GREEDY_SLOTS = 32
+
+
+def claim(uses: int, has: int) -> int:
+    """What a submitter wants that had use for some slots lately, and has some at most."""
+    return WITHOUT_LIMIT + uses if uses >= has else uses
+
+
+def could_use(claims: Iterable[int]) -> int:
+    """How many slots submitters could use now, together."""
+    return sum(_could_use(wants) for wants in claims)
+
+
+def _could_use(wants: int) -> int:
+    return wants if wants < WITHOUT_LIMIT else max(GREEDY_SLOTS, 2 * (wants - WITHOUT_LIMIT))
 
 
 def fair_share(slots: int, wants: Mapping[str, int], submitter: str) -> int:

@@ -20,7 +20,7 @@ from service.ports import (
     WorkerState,
 )
 from service.queue import wire
-from service.queue.fairness import fair_share
+from service.queue.fairness import could_use, fair_share
 from service.queue.terms import Terms
 
 MOST_BUNDLES = 64
@@ -172,6 +172,11 @@ class MemoryWorkers:
         """How many tasks wait for a worker, by pool."""
         pools = {*self._broker.waiting, *(beat.pool for beat in self._broker.living())}
         return {pool: len(self._broker.pool(pool)) for pool in sorted(pools)}
+
+    async def wants(self) -> Mapping[str, int]:
+        """How many slots the submitters with work could use now, by pool."""
+        pools = sorted({*await self.depths(), *(pool for pool, _ in self._broker.claims)})
+        return {pool: could_use(self._broker.wanted(pool).values()) for pool in pools}
 
     async def waits(self) -> Mapping[str, float]:
         """For how many seconds the oldest task has waited that no worker ever had, by pool."""

@@ -9,6 +9,7 @@ from service.ports import Workers, WorkerState
 DEPTH = Gauge("evolve_queue_depth", "Tasks that wait for a worker", ["pool"])
 WORKERS = Gauge("evolve_workers", "Workers that live, by state", ["pool", "state"])
 SLOTS = Gauge("evolve_worker_slots", "Slots of the active workers", ["pool"])
+WANTED = Gauge("evolve_worker_slots_wanted", "Slots that runs and checks could use now", ["pool"])
 BUSY = Gauge("evolve_worker_slots_busy", "Slots of the workers that live on which an evaluation goes on", ["pool"])
 
 
@@ -18,16 +19,17 @@ async def read_queue_gauges(workers: Workers) -> None:
     Raises:
         UnreachableError: the queue does not answer; the gauges keep what they had.
     """
-    depths, beats = await workers.depths(), await workers.workers()
+    depths, wants, beats = await workers.depths(), await workers.wants(), await workers.workers()
     counts = Counter((beat.pool, beat.state) for beat in beats)
     slots: Counter[str] = Counter()
     busy: Counter[str] = Counter()
     for beat in beats:
         slots[beat.pool] += beat.slots if beat.state is WorkerState.ACTIVE else 0
         busy[beat.pool] += beat.busy
-    for pool in {*depths, *slots, *_shown()}:
+    for pool in {*depths, *wants, *slots, *_shown()}:
         DEPTH.labels(pool).set(depths.get(pool, 0))
         SLOTS.labels(pool).set(slots[pool])
+        WANTED.labels(pool).set(wants.get(pool, 0))
         BUSY.labels(pool).set(busy[pool])
         for state in WorkerState:
             WORKERS.labels(pool, state).set(counts[pool, state])

@@ -11,6 +11,7 @@ from service.errors import NotFoundError
 from service.ports import WorkerBeat
 from service.queue import connection, wire
 from service.queue.connection import GROUP, reaching
+from service.queue.fairness import could_use
 from service.queue.terms import Terms
 
 DRAIN_SECONDS = 86400
@@ -64,6 +65,13 @@ class RedisWorkers:
         async with reaching():
             return {pool: await self._depth(pool) for pool in await self._pools()}
 
+    async def wants(self) -> Mapping[str, int]:
+        """How many slots the submitters with work could use now, by pool."""
+        async with reaching():
+            seconds, microseconds = await self._redis.time()
+            oldest = seconds * 1000 + microseconds // 1000 - int(self._terms.claim_seconds * 1000)
+            return {pool: could_use(await self._claims(pool, oldest)) for pool in await self._pools()}
+
     async def waits(self) -> Mapping[str, float]:
         """For how many seconds the oldest task has waited that no worker ever had, by pool."""
         async with reaching():
@@ -75,6 +83,14 @@ class RedisWorkers:
     async def _pools(self) -> list[str]:
         members: Any = await self._redis.smembers(connection.pools())
         return sorted(entry.decode() for entry in members)
+
+    async def _claims(self, pool: str, oldest: int) -> list[int]:
+        """What each submitter wants whose last word is not too old."""
+        names: Any = await self._redis.zrangebyscore(connection.claims(pool), f"({oldest}", "+inf")
+        if not names:
+            return []
+        found: Any = await self._redis.hmget(connection.wants(pool), names)
+        return [int(wants) for wants in found if wants is not None]
 
     async def _oldest(self, pool: str) -> float | None:
         """When the first entry came that the group has given to nobody: its id begins with the milliseconds."""

@@ -11,6 +11,7 @@ import pytest
 from evolve.evaluation import Outcome, Scoring
 from service.errors import NotFoundError
 from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, TaskInHand, WorkerState
+from service.queue.fairness import GREEDY_SLOTS, claim
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import (
     BUNDLE,
@@ -364,6 +365,21 @@ class TestWorkers:
     async def test_a_worker_that_does_not_live_cannot_be_drained(self, bench: Bench) -> None:
         with pytest.raises(NotFoundError):
             await bench.workers().drain("nobody")
+
+    async def test_what_could_be_used_grows_with_each_who_uses_up_its_share(self, bench: Bench) -> None:
+        watch = bench.workers()
+        submitters = [bench.submitter() for _ in range(4)]
+        assert (await watch.wants()).get(POOL, 0) == 0
+        for number, submitter in enumerate(submitters):
+            await submitter.submit(task(number), BUNDLE)  # a pool is known by its tasks
+        await submitters[0].share(POOL, 5)
+        await submitters[1].share(POOL, claim(9, 9))
+        assert (await watch.wants())[POOL] == 5 + GREEDY_SLOTS
+        await submitters[2].share(POOL, claim(100, 80))
+        await submitters[3].share("gpu", 7)
+        assert (await watch.wants())[POOL] == 5 + GREEDY_SLOTS + 200
+        await submitters[1].share(POOL, 0)
+        assert (await watch.wants())[POOL] == 5 + 200
 
     async def test_what_waits_is_counted_by_pool(self, bench: Bench, queue: EvaluationQueue) -> None:
         for number in range(3):

@@ -11,7 +11,6 @@ import yaml
 
 from service.config import load_settings
 from service.policy.sources import load_policies
-from service.queue.connection import GROUP, tasks
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
 
@@ -264,10 +263,3 @@ def test_the_image_gets_every_file_that_it_copies() -> None:
     }
     assert copied | {"requirements"} == kept
     assert all((TOP / name).exists() for name in kept)
-
-
-def test_scaling_watches_the_stream_that_tasks_go_to() -> None:
-    documents = yaml.safe_load_all((TOP / "deploy/kubernetes/worker-scaling.yaml").read_text())
-    trigger = next(document for document in documents if document["kind"] == "ScaledObject")["spec"]["triggers"][0]
-    assert trigger["metadata"]["stream"] == tasks("cpu")
-    assert trigger["metadata"]["consumerGroup"] == GROUP

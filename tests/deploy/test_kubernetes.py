@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from service.queue.metrics import WANTED
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
 
@@ -155,20 +156,22 @@ def test_whoever_needs_the_database_or_the_queue_is_let_out(name: str) -> None:
 
 def test_redis_lets_in_those_who_have_its_label() -> None:
     (spec,) = [entry["spec"] for entry in DOCUMENTS if entry["metadata"]["name"] == "redis"]
-    (queue, keda) = spec["ingress"][0]["from"]
+    (queue,) = spec["ingress"][0]["from"]
     assert [name for name in WORKLOADS if matches(queue["podSelector"], name)] == ["api", "runner", "worker"]
-    assert keda["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "keda"}
 
 
-def test_workers_scale_by_what_waits_and_the_api_by_its_load() -> None:
+def test_workers_scale_by_what_runs_could_use_and_the_api_by_its_load() -> None:
     scaled = of("ScaledObject", "worker")["spec"]
     assert scaled["scaleTargetRef"] == {"name": "worker"}
-    assert scaled["minReplicaCount"] >= 1  # a pool without a worker has no consumer group to measure
-    assert [trigger["type"] for trigger in scaled["triggers"]] == ["redis-streams"]
+    assert scaled["minReplicaCount"] >= 1
+    (trigger,) = scaled["triggers"]
+    assert (trigger["type"], trigger["metricType"]) == ("prometheus", "AverageValue")
+    metric, pool = re.fullmatch(r'max\((\w+)\{pool="(\w+)"\}\)', trigger["metadata"]["query"]).groups()  # type: ignore[union-attr]
+    assert metric in {family.name for family in WANTED.collect()}
+    arguments = container("worker")["args"]
+    assert arguments[arguments.index("--pool") + 1] == pool
+    assert trigger["metadata"]["threshold"] == arguments[arguments.index("--slots") + 1]
     assert "replicas" not in WORKLOADS["worker"]["spec"]
-    reference = scaled["triggers"][0]["authenticationRef"]["name"]
-    keys = of("TriggerAuthentication", reference)["spec"]["secretTargetRef"]
-    assert {entry["parameter"] for entry in keys} == {"address", "password"}
     target = of("HorizontalPodAutoscaler", "api")["spec"]["scaleTargetRef"]
     assert target == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}
 

@@ -1,16 +1,19 @@
 """An evaluator over a queue: results to who awaits them, cancellation, slots, and words on why it waits."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from service.errors import UnreachableError
 from service.ports import EvaluationLeases
 from service.queue import evaluator as module
 from service.queue.evaluator import open_queued_evaluator
-from service.queue.memory import MemoryBroker, MemoryEvaluationQueue
+from service.queue.fairness import GREEDY_SLOTS, WITHOUT_LIMIT
+from service.queue.memory import MemoryBroker, MemoryEvaluationQueue, MemoryWorkers
+from service.queue.metrics import read_queue_gauges
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, task
 from tests.patience import PATIENCE_SECONDS
 
@@ -76,7 +79,7 @@ class Claims(MemoryEvaluationQueue):
             return await self._claims.get()
 
     async def until(self, wants: int) -> None:
-        while await self.next() != wants:
+        while min(await self.next(), WITHOUT_LIMIT) != wants:
             pass
 
 
@@ -87,7 +90,7 @@ async def test_a_run_claims_what_it_had_use_for_lately_and_all_once_that_is_its_
     calls: list[asyncio.Task[Any]] = []
     async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
         assert (evaluator.slots, await queue.next()) == (16 + 2, 0)
-        for count, wants in ((3, 3), (17, 17), (18, module.WITHOUT_LIMIT)):
+        for count, wants in ((3, 3), (17, 17), (18, WITHOUT_LIMIT)):
             for number in range(len(calls), count):
                 call = evaluator.evaluate(task(number).program, task(number).evaluation_id)
                 calls.append(asyncio.create_task(call))
@@ -111,7 +114,7 @@ async def test_two_runs_have_half_the_slots_each_until_one_has_nothing_to_do() -
             for number in range(20)
         ]
         for queue in (*queues, *queues):
-            await queue.until(module.WITHOUT_LIMIT)
+            await queue.until(WITHOUT_LIMIT)
         assert (first.slots, second.slots) == (8 + 1, 8 + 1)
         for call in calls[:20]:
             call.cancel()
@@ -130,7 +133,7 @@ async def test_a_run_without_workers_waits_and_says_why_until_one_comes() -> Non
     async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
         assert (evaluator.slots, evaluator.waiting) == (1, "")
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
-        await queue.until(module.WITHOUT_LIMIT)
+        await queue.until(WITHOUT_LIMIT)
         assert evaluator.waiting == "no worker takes evaluations of pool cpu"
         await bench.worker("a").beat(beat("a", 3))
         await bench.worker("b").beat(beat("b", 4))
@@ -194,3 +197,25 @@ async def test_a_queue_that_is_away_at_the_start_ends_it() -> None:
     with pytest.raises(UnreachableError):
         async with open_queued_evaluator(queue, BUNDLE, POOL):
             pass
+
+
+@pytest.mark.parametrize("runs", [1, 4, 16])
+async def test_demand_grows_with_the_number_of_runs_that_could_use_more(runs: int) -> None:
+    bench = MemoryBench()
+    await bench.worker("a").beat(beat("a", 8))
+    queues = [Claims(bench.broker) for _ in range(runs)]
+    async with AsyncExitStack() as stack:
+        evaluators = [await stack.enter_async_context(open_queued_evaluator(queue, BUNDLE, POOL)) for queue in queues]
+        calls: list[asyncio.Task[Any]] = []
+        for number, evaluator in enumerate(evaluators):
+            for place in range(evaluator.slots):
+                evaluation = evaluator.evaluate(task(place).program, f"evl_{number}_{place}")
+                calls.append(asyncio.create_task(evaluation))
+        for queue in queues:
+            await queue.until(WITHOUT_LIMIT)
+        assert await MemoryWorkers(bench.broker).wants() == {POOL: runs * GREEDY_SLOTS}
+        await read_queue_gauges(MemoryWorkers(bench.broker))
+        assert REGISTRY.get_sample_value("evolve_worker_slots_wanted", {"pool": POOL}) == runs * GREEDY_SLOTS
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)

@@ -80,6 +80,9 @@ async def test_gauges_follow_the_queue(bench: MemoryBench) -> None:
     await bench.worker("a", "lab").beat(beat("a", slots=4, pool="lab"))
     await read_queue_gauges(watch)
     assert (gauge("evolve_queue_depth"), gauge("evolve_worker_slots"), gauge("evolve_worker_slots_busy")) == (3, 4, 1)
+    await queue.share("lab", 3)
+    await read_queue_gauges(watch)
+    assert gauge("evolve_worker_slots_wanted") == 3
     assert [gauge("evolve_workers", state=state) for state in WorkerState] == [1, 0]
     await bench.worker("a", "lab").leave()
     await queue.aclose()
