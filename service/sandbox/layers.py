@@ -63,8 +63,10 @@ _REACHES_OUT = (
     "a TCP connection to this machine",
     "a datagram to this machine",
     "a connection to a socket in the file system",
+    "a datagram to a socket in the file system",
     "a file outside",
     "a write outside",
+    "the mode of a file outside",
     "the environment of the process that started it",
     "a signal to the process that started it",
 )
@@ -97,5 +99,5 @@ def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collec
     return Level.NONE
 
 
-NETWORK_ATTACKS = _REACHES_OUT[:3]
+NETWORK_ATTACKS = _REACHES_OUT[:4]
 MEMORY_ATTACKS = _OUTLASTS[:1]

@@ -135,11 +135,12 @@ async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> M
 
 @contextmanager
 def _victims() -> Iterator[dict[str, Any]]:
-    """What the attacks aim at: a server, a socket in the file system, a file to read, a folder to write to."""
+    """What the attacks aim at: a server, sockets in the file system, a file to read, a folder to write to."""
     with (
         scratch.folder("test", _LONGEST) as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mailbox,
     ):
         folder.chmod(0o755)
         (folder / "secret").write_text(secrets.token_hex())
@@ -148,11 +149,14 @@ def _victims() -> Iterator[dict[str, Any]]:
         (folder / "open").chmod(0o777)
         local.bind(str(folder / "socket"))
         local.listen()
-        (folder / "socket").chmod(0o777)
+        mailbox.bind(str(folder / "mailbox"))
+        for name in ("socket", "mailbox"):
+            (folder / name).chmod(0o777)
         yield {
             "host": os.getpid(),
             "port": server.getsockname()[1],
             "socket": str(folder / "socket"),
+            "mailbox": str(folder / "mailbox"),
             "secret": str(folder / "secret"),
             "outside": str(folder / "open"),
         }

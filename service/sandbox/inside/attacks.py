@@ -70,6 +70,13 @@ def _connect_by_path(targets: Mapping[str, Any]) -> str:
     return "connected"
 
 
+def _send_by_path(targets: Mapping[str, Any]) -> str:
+    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with pair[0], pair[1]:
+        pair[0].sendto(b"attack", targets["mailbox"])
+    return "sent"
+
+
 def _read(targets: Mapping[str, Any]) -> str:
     with open(targets["secret"], encoding="utf-8") as file:
         file.read()
@@ -80,6 +87,14 @@ def _write(targets: Mapping[str, Any]) -> str:
     with open(os.path.join(targets["outside"], "written"), "w", encoding="utf-8") as file:
         file.write("attack")
     return "written"
+
+
+def _change_mode(targets: Mapping[str, Any]) -> str:
+    before = os.stat(targets["secret"]).st_mode
+    os.chmod(targets["secret"], 0o640)
+    if os.stat(targets["secret"]).st_mode == before:
+        raise PermissionError("it had no effect")
+    return "changed"
 
 
 def _read_environment(targets: Mapping[str, Any]) -> str:
@@ -146,8 +161,10 @@ ATTACKS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "a TCP connection to this machine": _connect,
     "a datagram to this machine": _send,
     "a connection to a socket in the file system": _connect_by_path,
+    "a datagram to a socket in the file system": _send_by_path,
     "a file outside": _read,
     "a write outside": _write,
+    "the mode of a file outside": _change_mode,
     "the environment of the process that started it": _read_environment,
     "a signal to the process that started it": _signal,
     "more memory than allowed": _allocate,

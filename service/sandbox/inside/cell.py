@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 PROGRAM, SCORER = "program", "scorer"
 ROOMS = (PROGRAM, SCORER)
+# Files and folders that a scratch may hold.
+MAX_FILES = 16384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, view, wipe
-from .cell import ROOMS, SCORER, Cell, interpreter_paths
+from .cell import MAX_FILES, ROOMS, SCORER, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 SYSTEM = (
@@ -31,7 +31,6 @@ NAMES = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ACCELERATORS = ("nvidia", "dri", "kfd")
-_FILES = 16384
 
 Layer = tuple[str, bool, str]
 
@@ -53,7 +52,6 @@ class Confinement:
         self._layers: dict[str, tuple[bool, str]] = {
             "namespaces": (self._inside, unavailable or "own processes, network, mounts")
         }
-        self._dirty: set[str] = set()
         self._clean: dict[str, tuple[int, ...]] = {}
         self._masked: list[str] = []
         self._prepare_mounts()
@@ -61,6 +59,7 @@ class Confinement:
         self._sized = self._inside and self._try("sized scratch", self._mount_rooms)
         if not self._sized:
             self._make_rooms()
+        self._read_only = self._sized and self._try("read-only mounts", self._close_mounts)
         self._limits = limits.table(cell, limits.baseline())
         self._rules: dict[str, int] = {}
         self._filter: seccomp.Filter | None = None
@@ -92,24 +91,23 @@ class Confinement:
         """The places of a role whose files are in memory."""
         return (self._cell.scratch(role), *self._shared_memory) if self._sized else ()
 
-    def refresh(self, role: str) -> None:
-        """Give a role an empty scratch, and an empty shared memory."""
-        scratch = self._cell.scratch(role)
-        if self._dirty:
-            self._renew_shared_memory()
-        if role in self._dirty:
-            if self._sized:
-                namespaces.unmount(scratch)
-                self._mount_scratch(scratch)
-            else:
-                wipe.empty(scratch)
-            self._dirty.discard(role)
+    def disk_folder(self, role: str) -> str:
+        """The scratch of a role where it is on disk; else empty."""
+        return "" if self._sized else self._cell.scratch(role)
 
-    def used(self, role: str) -> None:
-        """Note that processes of a role have run."""
+    def clear(self, role: str) -> None:
+        """Remove what processes of a role left in its scratch and in shared memory; none of them lives any more.
+
+        Raises:
+            OSError: something cannot be removed, so that the next program would find it.
+        """
         scratch = self._cell.scratch(role)
-        if not self._sized or self._clean.get(scratch) != _folder_state(scratch):
-            self._dirty.add(role)
+        if not self._sized:
+            self._make_room(scratch)
+        elif self._clean.get(scratch) != _folder_state(scratch):
+            namespaces.unmount(scratch)
+            self._mount_scratch(scratch)
+        self._renew_shared_memory()
 
     def wear(self, role: str, seed: int, channel: int, cpu_seconds: float) -> None:
         """Put every layer on, in the child, in the one order that works.
@@ -177,21 +175,27 @@ class Confinement:
 
     def _mount_scratch(self, target: str) -> None:
         owner = self._cell.uid if self._cell.uid >= 0 else os.geteuid()
-        namespaces.mount_scratch(target, size_kb=self._cell.disk_kb, files=_FILES, owner=owner)
+        namespaces.mount_scratch(target, size_kb=self._cell.disk_kb, files=MAX_FILES, owner=owner)
         self._clean[target] = _folder_state(target)
+
+    def _close_mounts(self) -> None:
+        own_proc = ("/proc",) if self.own_proc else ()
+        namespaces.make_read_only((*(self._cell.scratch(role) for role in ROOMS), *self._shared_memory, *own_proc))
 
     def _make_rooms(self) -> None:
         self._layers.setdefault("sized scratch", (False, "there are no namespaces"))
         for role in ROOMS:
-            scratch = self._cell.scratch(role)
-            if os.path.islink(scratch):  # a program of our own user's put it there
-                os.unlink(scratch)
-            os.makedirs(scratch, mode=0o755, exist_ok=True)
-            wipe.empty(scratch)
-            os.chmod(scratch, 0o700)
-            if self._cell.uid >= 0:
-                with contextlib.suppress(OSError):
-                    os.chown(scratch, self._cell.uid, self._cell.uid)
+            self._make_room(self._cell.scratch(role))
+
+    def _make_room(self, scratch: str) -> None:
+        if os.path.islink(scratch):  # a program of our own user's put it there
+            os.unlink(scratch)
+        os.makedirs(scratch, mode=0o755, exist_ok=True)
+        wipe.empty(scratch)
+        os.chmod(scratch, 0o700)
+        if self._cell.uid >= 0:
+            with contextlib.suppress(OSError):
+                os.chown(scratch, self._cell.uid, self._cell.uid)
 
     def _renew_shared_memory(self) -> None:
         for folder in self._shared_memory if self._sized else ():
@@ -234,8 +238,12 @@ class Confinement:
         while self._rules:
             os.close(self._rules.popitem()[1])
 
+    def _filter_program(self, signals_of: int | None = None) -> bytes:
+        shared_user = self.user < 0 and not self._read_only
+        return seccomp.program(network=self._cell.network, keep_modes=shared_user, signals_of=signals_of)
+
     def _build_filter(self) -> None:
-        self._filter = seccomp.Filter(seccomp.program(network=self._cell.network))
+        self._filter = seccomp.Filter(self._filter_program())
 
     def _limit(self) -> None:
         in_user_namespace = self._inside and not self._cell.uid >= 0
@@ -261,7 +269,7 @@ class Confinement:
         if self._inside or self.user >= 0 or landlock.version() >= landlock.SCOPES_SIGNALS:
             self._filter.install()
         else:
-            seccomp.Filter(seccomp.program(network=self._cell.network, signals_of=os.getpid())).install()
+            seccomp.Filter(self._filter_program(signals_of=os.getpid())).install()
 
     def _probe(self) -> None:
         self._rule_out()
@@ -331,6 +339,7 @@ _MEANINGS = {
     "reachable interpreter": "programs can start it",
     "own /proc": "its own processes are all it sees",
     "sized scratch": "files are in memory, up to the disk limit",
+    "read-only mounts": "nobody changes files outside, their modes and their times",
     "limits": "processor time, memory, processes, files",
     "user": "a user of its own",
     "capabilities": "none left",

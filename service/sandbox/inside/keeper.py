@@ -206,7 +206,6 @@ class Keeper:
         cell: Cell | None = None,
     ) -> Ending:
         cell = cell or self._cell
-        self._confinement.refresh(role)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -227,12 +226,13 @@ class Keeper:
                 what=what,
                 cap_kb=cap_kb or cell.output_kb,
                 memory_folders=self._confinement.memory_folders(role),
+                disk_folder=self._confinement.disk_folder(role),
             ).run()
         finally:
             self._end(child)
             ours.close()
             os.close(reading)
-            self._confinement.used(role)
+            self._confinement.clear(role)
 
     def _live(
         self,
@@ -265,7 +265,7 @@ class Keeper:
     def _members(self) -> Callable[[], list[int]] | None:
         if self._confinement.own_proc:
             return watchdog.namespace
-        return watchdog.descendants if self._confinement.adopts else None
+        return tree.descendants if self._confinement.adopts else None
 
     def _end(self, child: int) -> None:
         if self._confinement.inside:

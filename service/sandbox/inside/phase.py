@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from time import monotonic
 
 from . import tree, watchdog
-from .cell import Cell
+from .cell import MAX_FILES, Cell
 from .channel import HEADER, STARTED, ChannelError, parse
 from .talk import Talk
 
 TICK_SECONDS = 0.05
 _GULP = 1 << 16
+# Times as long as a look at the files on disk takes, the next one is left.
+_WALK_SHARE = 20
 _SAID_BEFORE_THE_START = {"cancelled", "error", "memory", "lost"}
 _WITHOUT_WAITING = int(socket.MSG_DONTWAIT) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
@@ -51,11 +53,13 @@ class Phase:
         what: str,
         cap_kb: int,
         memory_folders: Sequence[str] = (),
+        disk_folder: str = "",
     ) -> None:
         self._cell, self._child, self._talk, self._members, self._what = cell, child, talk, members, what
         self._stream, self._prints, self._line = stream, prints, line
         self._cap = cap_kb * 1024
-        self._memory_folders = memory_folders
+        self._memory_folders, self._disk_folder = memory_folders, disk_folder
+        self._walk_at = 0.0
         self._heard, self._heard_bytes = bytearray(), 0
         self._printed, self._printed_bytes = bytearray(), 0
         self._outgoing = b""
@@ -77,7 +81,7 @@ class Phase:
             while self._end is None and not self._talk.done:
                 events = dict(poll.poll(self._patience() * 1000))
                 self._attend(poll, events, died=pidfd in events or pidfd < 0)
-            self._check_files()
+            self._check_files(last=True)
         finally:
             if pidfd >= 0:
                 os.close(pidfd)
@@ -195,12 +199,27 @@ class Phase:
         elif use.threads > cell.processes:
             self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
 
-    def _check_files(self) -> None:
-        """Hold the folders that are in memory to one limit; each alone could take all of it."""
+    def _check_files(self, *, last: bool = False) -> None:
+        """Hold the folders that are in memory to one limit, or the scratch on disk, to which nothing else sets one."""
+        if self._end is not None:
+            return
         limit_kb = self._cell.disk_kb
-        if self._end is None and watchdog.files_kb(self._memory_folders) > limit_kb:
-            reason = f"{self._what}'s files in its scratch and /dev/shm took more than {limit_kb // 1024} MB"
-            self._end = ("memory", reason)
+        if watchdog.files_kb(self._memory_folders) > limit_kb:
+            self._end = self._too_many_files("scratch and /dev/shm", f"{limit_kb // 1024} MB")
+        elif self._disk_folder and (last or monotonic() >= self._walk_at):
+            self._check_disk(limit_kb)
+
+    def _check_disk(self, limit_kb: int) -> None:
+        began = monotonic()
+        use = watchdog.disk_use(self._disk_folder, self._members() if self._members is not None else [], MAX_FILES)
+        self._walk_at = monotonic() + _WALK_SHARE * (monotonic() - began)
+        if use.files > MAX_FILES:
+            self._end = self._too_many_files("scratch", f"{MAX_FILES} files")
+        elif use.kb > limit_kb:
+            self._end = self._too_many_files("scratch", f"{limit_kb // 1024} MB")
+
+    def _too_many_files(self, where: str, most: str) -> tuple[str, str]:
+        return "memory", f"{self._what}'s files in its {where} took more than {most}"
 
     def _note(self, pid: int, status: int) -> None:
         if pid == self._child:

@@ -4,6 +4,7 @@ import inspect
 import math
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,10 +41,18 @@ def prepare(task: Mapping[str, Any], cell: Cell) -> str:
     """
     scratch = cell.scratch(SCORER)
     folder = os.path.join(scratch, _PROJECT)
-    shutil.copytree(cell.problem, folder, symlinks=True)
+    shutil.copytree(cell.problem, folder, symlinks=True, copy_function=_copy)
     write_program(task["files"], os.path.join(scratch, _CANDIDATE), cell.disk_kb)
     os.chdir(folder)
     return folder
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file; its mode is given when it is made, for later a layer may let nobody change it."""
+    with open(source, "rb") as read:
+        made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(os.fstat(read.fileno()).st_mode))
+        with open(made, "wb") as written:
+            shutil.copyfileobj(read, written)
 
 
 def evaluate(channel: Channel, task: Mapping[str, Any], folder: str, shim: str) -> None:

@@ -1,7 +1,8 @@
 """Seccomp: system calls that no program under test has any business with.
 
 Denied calls fail with EPERM, calls that a library probes for and calls newer than these tables with ENOSYS, so that
-programs fall back instead of dying. Sources: linux/filter.h, linux/seccomp.h, the kernel's tables of system calls.
+programs fall back instead of dying. Calls that change a file's mode or times, where they are denied, do nothing and
+succeed: copying a file makes them. Sources: linux/filter.h, linux/seccomp.h, the kernel's tables of system calls.
 """
 
 import ctypes
@@ -19,7 +20,12 @@ _ARGUMENT_BYTES = 8
 _NEW_NAMESPACES = 0x7E020000 | 0x00000080
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
-_F_SETOWN, _F_SETOWN_EX = 8, 15
+_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
+# Of fcntl: who gets a file's signals, leases (they stall whoever opens the file), news of changes in a folder.
+_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 15, 1024, 1026
+_IOCTLS = (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
+# The bit that SOCK_DGRAM and SOCK_RAW have: such a socket of a pair sends to any address, not to its peer alone.
+_DATAGRAM = 2
 _IOPRIO_WHO_PROCESS = 1
 _X32 = 0x40000000
 _LEAF = 4
@@ -43,7 +49,8 @@ _X86_64 = {
     "acct": 163, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305, "quotactl": 179,
     "syslog": 103, "personality": 135, "fanotify_init": 300, "shmget": 29, "msgget": 68,
     "semget": 64, "vhangup": 153, "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279, "nfsservctl": 180,
-    "uselib": 134, "modify_ldt": 154, "iopl": 172, "ioperm": 173,
+    "uselib": 134, "modify_ldt": 154, "iopl": 172, "ioperm": 173, "inotify_init": 253, "inotify_add_watch": 254,
+    "inotify_init1": 294,
 }  # fmt: skip
 _AARCH64 = {
     "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "bpf": 280,
@@ -54,9 +61,24 @@ _AARCH64 = {
     "acct": 89, "settimeofday": 170, "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266, "quotactl": 60,
     "syslog": 116, "personality": 92, "fanotify_init": 262, "shmget": 194, "msgget": 186,
     "semget": 190, "vhangup": 58, "lookup_dcookie": 18, "migrate_pages": 238, "move_pages": 239, "nfsservctl": 42,
+    "inotify_init1": 26, "inotify_add_watch": 27,
 }  # fmt: skip
 _SOCKETS_X86_64 = {"socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288}
 _SOCKETS_AARCH64 = {"socket": 198, "bind": 200, "listen": 201, "accept": 202, "connect": 203, "accept4": 242}
+# Changes of files that their owner may make wherever they are: Landlock covers none of them.
+_OWNERS_X86_64 = {
+    "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466,
+}  # fmt: skip
+_OWNERS_AARCH64 = {
+    "fchownat": 54, "fchown": 55, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15,
+    "fremovexattr": 16, "setxattrat": 463, "removexattrat": 466,
+}  # fmt: skip
+_MODES_X86_64 = {
+    "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "utime": 132, "utimes": 235, "futimesat": 261,
+    "utimensat": 280,
+}  # fmt: skip
+_MODES_AARCH64 = {"fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "utimensat": 88}
 # Calls that name the process they change. 0 is the caller; any other number may be the keeper's.
 _SELF, _OWN_PRIORITY, _OWN_IO = {0: 0}, {0: 0, 1: 0}, {0: _IOPRIO_WHO_PROCESS, 1: 0}
 _CALLER_ONLY_X86_64: Conditions = {
@@ -80,7 +102,9 @@ class Architecture:
     Attributes:
         audit: the kernel's mark of the calling convention.
         denied: calls that fail with EPERM.
-        sockets: denied without network; socketpair stays, for it leads nowhere else.
+        sockets: denied without network; a socketpair of streams stays, for it leads nowhere else.
+        owners: changes of owner and attributes of files, denied where nothing else keeps programs from others' files.
+        modes: changes of mode and times, which have no effect there.
         caller_only: allowed only with these values, argument by argument: they change the caller and nobody else.
         signals: denied where nothing else keeps signals inside.
         own_signals: there allowed to a process that sends them to itself, as `abort` does.
@@ -90,6 +114,8 @@ class Architecture:
     audit: int
     denied: dict[str, int]
     sockets: dict[str, int]
+    owners: dict[str, int]
+    modes: dict[str, int]
     caller_only: Conditions
     signals: dict[str, int]
     own_signals: dict[str, int]
@@ -97,6 +123,7 @@ class Architecture:
     clone: int
     ioctl: int
     fcntl: int
+    socketpair: int
 
 
 ARCHITECTURES = {
@@ -104,6 +131,8 @@ ARCHITECTURES = {
         audit=0xC000003E,
         denied=_COMMON | _X86_64,
         sockets=_SOCKETS_X86_64,
+        owners=_OWNERS_X86_64,
+        modes=_MODES_X86_64,
         caller_only=_CALLER_ONLY_X86_64,
         signals=_SIGNALS_X86_64,
         own_signals={"tgkill": 234, "rt_tgsigqueueinfo": 297},
@@ -111,11 +140,14 @@ ARCHITECTURES = {
         clone=56,
         ioctl=16,
         fcntl=72,
+        socketpair=53,
     ),
     "aarch64": Architecture(
         audit=0xC00000B7,
         denied=_COMMON | _AARCH64,
         sockets=_SOCKETS_AARCH64,
+        owners=_OWNERS_AARCH64,
+        modes=_MODES_AARCH64,
         caller_only=_CALLER_ONLY_AARCH64,
         signals=_SIGNALS_AARCH64,
         own_signals={"tgkill": 131, "rt_tgsigqueueinfo": 240},
@@ -123,15 +155,19 @@ ARCHITECTURES = {
         clone=220,
         ioctl=29,
         fcntl=25,
+        socketpair=199,
     ),
 }
 
 
-def program(*, network: bool = False, signals_of: int | None = None, machine: str = kernel.MACHINE) -> bytes:
+def program(
+    *, network: bool = False, keep_modes: bool = False, signals_of: int | None = None, machine: str = kernel.MACHINE
+) -> bytes:
     """The filter as the kernel takes it.
 
     Args:
         network: allow sockets.
+        keep_modes: let nobody change owner, mode, times and attributes of files.
         signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
         machine: the processor architecture.
 
@@ -142,6 +178,7 @@ def program(*, network: bool = False, signals_of: int | None = None, machine: st
         raise OSError(f"the system calls of {machine} are not known here")
     table = ARCHITECTURES[machine]
     denied, conditions = table.denied | ({} if network else table.sockets), dict(table.caller_only)
+    denied = denied | (table.owners if keep_modes else {})
     if signals_of is not None:
         denied = denied | table.signals
         conditions |= {name: (number, {0: signals_of}) for name, number in table.own_signals.items()}
@@ -151,14 +188,22 @@ def program(*, network: bool = False, signals_of: int | None = None, machine: st
     code += [(_AT_LEAST, 0, 1, _NEWEST + 1), (_RETURN, 0, 0, absent)]
     for number in sorted(table.absent.values()):
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, absent)]
-    code += [(_EQUAL, 0, 4, table.clone), (_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NEW_NAMESPACES)]
-    code += [(_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
-    code += _refuse_second(table.ioctl, (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP), refuse)
-    code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX), refuse)
+    for number in sorted(table.modes.values()) if keep_modes else ():
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO)]
+    code += _refuse_bits(table.clone, _FIRST, _NEW_NAMESPACES, refuse)
+    code += [] if network else _refuse_bits(table.socketpair, _SECOND, _DATAGRAM, refuse)
+    code += _refuse_second(table.ioctl, _IOCTLS, refuse)
+    code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY), refuse)
     for number, permitted in sorted(conditions.values(), key=lambda condition: condition[0]):
         code += _allow_values(number, permitted, refuse)
     code += _search(sorted(set(denied.values())), refuse)
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
+
+
+def _refuse_bits(number: int, argument: int, bits: int, refuse: int) -> list[Instruction]:
+    """Refuse a call that has one of these bits in an argument."""
+    code = [(_LOAD, 0, 0, argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    return [(_EQUAL, 0, len(code), number), *code]
 
 
 def _refuse_second(number: int, values: Sequence[int], refuse: int) -> list[Instruction]:

@@ -10,14 +10,15 @@ _ROUNDS = 2000
 _PAUSE_SECONDS = 0.001
 
 
-def children() -> list[int]:
-    """Direct children of the calling process, adopted ones included; empty where the system does not tell."""
-    pid = os.getpid()
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
+def descendants(spare: Collection[int] = ()) -> list[int]:
+    """Every process below us, by way of each one's children; those spared are left out with all below them."""
+    found: list[int] = []
+    queue = [os.getpid()]
+    while queue:
+        below = [pid for pid in _children(queue.pop()) if pid not in spare]
+        found += below
+        queue += below
+    return found
 
 
 def reap(seen: Callable[[int, int], None] | None = None) -> bool:
@@ -51,18 +52,26 @@ def end_namespace() -> None:
 
 
 def end_adopted(spare: Collection[int] = ()) -> None:
-    """End every child but those spared, and the orphans of each, which we adopt; returns when all are gone."""
+    """End everything below us but the trees of those spared; orphans are adopted by us. Returns when all are gone."""
     for _ in range(_ROUNDS):
         with contextlib.suppress(ChildProcessError):
             reap()
-        strangers = [pid for pid in children() if pid not in spare]
-        if not strangers:
+        stopped = _stop_descendants(spare)
+        if not stopped:
             return
-        for pid in strangers:  # stopped first, so that none forks while we count
-            _signal(pid, signal.SIGSTOP)
-        for pid in strangers:
+        for pid in stopped:
             _signal(pid, signal.SIGKILL)
         time.sleep(_PAUSE_SECONDS)
+
+
+def _stop_descendants(spare: Collection[int]) -> set[int]:
+    """Stop everything below us, so that nothing forks while it is ended; what was forked meanwhile is found again."""
+    stopped: set[int] = set()
+    while fresh := set(descendants(spare)) - stopped:
+        for pid in fresh:
+            _signal(pid, signal.SIGSTOP)
+        stopped |= fresh
+    return stopped
 
 
 def end_user(user: int) -> None:
@@ -97,6 +106,17 @@ def await_group(main: int) -> None:
         for _ in range(_ROUNDS):
             os.killpg(main, 0)
             time.sleep(_PAUSE_SECONDS)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+    except OSError:
+        return found
+    return found
 
 
 def _signal(pid: int, number: int) -> None:

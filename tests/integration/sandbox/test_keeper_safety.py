@@ -9,6 +9,7 @@ from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import GOOD, keeper_of, names_in, program, sandbox
+from tests.integration.sandbox.hostile.reaching import KEEPER as REACHING
 
 # Numbers of system calls: the standard library does not wrap all of them.
 PRELUDE = """
@@ -20,28 +21,11 @@ def call(x86, aarch64, *arguments):
         raise OSError(ctypes.get_errno(), "refused")
 KEEPER = os.getppid() or 1
 """
-REACHING = [
-    "resource.prlimit(KEEPER, resource.RLIMIT_FSIZE, (0, 0))",
-    "resource.prlimit(KEEPER, resource.RLIMIT_NOFILE)",
-    "os.sched_setaffinity(KEEPER, {min(os.sched_getaffinity(0))})",
-    "os.sched_setscheduler(KEEPER, os.SCHED_IDLE, os.sched_param(0))",
-    "os.sched_setparam(KEEPER, os.sched_param(0))",
-    "call(314, 274, KEEPER, (ctypes.c_uint32 * 12)(48, 5), 0)",
-    "os.setpriority(os.PRIO_PROCESS, KEEPER, 19)",
-    "os.setpriority(os.PRIO_USER, 0, 19)",
-    "os.setpriority(os.PRIO_USER, os.getuid(), 19)",
-    "os.setpriority(os.PRIO_PGRP, os.getpgid(KEEPER) or 1, 19)",
-    "call(251, 30, 1, KEEPER, 3 << 13)",
-    "call(251, 30, 3, os.getuid(), 3 << 13)",
-    "call(279, 239, KEEPER, 0, None, None, None, 0)",
-    "call(256, 238, KEEPER, 0, None, None)",
-    "call(448, 448, os.pidfd_open(KEEPER), 0)",
-]
 
 
 @pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
 async def test_no_system_call_reaches_the_keeper(tmp_path: Path, force: Level) -> None:
-    attempts = "".join(f"\nattempt({action!r}, lambda: {action})" for action in REACHING)
+    attempts = "".join(f"\nattempt({action!r}, lambda: {action})" for action in map(str.format, REACHING))
     source = f"""{PRELUDE}
 through = []
 def attempt(name, action):

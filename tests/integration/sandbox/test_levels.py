@@ -152,8 +152,10 @@ async def test_at_no_level_the_daemon_and_the_connections_come_through() -> None
         "a TCP connection to this machine",
         "a datagram to this machine",
         "a connection to a socket in the file system",
+        "a datagram to a socket in the file system",
         "a file outside",
         "a write outside",
+        "the mode of a file outside",
         "a signal to the process that started it",
         "a process that outlives its evaluation",
     }

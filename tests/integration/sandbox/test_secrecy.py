@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
+from evolve.problem import Integrity
+from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import GOOD, names_in, program, sandbox
+from tests.integration.sandbox.hostile.reaching import OUTSIDE
 
 PRELUDE = """
 import os, signal, socket, sys, ctypes, glob, errno
@@ -44,41 +47,7 @@ def victim(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
-        "open('{victim}/secret').read()",
-        "os.listdir('{victim}')",
-        "open('{victim}/new', 'w')",
-        "os.mkdir('{victim}/new')",
-        "os.unlink('{victim}/secret')",
-        "os.symlink('/', '{victim}/link')",
-        "os.rename('{victim}/secret', 'stolen')",
-        "os.link('{victim}/secret', 'stolen')",
-        "open('/etc/shadow').read()",
-        "open('/etc/passwd').read()",
-        "os.listdir('/')",
-        "os.listdir('/tmp')",
-        "open('{problem}/evaluator.py').read()",
-        "open('/proc/{host}/environ').read()",
-        "open('/proc/1/environ').read()",
-        "open('/proc/1/mem', 'rb').read(1)",
-        "os.listdir('/proc/1/fd')",
-        "open('/proc/self/root/etc/shadow').read()",
-        "socket.socket()",
-        "socket.socket(socket.AF_UNIX)",
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
-        "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
-        "os.setuid(0)",
-        "os.chroot('.')",
-        "os.mknod('device', 0o600 | 0o020000, os.makedev(1, 1))",
-        "os.kill({host}, 0)",
-        "open('/proc/sysrq-trigger', 'w')",
-        "open('/proc/self/oom_score_adj', 'w').write('-1000')",
-        "open('/dev/kmsg', 'w')",
-        "open('/dev/mem', 'rb')",
-    ],
-)
+@pytest.mark.parametrize("action", OUTSIDE)
 async def test_the_world_outside_is_closed(tmp_path: Path, victim: Path, action: str) -> None:
     filled = action.format(victim=victim, problem=tmp_path / "problem", host=os.getpid())
     assert await shown(tmp_path, f"def solve():\n    return attempt(lambda: {filled})\n") == repr("blocked")
@@ -247,3 +216,73 @@ async def test_a_program_that_signals_everybody_ends_only_itself(tmp_path: Path)
         evaluation = await opened.evaluate(program(source), "evl_1")
         assert (await opened.evaluate(GOOD, "evl_2")).ok
     assert evaluation.outcome in {Outcome.OK, Outcome.CRASH}
+
+
+async def test_files_of_the_same_user_keep_their_modes_and_times(tmp_path: Path, victim: Path) -> None:
+    """Landlock covers neither; as an ordinary user, programs run as the owner of what is outside."""
+    source = f"""
+        import os
+        def solve():
+            for change in (
+                lambda: os.chmod({str(victim / "secret")!r}, 0o600),
+                lambda: os.chmod({str(victim)!r}, 0),
+                lambda: os.utime({str(victim / "secret")!r}, (1, 1)),
+                lambda: os.setxattr({str(victim / "secret")!r}, "user.mark", b"x"),
+            ):
+                try: change()
+                except OSError: pass
+            return 1.0
+    """
+    for force in (Level.STRONG, Level.MEDIUM):
+        before = [path.stat() for path in (victim, victim / "secret")]
+        async with sandbox(tmp_path, force=force) as opened:
+            assert (await opened.evaluate(program(source), "evl_1")).ok
+        after = [path.stat() for path in (victim, victim / "secret")]
+        assert [(one.st_mode, one.st_mtime_ns) for one in after] == [(one.st_mode, one.st_mtime_ns) for one in before]
+        assert os.listxattr(victim / "secret") == []
+
+
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
+async def test_programs_of_a_project_keep_their_right_to_run(tmp_path: Path, force: Level) -> None:
+    """The copy for an evaluation is made under layers that let nobody change a mode."""
+    evaluator = """
+        import os
+        def evaluate(path):
+            return {"score": float(os.stat("tool.sh").st_mode & 0o777 == 0o755)}
+    """
+    (tmp_path / "problem").mkdir()
+    (tmp_path / "problem" / "tool.sh").touch(mode=0o755)
+    (tmp_path / "problem" / "tool.sh").chmod(0o755)
+    async with sandbox(tmp_path, evaluator, force=force, integrity=Integrity.SHARED) as opened:
+        assert (await opened.evaluate(GOOD, "evl_1")).scores == {"score": 1.0}
+
+
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
+async def test_no_datagram_reaches_a_socket_in_the_file_system(tmp_path: Path, force: Level) -> None:
+    mailbox = tmp_path / "mailbox"
+    source = f"""
+        import socket
+        def solve():
+            try: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"mail", {str(mailbox)!r})
+            except OSError: return 1.0
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver, contextlib.chdir(tmp_path):
+        receiver.bind("mailbox")
+        mailbox.chmod(0o777)
+        async with sandbox(tmp_path, force=force) as opened:
+            assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 1.0}
+        with pytest.raises(BlockingIOError):
+            receiver.recv(1, socket.MSG_DONTWAIT)
+
+
+@pytest.mark.parametrize("path", ["/tmp", "/etc/passwd"])
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
+async def test_files_of_the_machine_are_not_watched(tmp_path: Path, force: Level, path: str) -> None:
+    source = f"""
+        import ctypes
+        def solve():
+            libc = ctypes.CDLL(None)
+            return float(libc.inotify_add_watch(libc.inotify_init1(0), {path.encode()!r}, 0xfff) < 0)
+    """
+    async with sandbox(tmp_path, force=force) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 1.0}

@@ -91,6 +91,32 @@ def test_no_file_sends_its_signals_to_another_process(machine: str) -> None:
     assert {verdict(code, table.ioctl, (0, command), table.audit) for command in (0x8901, 0x8902)} == {REFUSED}
 
 
+def test_a_pair_of_sockets_sends_to_its_peer_alone(machine: str) -> None:
+    """A datagram socket of a pair sends to any address, without a call that could be refused."""
+    table, code, online = of(machine), program(machine=machine), program(network=True, machine=machine)
+    flags = 0o2000000 | 0o4000
+    for kind, expected in ((1, ALLOW), (5, ALLOW), (2, REFUSED), (3, REFUSED)):
+        assert verdict(code, table.socketpair, (1, kind | flags), table.audit) == expected, kind
+        assert verdict(online, table.socketpair, (1, kind | flags), table.audit) == ALLOW
+
+
+def test_files_are_not_leased_and_not_watched(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    assert {verdict(code, table.fcntl, (0, command), table.audit) for command in (1024, 1026)} == {REFUSED}
+    assert {verdict(code, table.denied[name], (), table.audit) for name in table.denied if "notify" in name} == {
+        REFUSED
+    }
+
+
+def test_modes_and_owners_of_files_are_a_switch(machine: str) -> None:
+    table = of(machine)
+    kept, free = program(keep_modes=True, machine=machine), program(machine=machine)
+    assert {verdict(kept, number, audit=table.audit) for number in table.modes.values()} == {0x00050000}, "no effect"
+    assert {verdict(kept, number, audit=table.audit) for number in table.owners.values()} == {REFUSED}
+    both = {**table.modes, **table.owners}
+    assert {verdict(free, number, audit=table.audit) for number in both.values()} == {ALLOW}
+
+
 def test_network_and_signals_are_switches(machine: str) -> None:
     table = of(machine)
     online, silent = program(network=True, machine=machine), program(signals_of=42, machine=machine)
@@ -114,6 +140,8 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
     ours = {
         **table.denied,
         **table.sockets,
+        **table.owners,
+        **table.modes,
         **table.signals,
         **table.absent,
         **table.own_signals,
@@ -121,6 +149,7 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
         "clone": table.clone,
         "ioctl": table.ioctl,
         "fcntl": table.fcntl,
+        "socketpair": table.socketpair,
     }
     known = {name: number for name, number in ours.items() if name in found}
     assert len(known) > 60

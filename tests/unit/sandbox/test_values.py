@@ -172,9 +172,9 @@ def test_a_child_cannot_choose_an_outcome_it_may_not_have() -> None:
 LAYERS = [Layer(name, True, "") for name in ("namespaces", "sized scratch", "landlock", "seccomp", "limits", "tree")]
 NAMES = [
     "a TCP connection to this machine", "a datagram to this machine", "a connection to a socket in the file system",
-    "a file outside", "a write outside", "the environment of the process that started it",
-    "a signal to the process that started it", "more processes than allowed", "more memory than allowed",
-    "a process that outlives its evaluation",
+    "a datagram to a socket in the file system", "a file outside", "a write outside", "the mode of a file outside",
+    "the environment of the process that started it", "a signal to the process that started it",
+    "more processes than allowed", "more memory than allowed", "a process that outlives its evaluation",
 ]  # fmt: skip
 
 
@@ -192,6 +192,8 @@ def attacks(*through: str) -> list[Attack]:
         (("seccomp",), (), "weak"),
         (("landlock", "tree"), (), "none"),
         ((), ("a file outside",), "weak"),
+        ((), ("the mode of a file outside",), "weak"),
+        ((), ("a datagram to a socket in the file system",), "weak"),
         ((), ("more processes than allowed",), "weak"),
         ((), ("a process that outlives its evaluation",), "none"),
         ((), ("more memory than allowed",), "none"),
@@ -204,7 +206,7 @@ def test_a_level_is_what_holds_and_what_was_held_off(
 
 
 def test_an_attack_that_the_problem_permits_costs_no_level() -> None:
-    through = NAMES[:3]
+    through = NAMES[:4]
     assert level_of(LAYERS, attacks(*through)) is Level.WEAK
     assert level_of(LAYERS, attacks(*through), allowed=through) is Level.STRONG
     assert level_of(LAYERS, []) is Level.NONE, "an attack that was not tried proves nothing"

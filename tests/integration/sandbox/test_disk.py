@@ -1,0 +1,102 @@
+"""Files of a program are bounded where the scratch is on disk too, and are gone before the next one begins."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evolve.evaluation import Outcome
+from evolve.problem import Integrity
+from service.sandbox.layers import Level
+from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, keeper_of, program, sandbox
+
+ON_DISK = [Level.MEDIUM, Level.WEAK, Level.NONE]
+PATIENT = replace(LIMITS, wall_seconds=60.0)
+FILL = """
+import os, time
+def solve():
+    {prepare}
+    for number in range(2047):
+        file = open(f"{{number}}", "wb")
+        file.write(bytes(1 << 20))
+        {after}
+    time.sleep(60)
+"""
+
+
+def left(base: Path) -> list[Path]:
+    return list(base.glob("cells/*/*/scratch/*"))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "after"),
+    [
+        ("pass", "file.close()"),
+        ("pass", "file.flush(); os.unlink(file.name); held = globals().setdefault('held', []); held.append(file)"),
+        ("os.umask(0); os.mkdir('closed', 0o300); os.chdir('closed')", "file.close()"),
+    ],
+    ids=["files", "files without a name", "files in a closed folder"],
+)
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
+async def test_files_on_disk_are_bounded_together(tmp_path: Path, force: Level, prepare: str, after: str) -> None:
+    source = FILL.format(prepare=prepare, after=after)
+    async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
+        first = keeper_of(opened)
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert not left(opened.folder)
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+        assert keeper_of(opened) == first
+    assert evaluation.outcome is Outcome.MEMORY
+    assert evaluation.reason == "the program's files in its scratch took more than 8 MB"
+
+
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
+async def test_names_on_disk_are_bounded(tmp_path: Path, force: Level) -> None:
+    source = """
+        import os, time
+        def solve():
+            for number in range(40_000): os.close(os.open(f"{number}", os.O_CREAT))
+            time.sleep(60)
+    """
+    async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+        assert not left(opened.folder)
+    assert (evaluation.outcome, evaluation.reason.rpartition(" took ")[2]) == (Outcome.MEMORY, "more than 16384 files")
+
+
+@pytest.mark.parametrize("integrity", list(Integrity))
+@pytest.mark.parametrize("force", ON_DISK)
+async def test_a_scratch_is_empty_as_soon_as_its_evaluation_ended(
+    tmp_path: Path, force: Level, integrity: Integrity
+) -> None:
+    evaluator = "def evaluate(path):\n    return {'score': 1.5}\n" if integrity is Integrity.SHARED else ECHO
+    async with sandbox(tmp_path, evaluator, force=force, integrity=integrity, slots=2) as opened:
+        for number in range(3):
+            assert (await opened.evaluate(GOOD, f"evl_{number}")).ok
+            assert not left(opened.folder)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "closed").mkdir(mode=0o300)
+    yield folder
+    (folder / "closed").chmod(0o700)
+
+
+@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
+async def test_no_folder_outside_is_opened_by_who_counts_files(tmp_path: Path, force: Level, outside: Path) -> None:
+    source = f"""
+        import os, time
+        def solve():
+            os.symlink({str(outside)!r}, "away")
+            os.symlink({str(outside / "closed")!r}, "closed")
+            time.sleep(0.3)
+            return 1.0
+    """
+    async with sandbox(tmp_path, force=force) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).ok
+    assert os.stat(outside / "closed").st_mode & 0o777 == 0o300
