@@ -189,7 +189,7 @@ def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.openapi_version = "3.2.0"  # responses that are streams of items are described since this version
+    app.openapi_version = "3.1.0"  # what generators of clients read
     return app
 
 

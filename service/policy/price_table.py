@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from service.policy.price import PriceSettings
+from service.schemas.policies import PriceSettings
 
 FILE = "model_prices_and_context_window_backup.json"
 _MILLION = 1_000_000

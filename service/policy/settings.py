@@ -3,18 +3,10 @@
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import SecretStr, field_validator, model_validator
 
 from evolve.chain import parse_format
 from evolve.continuation import CONTINUE
@@ -23,8 +15,8 @@ from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
 from service.policy.key_sources import key_in_file, key_in_variable
 from service.policy.parameters import read_parameters
-from service.policy.price import PriceSettings
 from service.policy.provider_catalog import PROVIDERS
+from service.schemas.policies import PolicyDescription
 
 # What acts for each kind besides a server; each key must act.
 _KEYS_OF_KIND = {
@@ -93,49 +85,8 @@ def _format(text: str) -> str:
     return text
 
 
-class PolicySettings(BaseModel):
-    """One policy. Everything here may be stored and shown: a key is named by its variable or file, never held."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$")
-    kind: Literal["openai", "litellm", "syntax", "bundled"] = "openai"
-    role: Literal["author", "critic", "embedder"] = Field(
-        default="author", description="what it writes: programs, reviews of parents, or embeddings of programs"
-    )
-    provider: str = Field(default="", description="fills base_url and the variable of the key")
-    base_url: Annotated[str, AfterValidator(_address)] | None = None
-    model: str = Field(default="", max_length=256, description="empty: the only one that the server offers")
-    api_key_env: str = ""
-    api_key_file: str = ""
-    format: Annotated[str, AfterValidator(_format)] = "tags:answer"
-    edits: Literal["rewrite", "continue", "diff"] = "rewrite"
-    answers: int = Field(default=4, ge=1, le=64, description="m: answers in one chain")
-    adapt: tuple[Literal["edits", "answers"], ...] | None = Field(
-        default=None, description="keys that a run may vary, by what the answers bring; None: those that are not named"
-    )
-    samples: int = Field(default=2, ge=1, le=64, description="n: chains of one call")
-    temperature: float = Field(default=1.0, ge=0.0, le=2.0, allow_inf_nan=False)
-    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
-    max_tokens: int = Field(default=4096, ge=1, le=1_000_000)
-    reasoning_effort: str = Field(
-        default="", max_length=32, pattern=r"^\w*$", description="sent as it is; empty: not sent"
-    )
-    params: Annotated[dict[str, Any], AfterValidator(read_parameters)] = Field(
-        default_factory=dict, description="further sampling parameters, sent as they are"
-    )
-    extra_body: Annotated[dict[str, Any], AfterValidator(read_parameters)] = Field(
-        default_factory=dict, description="anything else of the request's body, sent as it is"
-    )
-    context_tokens: int = Field(default=16384, ge=256, description="context of the model where the server names none")
-    concurrency: int = Field(default=16, ge=1, le=1024)
-    timeout_seconds: float = Field(
-        default=600.0, gt=0.0, le=86400.0, description="the longest pause before the next byte of a reply"
-    )
-    weight: float = Field(
-        default=1.0, gt=0.0, le=1_000_000.0, allow_inf_nan=False, description="how often it is asked beside others"
-    )
-    price: PriceSettings | None = Field(default=None, description="None: what it costs is not known")
+class PolicySettings(PolicyDescription):
+    """A policy whose description holds together."""
 
     @field_validator("api_key_env", "api_key_file", "base_url", "model", mode="before")
     @classmethod
@@ -143,6 +94,21 @@ class PolicySettings(BaseModel):
         if isinstance(value, str) and not value.isprintable():
             raise ValueError("must not hold control characters")
         return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        return None if value is None else _address(value)
+
+    @field_validator("format")
+    @classmethod
+    def _is_format(cls, value: str) -> str:
+        return _format(value)
+
+    @field_validator("params", "extra_body")
+    @classmethod
+    def _are_parameters(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return read_parameters(value)
 
     @field_validator("provider")
     @classmethod

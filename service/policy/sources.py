@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.shipped import PREFIX, choice, complete
-from service.policy.price import PriceSettings
 from service.policy.price_table import find_model
 from service.policy.provider_catalog import split_provider
 from service.policy.settings import PolicySettings
+from service.schemas.policies import PriceSettings
 
 LIBRARY = "litellm:"
 

@@ -17,7 +17,10 @@ def _small(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-Body = Annotated[Text, Field(min_length=1, max_length=LONGEST_NOTE)]
+Body = Annotated[
+    Text,
+    Field(min_length=1, max_length=LONGEST_NOTE, description="Text of the note, at most 20,000 characters"),
+]
 
 
 class NoteCreate(Request):
@@ -36,40 +39,40 @@ class NotePatch(Request):
 class Note(Reply):
     """A text about a run or a candidate."""
 
-    id: str
-    run_id: str
-    candidate_id: str | None
-    body: str
-    author: str
-    created_at: Moment
-    updated_at: Moment
+    id: str = Field(description="Id of the note")
+    run_id: str = Field(description="Id of the run")
+    candidate_id: str | None = Field(description="Id of the candidate that it is about; null: it is about the run")
+    body: str = Field(description="Text of the note")
+    author: str = Field(description="Name of the key with which it was written")
+    created_at: Moment = Field(description="When it was created")
+    updated_at: Moment = Field(description="When it was last changed")
 
 
 class NotePage(Page):
     """Notes, the oldest first."""
 
-    items: list[Note]
+    items: list[Note] = Field(description="Notes, the oldest first")
 
 
 class Pin(Reply):
     """A candidate that somebody wants at hand."""
 
-    run_id: str
-    candidate_id: str
-    author: str
-    created_at: Moment
+    run_id: str = Field(description="Id of the run")
+    candidate_id: str = Field(description="Id of the candidate")
+    author: str = Field(description="Name of the key with which it was pinned")
+    created_at: Moment = Field(description="When it was pinned")
 
 
 class PinList(Reply):
     """Pins of a run, the oldest first."""
 
-    items: list[Pin]
+    items: list[Pin] = Field(description="Pins, the oldest first")
 
 
 class ViewCreate(Request):
     """A view to save."""
 
-    name: Name
+    name: Name = Field(description="Name of the view")
     settings: Annotated[Plain, AfterValidator(_small)] = Field(description="Filters, columns, axes: any JSON")
     run_id: Identifier | None = Field(default=None, description="Null: of no run in particular")
 
@@ -77,17 +80,17 @@ class ViewCreate(Request):
 class View(Reply):
     """A saved view."""
 
-    id: str
-    run_id: str | None
-    name: str
-    settings: Object
-    created_at: Moment
+    id: str = Field(description="Id of the view")
+    run_id: str | None = Field(description="Id of the run that it belongs to; null: to no run in particular")
+    name: str = Field(description="Name of the view")
+    settings: Object = Field(description="Filters, columns and axes, as they were saved: any JSON")
+    created_at: Moment = Field(description="When it was created")
 
 
 class ViewPage(Page):
     """Saved views, the oldest first."""
 
-    items: list[View]
+    items: list[View] = Field(description="Saved views, the oldest first")
 
 
 class ShareCreate(Request):
@@ -99,12 +102,12 @@ class ShareCreate(Request):
 class Share(Reply):
     """A share, without its token."""
 
-    id: str
-    run_id: str
-    created_by: str
-    created_at: Moment
-    expires_at: Moment | None
-    revoked_at: Moment | None
+    id: str = Field(description="Id of the share")
+    run_id: str = Field(description="Id of the run")
+    created_by: str = Field(description="Name of the key with which it was created")
+    created_at: Moment = Field(description="When it was created")
+    expires_at: Moment | None = Field(description="When it ends; null: when it is revoked")
+    revoked_at: Moment | None = Field(description="When it was revoked; null: it was not")
 
 
 class NewShare(Share):
@@ -118,4 +121,4 @@ class NewShare(Share):
 class ShareList(Reply):
     """Shares of a run, the oldest first."""
 
-    items: list[Share]
+    items: list[Share] = Field(description="Shares, the oldest first")

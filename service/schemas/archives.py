@@ -10,11 +10,11 @@ from service.schemas.types import Count, Moment, Page, Reply
 class Island(Reply):
     """One island of a run."""
 
-    number: Count
-    members: Count
-    best_candidate_id: str | None
-    best_fitness: float | None
-    mean_fitness: float | None
+    number: Count = Field(description="Number of the island, from 0")
+    members: Count = Field(description="Number of programs in its archive")
+    best_candidate_id: str | None = Field(description="Id of its best member; null: it has none")
+    best_fitness: float | None = Field(description="Fitness of its best member; null: it has none")
+    mean_fitness: float | None = Field(description="Mean fitness of its members; null: it has none")
     filled: Count | None = Field(description="Cells that its members fill; null: the run has no measures")
     cells: Count | None = Field(description="How many cells there are")
 
@@ -22,42 +22,42 @@ class Island(Reply):
 class IslandPage(Page):
     """The islands of a run."""
 
-    items: list[Island]
+    items: list[Island] = Field(description="Islands, by number")
 
 
 class Member(Reply):
     """A program in the archive of an island."""
 
     since: Count = Field(description="Sequence number of the event that brought it there")
-    program: Program
+    program: Program = Field(description="The program")
 
 
 class MemberPage(Page):
     """Members of an island, the fittest first."""
 
-    items: list[Member]
+    items: list[Member] = Field(description="Members of the archive, the fittest first")
 
 
 class Migration(Reply):
     """Programs that came from one island to another."""
 
-    sequence: Count
-    at: Moment
-    from_island: int
-    to_island: int
-    candidate_ids: list[str]
+    sequence: Count = Field(description="Sequence number of its event")
+    at: Moment = Field(description="When it happened")
+    from_island: int = Field(description="Number of the island that the programs left")
+    to_island: int = Field(description="Number of the island that they reached")
+    candidate_ids: list[str] = Field(description="Ids of the candidates that migrated")
 
 
 class MigrationPage(Page):
     """Migrations of a run, in order."""
 
-    items: list[Migration]
+    items: list[Migration] = Field(description="Migrations, in order")
 
 
 class FrontPage(Page):
     """Programs that no other dominates, the fittest first."""
 
-    items: list[Program]
+    items: list[Program] = Field(description="Candidates of the front, the fittest first")
     size: Count = Field(description="Of the whole front")
     hypervolume: float | None = Field(description="In rewards; null: objectives lack bounds, or there is but one")
     exact: bool = Field(description="Whether the hypervolume is computed, not sampled")
@@ -66,10 +66,10 @@ class FrontPage(Page):
 class GridAxis(Foreign):
     """One axis of the grid."""
 
-    name: str
-    bins: Count
+    name: str = Field(description="Name of the measure")
+    bins: Count = Field(description="Number of bins on the axis")
     low: float | None = Field(description="Null: nothing was seen yet")
-    high: float | None
+    high: float | None = Field(description="Upper bound of the axis; null: nothing was seen yet")
     running: bool = Field(description="Whether the range is that of what was seen, and grows")
 
 
@@ -78,9 +78,9 @@ class GridCell(Reply):
 
     bins: list[Count] = Field(description="On each axis; of a tessellation the number of the region alone")
     centre: list[float] | None = Field(description="Of the region of a tessellation; null: a cell of a grid")
-    values: list[float]
-    candidate_id: str
-    fitness: float
+    values: list[float] = Field(description="The program's value on each axis")
+    candidate_id: str = Field(description="Id of the fittest candidate of the cell")
+    fitness: float = Field(description="Fitness of that candidate")
     candidates: Count = Field(description="How many fell into it")
     place: Count = Field(description="Of the program's evaluation in the run, from 0")
 
@@ -88,8 +88,8 @@ class GridCell(Reply):
 class Grid(Reply):
     """The fittest program of each cell over the measures, of all islands together."""
 
-    run_id: str
-    axes: list[GridAxis]
+    run_id: str = Field(description="Id of the run")
+    axes: list[GridAxis] = Field(description="Axes of the grid, one for each measure")
     cells: list[GridCell] = Field(description="The fittest first; at most 10,000")
     filled: Count = Field(description="Filled cells in all")
     size: Count = Field(description="Cells there are, filled or not")
@@ -99,6 +99,8 @@ class Grid(Reply):
 class Best(Foreign):
     """The best program of a run."""
 
-    program: Program
-    weights: dict[str, float]
+    program: Program = Field(description="The best program")
+    weights: dict[str, float] = Field(
+        description="Weight by objective, as they were asked for; empty: the best by fitness",
+    )
     value: float | None = Field(description="Weighted mean of normalised scores; null: by fitness")

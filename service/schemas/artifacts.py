@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from service.schemas.foreign import Foreign
-from service.schemas.types import Count, Moment, Object, Page, Reply
+from service.schemas.problem_documents import ShownPolicy
+from service.schemas.types import Count, Moment, Page, Reply
 
 ExportForm = Literal["jsonl", "csv", "training", "events"]
 
@@ -13,25 +14,25 @@ ExportForm = Literal["jsonl", "csv", "training", "events"]
 class Artifact(Foreign):
     """A file of a run."""
 
-    name: str
-    media_type: str
-    bytes: Count
-    etag: str
-    url: str
+    name: str = Field(description="File name")
+    media_type: str = Field(description="Media type of the content")
+    bytes: Count = Field(description="Size in bytes")
+    etag: str = Field(description="Entity tag of the content")
+    url: str = Field(description="Path of the content")
 
 
 class ArtifactPage(Page):
     """Files of a run."""
 
-    items: list[Artifact]
+    items: list[Artifact] = Field(description="Files of the run")
 
 
 class PolicyHealth(Foreign):
     """How the server of a run's policy fares, as the run's runner saw it last."""
 
-    run_id: str
-    policy: str
-    at: Moment
+    run_id: str = Field(description="Id of the run")
+    policy: str = Field(description="Name of the policy")
+    at: Moment = Field(description="When the runner measured it")
     breaker: str = Field(description="`closed`: calls go out; `open`: none does for a while; `half_open`: one tries")
     retry_seconds: float = Field(description="How long none goes out, from `at`")
     reachable: bool | None = Field(description="Whether it answered when it was asked for its queue; null: it was not")
@@ -44,10 +45,10 @@ class PolicyHealth(Foreign):
 class PolicyHealthList(Reply):
     """How the servers of policies of running runs fare."""
 
-    items: list[PolicyHealth]
+    items: list[PolicyHealth] = Field(description="One entry for each policy of each running run")
 
 
 class PolicyPage(Page):
     """Policies that runs may ask, without their keys."""
 
-    items: list[Object]
+    items: list[ShownPolicy] = Field(description="The operator's policies, without their keys")

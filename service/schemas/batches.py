@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from service.schemas.configuration import AskedConfiguration
+from service.schemas.described import DescribedAs
 from service.schemas.runs import Policies, RunCreate
 from service.schemas.types import (
     NO_OTHERS,
@@ -13,7 +15,6 @@ from service.schemas.types import (
     Name,
     Object,
     Page,
-    Plain,
     ProblemName,
     Reply,
     Request,
@@ -30,10 +31,9 @@ class Sweep(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [
-                {"required": ["problem"], "properties": {"problem": {"type": "string"}, "problems": {"maxItems": 0}}},
-                {"required": ["problems"], "properties": {"problem": {"type": "null"}, "problems": {"minItems": 1}}},
-            ]
+            "if": {"required": ["problem"], "properties": {"problem": {"type": "string"}}},
+            "then": {"properties": {"problems": {"maxItems": 0}}},
+            "else": {"required": ["problems"], "properties": {"problems": {"minItems": 1}}},
         }
     )
 
@@ -44,17 +44,25 @@ class Sweep(Request):
         description="Each is searched by every combination; no version of one may come twice",
         json_schema_extra={"uniqueItems": True},
     )
-    config: Plain = Field(default={}, description="What all runs have in common")
-    seeds: list[Seed] = Field(min_length=1, max_length=MOST_RUNS)
+    config: AskedConfiguration = Field(default={}, description="What all runs have in common")
+    seeds: list[Seed] = Field(
+        min_length=1,
+        max_length=MOST_RUNS,
+        description="Seeds of the random draws, one run for each",
+    )
     policies: list[Policies] = Field(default=[None], min_length=1, max_length=20, description="Of each run as `policy`")
-    strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(default=[], max_length=3)
-    variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], Plain] = Field(
+    strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(
+        default=[],
+        max_length=3,
+        description="Strategies, one run for each; empty: as the configuration says",
+    )
+    variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], AskedConfiguration] = Field(
         default={},
         max_length=20,
         description="Further configurations, by the name that they shall have",
         json_schema_extra=NO_OTHERS,
     )
-    labels: Labels = Field(default={})
+    labels: Labels = Field(default={}, description="Labels that all runs get")
 
 
 class BatchCreate(Request):
@@ -62,33 +70,35 @@ class BatchCreate(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [
-                {"required": ["runs"], "properties": {"sweep": {"type": "null"}, "runs": {"minItems": 1}}},
-                {"required": ["sweep"], "properties": {"sweep": {"type": "object"}, "runs": {"maxItems": 0}}},
-            ]
+            "if": {"required": ["sweep"], "properties": {"sweep": {"type": "object"}}},
+            "then": {"properties": {"runs": {"maxItems": 0}}},
+            "else": {"required": ["runs"], "properties": {"runs": {"minItems": 1}}},
         }
     )
 
-    name: Name
-    runs: list[RunCreate] = Field(default=[], max_length=MOST_RUNS)
-    sweep: Sweep | None = None
+    name: Name = Field(description="Name of the batch")
+    runs: list[RunCreate] = Field(default=[], max_length=MOST_RUNS, description="The runs; either this or `sweep`")
+    sweep: Sweep | None = Field(
+        default=None,
+        description="Combinations from which the runs are made; either this or `runs`",
+    )
 
 
 class Batch(Reply):
     """A batch; its state is that of its runs."""
 
-    id: str
-    name: str
+    id: str = Field(description="Id of the batch")
+    name: str = Field(description="Name of the batch")
     state: str = Field(description="queued, running, paused, succeeded, failed or cancelled: of the whole")
     states: dict[str, Count] = Field(description="How many of its runs are in which state")
-    request: Object
-    created_at: Moment
+    request: Annotated[Object, DescribedAs(BatchCreate)] = Field(description="The request that created it")
+    created_at: Moment = Field(description="When it was created")
 
 
 class BatchPage(Page):
     """Batches, newest first."""
 
-    items: list[Batch]
+    items: list[Batch] = Field(description="Batches, newest first")
 
 
 class GroupSummary(Reply):
@@ -96,13 +106,13 @@ class GroupSummary(Reply):
 
     problem: str = Field(default="", description="Their problem, as `name@version`")
     group: str = Field(description="Labels that the runs have in common: strategy, policy, variant")
-    runs: Count
-    ended: Count
+    runs: Count = Field(description="Number of runs in the group")
+    ended: Count = Field(description="Number of these that have ended")
     best: float | None = Field(description="Highest best fitness")
     median: float | None = Field(description="Median of the best fitnesses")
     quartiles: list[float] = Field(description="First and third quartile, linearly interpolated; empty without runs")
-    evaluations: Count
-    tokens: Count
+    evaluations: Count = Field(description="Number of candidates evaluated, of all its runs")
+    tokens: Count = Field(description="Tokens read and written, of all its runs")
     cost: Spent | None = Field(
         default=None, description="Of the tokens; null: some of it is not known, or it is in several currencies"
     )
@@ -111,5 +121,5 @@ class GroupSummary(Reply):
 class BatchSummary(Reply):
     """What a batch has come to so far."""
 
-    batch: Batch
-    groups: list[GroupSummary]
+    batch: Batch = Field(description="The batch")
+    groups: list[GroupSummary] = Field(description="Its groups, by problem and name")

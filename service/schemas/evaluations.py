@@ -33,9 +33,9 @@ class LeaseRequest(Request):
 class Task(Reply):
     """A program to score; its problem is in the bundle."""
 
-    evaluation_id: str
+    evaluation_id: str = Field(description="Id of the evaluation")
     bundle_hash: str = Field(description="Of `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
-    pool: str
+    pool: str = Field(description="Pool that the task belongs to")
     files: dict[str, str] = Field(description="The program, by path")
     bar: float | None = Field(
         default=None,
@@ -48,11 +48,11 @@ class Task(Reply):
 class Leased(Reply):
     """A task in a worker's hands."""
 
-    lease_id: str
+    lease_id: str = Field(description="Id of the lease")
     token: str = Field(description="To be shown with every word about this lease")
     delivery: int = Field(description="How often the task was handed out")
     waited_seconds: float = Field(description="Since the task was submitted")
-    task: Task
+    task: Task = Field(description="The task")
 
 
 class LeaseRenewal(Request):
@@ -73,22 +73,37 @@ class LeaseRelease(Request):
 class LeaseStanding(Reply):
     """How a lease stands; one that is no longer the worker's is answered with 409."""
 
-    standing: Literal["held", "cancelled"]
+    standing: Literal["held", "cancelled"] = Field(
+        description="`held`: continue; `cancelled`: stop, and complete the lease with the outcome `cancelled`",
+    )
 
 
 class EvaluationGiven(Request):
     """What came of scoring a program: `Evaluation` of the library, without the worker's name."""
 
-    outcome: Literal["ok", "invalid", "error", "timeout", "memory", "crash", "output", "stage", "cancelled", "lost"]
-    reason: Annotated[Text, Field(max_length=10_000)] = ""
-    scores: Numbers = Field(default={})
-    measures: Numbers = Field(default={})
-    cases: Numbers = Field(default={})
-    spread: Numbers = Field(default={})
+    outcome: Literal["ok", "invalid", "error", "timeout", "memory", "crash", "output", "stage", "cancelled", "lost"] = (
+        Field(
+            description="Outcome of the evaluation",
+        )
+    )
+    reason: Annotated[Text, Field(max_length=10_000)] = Field(
+        default="",
+        description="One sentence that says why it failed; empty with `ok`",
+    )
+    scores: Numbers = Field(default={}, description="Score by objective or metric")
+    measures: Numbers = Field(default={}, description="Value by measure")
+    cases: Numbers = Field(default={}, description="Score by test case")
+    spread: Numbers = Field(default={}, description="Standard deviation by score over the repeats")
     repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
-    feedback: Annotated[Text, Field(max_length=4_000_000)] = ""
-    seconds: Seconds = 0.0
-    isolation: Annotated[Text, Field(max_length=100)] = ""
+    feedback: Annotated[Text, Field(max_length=4_000_000)] = Field(
+        default="",
+        description="Text of the evaluator for the policy",
+    )
+    seconds: Seconds = Field(default=0.0, description="Duration in seconds")
+    isolation: Annotated[Text, Field(max_length=100)] = Field(
+        default="",
+        description="Isolation level that the program ran under",
+    )
     answer: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARACTERS)] | None = Field(
         default=None, description="What the program answers, in the form in which equal answers are equal texts"
     )
@@ -98,26 +113,29 @@ class LeaseCompletion(Request):
     """A result."""
 
     token: Token
-    evaluation: EvaluationGiven
+    evaluation: EvaluationGiven = Field(description="The result")
 
 
 class TaskInHand(Request):
     """What a worker evaluates."""
 
-    evaluation_id: Annotated[Text, Field(max_length=100)]
+    evaluation_id: Annotated[Text, Field(max_length=100)] = Field(description="Id of the evaluation")
     seconds: Seconds = Field(default=0.0, description="For how long by now")
 
 
 class WorkerWord(Request):
     """What a worker says of itself every few seconds."""
 
-    pool: Pool = "cpu"
-    slots: Slots = 1
-    busy: Count = 0
+    pool: Pool = Field(default="cpu", description="Pool that the worker takes tasks from")
+    slots: Slots = Field(default=1, description="Number of evaluations that it runs at once")
+    busy: Count = Field(default=0, description="Number of evaluations that it runs now")
     isolation: Annotated[Text, Field(max_length=100)] = Field(default="", description="Level that its self-test found")
-    version: Annotated[Text, Field(max_length=100)] = ""
-    started_at: Moment
-    state: Literal["active", "draining"] = "active"
+    version: Annotated[Text, Field(max_length=100)] = Field(default="", description="Version of the worker")
+    started_at: Moment = Field(description="When the worker started")
+    state: Literal["active", "draining"] = Field(
+        default="active",
+        description="`active`: it takes tasks; `draining`: it finishes its tasks and ends",
+    )
     evaluations: Count = Field(default=0, description="How many it has done")
     tasks: Annotated[list[TaskInHand], Field(max_length=MOST_SLOTS)] = Field(
         default=[], description="What it evaluates"
@@ -133,4 +151,4 @@ class WorkerOrders(Reply):
 class WorkerLeave(Request):
     """A worker that has ended."""
 
-    pool: Pool = "cpu"
+    pool: Pool = Field(default="cpu", description="Pool that the worker took tasks from")

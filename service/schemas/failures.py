@@ -14,7 +14,7 @@ class FailureGroup(Foreign):
         " part of a completion), or `unanswered` (a proposal that failed)"
     )
     reason: str = Field(description="The most frequent one; others differ from it in numbers and quoted values alone")
-    count: Count
+    count: Count = Field(description="Number of answers in the group")
     seconds: float = Field(description="That their evaluations took together")
     seconds_share: float | None = Field(description="Of the time of all evaluations; null: there were none")
 
@@ -22,7 +22,7 @@ class FailureGroup(Foreign):
 class RunFailures(Foreign):
     """Why answers of a run came to nothing, grouped by reason."""
 
-    run_id: str
+    run_id: str = Field(description="Id of the run")
     count: Count = Field(description="Failures in all")
     seconds: float = Field(description="That their evaluations took together")
     seconds_share: float | None = Field(description="Of the time of all evaluations; null: there were none")

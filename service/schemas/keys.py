@@ -24,16 +24,16 @@ class KeyCreate(Request):
 class ApiKey(Reply):
     """A key, without the key itself."""
 
-    id: str
-    tenant: str
-    name: str
+    id: str = Field(description="Id of the key")
+    tenant: str = Field(description="Name of the tenant that it belongs to")
+    name: str = Field(description="Purpose of the key")
     shown: str = Field(description="Its first characters")
-    scopes: list[Scope]
-    created_at: Moment
-    created_by: str
-    expires_at: Moment | None
-    last_used_at: Moment | None
-    revoked_at: Moment | None
+    scopes: list[Scope] = Field(description="Scopes that it allows")
+    created_at: Moment = Field(description="When it was created")
+    created_by: str = Field(description="Name of the key with which it was created")
+    expires_at: Moment | None = Field(description="When it ends; null: when it is revoked")
+    last_used_at: Moment | None = Field(description="When it was last used, to the minute; null: never")
+    revoked_at: Moment | None = Field(description="When it was revoked; null: it was not")
 
 
 class NewApiKey(ApiKey):
@@ -47,53 +47,56 @@ class NewApiKey(ApiKey):
 class KeyPage(Page):
     """Keys, the oldest first."""
 
-    items: list[ApiKey]
+    items: list[ApiKey] = Field(description="Keys, the oldest first")
 
 
 class AuditLine(Reply):
     """Something that somebody did or was refused."""
 
-    id: str
-    at: Moment
-    actor: str
-    action: str
-    subject: str
-    outcome: str
-    request_id: str
-    address: str
+    id: str = Field(description="Id of the audit line")
+    at: Moment = Field(description="When it happened")
+    actor: str = Field(description="Id of the key, share or session that made the request")
+    action: str = Field(description="Operation id of the request")
+    subject: str = Field(description="Id of the resource that it was about; empty: none")
+    outcome: str = Field(description="HTTP status of the response")
+    request_id: str = Field(description="Id of the request, as in `X-Request-ID`")
+    address: str = Field(description="Network address that the request came from")
 
 
 class AuditPage(Page):
     """Audit, newest first."""
 
-    items: list[AuditLine]
+    items: list[AuditLine] = Field(description="Audit lines, newest first")
 
 
 class QuotaLimits(Request):
     """What a tenant may use; null: no limit."""
 
-    active_runs: Positive | None = None
-    evaluations_per_day: Positive | None = None
-    tokens_per_day: Positive | None = None
+    active_runs: Positive | None = Field(default=None, description="Runs at once; null: no limit")
+    evaluations_per_day: Positive | None = Field(default=None, description="Evaluations in 24 hours; null: no limit")
+    tokens_per_day: Positive | None = Field(
+        default=None,
+        description="Tokens in 24 hours, read and written; null: no limit",
+    )
 
 
 class Quota(Reply):
     """What a tenant may use; null: no limit."""
 
-    tenant: str
-    active_runs: Count | None
-    evaluations_per_day: Count | None
-    tokens_per_day: Count | None
+    tenant: str = Field(description="Name of the tenant")
+    active_runs: Count | None = Field(description="Runs at once; null: no limit")
+    evaluations_per_day: Count | None = Field(description="Evaluations in 24 hours; null: no limit")
+    tokens_per_day: Count | None = Field(description="Tokens in 24 hours, read and written; null: no limit")
 
 
 class TenantHolding(Reply):
     """What a tenant has in the database."""
 
-    tenant: str
-    runs: Count
+    tenant: str = Field(description="Name of the tenant")
+    runs: Count = Field(description="Number of its runs")
     ended: Count = Field(description="Of the runs")
-    answers: Count
-    evaluations: Count
+    answers: Count = Field(description="Number of answers of its runs")
+    evaluations: Count = Field(description="Number of evaluations of its runs")
     due_runs: Count = Field(description="Runs that are past their time")
     due_answers: Count = Field(description="Of these runs")
 
@@ -104,23 +107,23 @@ class Retention(Reply):
     days: Count | None = Field(description="That runs are kept after their end, as asked or set; null: for ever")
     set_days: Count | None = Field(description="By the setting `retention.days` of this process; null: it is not set")
     audit_days: Count | None = Field(description="That the audit is kept; null: for ever")
-    database_bytes: int
-    tenants: list[TenantHolding]
+    database_bytes: int = Field(description="Size of the database in bytes")
+    tenants: list[TenantHolding] = Field(description="What each tenant has in the database")
 
 
 class Usage(Reply):
     """What a tenant used from the beginning of an hour to that of another, and what it may."""
 
-    tenant: str
-    since: Moment
-    until: Moment
-    runs: Count
-    active_runs: Count
-    proposals: Count
-    answers: Count
-    evaluations: Count
-    evaluation_seconds: float
-    tokens_input: Count
-    tokens_cached: Count
-    tokens_output: Count
-    quotas: Quota
+    tenant: str = Field(description="Name of the tenant")
+    since: Moment = Field(description="Begin of the period")
+    until: Moment = Field(description="End of the period")
+    runs: Count = Field(description="Number of runs created in the period")
+    active_runs: Count = Field(description="Number of runs that have not ended, now")
+    proposals: Count = Field(description="Number of proposals in the period")
+    answers: Count = Field(description="Number of answers in the period")
+    evaluations: Count = Field(description="Number of evaluations in the period")
+    evaluation_seconds: float = Field(description="Duration of these evaluations together, in seconds")
+    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
+    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_output: Count = Field(description="Tokens that the policies wrote")
+    quotas: Quota = Field(description="Limits of the tenant")

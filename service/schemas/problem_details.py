@@ -36,18 +36,21 @@ class Fault(Reply):
     """One thing that is wrong with a request."""
 
     pointer: str = Field(description="Where: a JSON Pointer into the body, or the name of a parameter")
-    code: str
-    detail: str
+    code: str = Field(description="Kind of the fault, such as `missing`, `extra_forbidden` or `unknown`")
+    detail: str = Field(description="One sentence that says what is wrong")
 
 
 class ProblemDetails(Reply):
     """Why a request failed (RFC 9457)."""
 
-    type: str = Field(examples=["/problems/not_found"])
-    title: str
-    status: int
+    type: str = Field(examples=["/problems/not_found"], description="Path of a page that explains the code")
+    title: str = Field(description="Phrase of the HTTP status")
+    status: int = Field(description="HTTP status")
     detail: str = Field(description="One sentence that says what to do")
-    instance: str
-    code: Code
-    errors: list[Fault] = Field(default=[])
-    trace_id: str
+    instance: str = Field(description="Path that was requested")
+    code: Code = Field(description="Code of the error, for programs")
+    errors: list[Fault] = Field(
+        default=[],
+        description="Each fault of the request by its place; empty: it has no place",
+    )
+    trace_id: str = Field(description="Id of the request, as in `X-Request-ID` and the log of the service")

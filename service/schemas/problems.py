@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from service.schemas.types import NO_OTHERS, Count, Moment, Name, Object, Page, Reply, Request, Text
+from service.schemas.problem_documents import ShownDocument
+from service.schemas.types import NO_OTHERS, Count, Moment, Name, Page, Reply, Request, Text
 
 MOST_FILES = 10_000
 
@@ -52,42 +53,40 @@ class ProblemCreate(Request):
 class Problem(Reply):
     """A version of a problem."""
 
-    id: str
-    name: str
-    version: Count
-    bundle_hash: str
-    document: Object = Field(
-        description="What its files say: description, language, seeds, objectives, measures, limits, integrity, search"
-    )
-    warnings: list[str]
-    created_at: Moment
+    id: str = Field(description="Id of the version of the problem")
+    name: str = Field(description="Name of the problem")
+    version: Count = Field(description="Version under this name, from 1")
+    bundle_hash: str = Field(description="SHA-256 of the problem's folder")
+    document: ShownDocument = Field(description="Content of its files")
+    warnings: list[str] = Field(description="Warnings about its files, a sentence each")
+    created_at: Moment = Field(description="When it was created")
 
 
 class ProblemPage(Page):
     """Versions of problems, newest first."""
 
-    items: list[Problem]
+    items: list[Problem] = Field(description="Versions of problems, newest first")
 
 
 class SeedScore(Reply):
     """How a seed was scored."""
 
-    seed: str
-    outcome: str
-    reason: str
-    scores: dict[str, float]
-    measures: dict[str, float]
-    feedback: str
+    seed: str = Field(description="File name of the seed")
+    outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
+    reason: str = Field(description="One sentence that says why it failed; empty with `ok`")
+    scores: dict[str, float] = Field(description="Score by objective or metric")
+    measures: dict[str, float] = Field(description="Value by measure")
+    feedback: str = Field(description="Text of the evaluator for the policy")
     answer: str | None = Field(default=None, description="Null: it gives none that can be compared")
-    seconds: float
+    seconds: float = Field(description="Duration in seconds")
 
 
 class ProblemCheck(Reply):
     """What a check found: a problem can be searched on when there are no complaints."""
 
-    name: str
-    ok: bool
-    complaints: list[str]
-    warnings: list[str]
-    document: Object
-    seeds: list[SeedScore]
+    name: str = Field(description="Name of the problem")
+    ok: bool = Field(description="Whether it can be searched on")
+    complaints: list[str] = Field(description="What keeps it from being searched on, a sentence each")
+    warnings: list[str] = Field(description="Warnings about its files, a sentence each")
+    document: ShownDocument = Field(description="Content of its files; empty where they cannot be read")
+    seeds: list[SeedScore] = Field(description="Score of each seed; empty: none was run")

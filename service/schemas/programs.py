@@ -1,9 +1,11 @@
 """Programs on the wire: candidates of runs, their sources, lineages, diffs and evaluations."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from service.schemas.described import DescribedAs
+from service.schemas.event_parts import Rationale, ReplyFormSchema
 from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Moment, Object, Page, Reply, Spent
 
@@ -14,155 +16,163 @@ Direction = Literal["ancestors", "descendants", "path"]
 class Parent(Reply):
     """One edge of the lineage."""
 
-    candidate_id: str
+    candidate_id: str = Field(description="Id of the parent")
     role: str = Field(description="`parent`, `crossover` or `inspiration`")
 
 
 class ProgramUrls(Reply):
     """Where more of a program is."""
 
-    self: str
-    run: str
-    source: str
-    lineage: str
-    children: str
-    diff: str
-    evaluations: str
+    self: str = Field(description="Path of the candidate")
+    run: str = Field(description="Path of its run")
+    source: str = Field(description="Path of its source text")
+    lineage: str = Field(description="Path of its lineage")
+    children: str = Field(description="Path of its children")
+    diff: str = Field(description="Path of its difference to its parent")
+    evaluations: str = Field(description="Path of its evaluations")
     proposal: str | None = Field(description="Null for a seed")
 
 
 class Program(Foreign):
     """A candidate: one answer in one run, with what it was worth."""
 
-    id: str
-    run_id: str
+    id: str = Field(description="Id of the candidate")
+    run_id: str = Field(description="Id of the run")
     program_id: str | None = Field(description="Of its content; null: it was rejected before it became a program")
-    proposal_id: str
+    proposal_id: str = Field(description="Id of the proposal that it answers")
     proposal_number: Count = Field(description="0 are the seeds")
     position: Count = Field(description="Place among the answers of its proposal")
-    island: int
+    island: int = Field(description="Number of the island that it was made for")
     islands: list[int] = Field(description="Islands whose archive holds it now")
-    operator: str
-    policy: str
-    status: Status
-    outcome: str | None
-    reason: str
-    fitness: float | None
-    scores: dict[str, float]
+    operator: str = Field(description="Operator that made it, such as `mutate`; `seed` for a seed")
+    policy: str = Field(description="Name of the policy that wrote it; empty for a seed")
+    status: Status = Field(
+        description="`pending`, `evaluating` or `evaluated`; `duplicate` and `rejected` are never evaluated",
+    )
+    outcome: str | None = Field(
+        description="Outcome of its evaluation, such as `ok` or `timeout`; null: it was not evaluated",
+    )
+    reason: str = Field(description="One sentence that says why it failed or was rejected; empty: neither")
+    fitness: float | None = Field(description="Number that the search compares by, more is better; null: not valid")
+    scores: dict[str, float] = Field(description="Score by objective or metric")
     rewards: list[float] | None = Field(description="Reward vector, larger is better, in the order of the objectives")
-    measures: dict[str, float]
-    cases: dict[str, float]
+    measures: dict[str, float] = Field(description="Value by measure")
+    cases: dict[str, float] = Field(description="Score by test case")
     spread: dict[str, float] = Field(description="Of scores over the repeats of a noisy evaluation")
     repeats: Count = Field(default=0, description="How often it was scored; 0: not at all, or not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
-    seconds: float | None
-    isolation: str
-    parents: list[Parent]
-    duplicate_of: str | None
-    created_at: Moment
-    evaluated_at: Moment | None
-    urls: ProgramUrls
+    seconds: float | None = Field(description="Duration of its evaluation in seconds; null: it was not evaluated")
+    isolation: str = Field(
+        description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",
+    )
+    parents: list[Parent] = Field(description="Candidates that it descends from, the parent first")
+    duplicate_of: str | None = Field(description="Id of the candidate that has the same program; null: none has")
+    created_at: Moment = Field(description="When it was created")
+    evaluated_at: Moment | None = Field(description="When it was evaluated; null: it was not")
+    urls: ProgramUrls = Field(description="Paths of its parts")
 
 
 class ProgramPage(Page):
     """Programs of a run."""
 
-    items: list[Program]
+    items: list[Program] = Field(description="Candidates")
 
 
 class SourceFile(Foreign):
     """One file of a program."""
 
-    path: str
-    text: str
+    path: str = Field(description="Path of the file inside the program")
+    text: str = Field(description="Text of the file")
 
 
 class Source(Reply):
     """The source text of a program."""
 
-    candidate_id: str
-    program_id: str
-    files: list[SourceFile]
+    candidate_id: str = Field(description="Id of the candidate")
+    program_id: str = Field(description="Id of its content")
+    files: list[SourceFile] = Field(description="Files of the program")
 
 
 class Lineage(Reply):
     """A line or a family of programs."""
 
-    candidate_id: str
-    direction: Direction
-    items: list[Program]
+    candidate_id: str = Field(description="Id of the candidate")
+    direction: Direction = Field(description="Direction that was asked for")
+    items: list[Program] = Field(description="Candidates, each with its parents")
     truncated: bool = Field(description="Whether there are more than `limit`")
 
 
 class FileChange(Foreign):
     """What changed in one file."""
 
-    path: str
-    change: Literal["added", "removed", "changed"]
+    path: str = Field(description="Path of the file inside the program")
+    change: Literal["added", "removed", "changed"] = Field(description="Whether the file was added, removed or changed")
     added: Count | None = Field(description="Lines; null: too many differ to compare them")
-    removed: Count | None
+    removed: Count | None = Field(description="Lines removed; null: too many differ to compare them")
     diff: str | None = Field(description="Unified diff; null: too many lines differ, read both sources")
 
 
 class ProgramDiff(Reply):
     """What changed from one program to another."""
 
-    candidate_id: str
+    candidate_id: str = Field(description="Id of the candidate")
     against: str | None = Field(description="Null: a seed is compared with nothing")
-    added: Count
-    removed: Count
-    files: list[FileChange]
+    added: Count = Field(description="Lines added, of all files")
+    removed: Count = Field(description="Lines removed, of all files")
+    files: list[FileChange] = Field(description="Files that differ")
 
 
 class Evaluation(Foreign):
     """One attempt at scoring a candidate."""
 
-    id: str
-    candidate_id: str
-    attempt: Count
-    outcome: str
-    reason: str
-    scores: dict[str, float]
-    measures: dict[str, float]
-    cases: dict[str, float]
-    spread: dict[str, float]
+    id: str = Field(description="Id of the evaluation")
+    candidate_id: str = Field(description="Id of the candidate")
+    attempt: Count = Field(description="Number of the attempt, from 1")
+    outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
+    reason: str = Field(description="One sentence that says why it failed; empty with `ok`")
+    scores: dict[str, float] = Field(description="Score by objective or metric")
+    measures: dict[str, float] = Field(description="Value by measure")
+    cases: dict[str, float] = Field(description="Score by test case")
+    spread: dict[str, float] = Field(description="Standard deviation by score over the repeats")
     repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
-    seconds: float
-    worker: str
-    isolation: str
-    at: Moment
+    seconds: float = Field(description="Duration in seconds")
+    worker: str = Field(description="Id of the worker that evaluated it")
+    isolation: str = Field(
+        description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",
+    )
+    at: Moment = Field(description="When its result was stored")
 
 
 class EvaluationPage(Page):
     """Attempts, the first one first."""
 
-    items: list[Evaluation]
+    items: list[Evaluation] = Field(description="Evaluations, the first one first")
 
 
 class Reassessment(Reply):
     """A candidate that is to be evaluated once more."""
 
-    candidate_id: str
-    run_id: str
+    candidate_id: str = Field(description="Id of the candidate")
+    run_id: str = Field(description="Id of the run")
     wanted: bool = Field(description="False: it was wanted already")
 
 
 class ProposalUrls(Reply):
     """Where more of a proposal is."""
 
-    self: str
-    programs: str
+    self: str = Field(description="Path of the proposal")
+    programs: str = Field(description="Path of the candidates that it brought")
 
 
 class ChargedTokens(Foreign):
     """Tokens that were paid for: read, of these from a cache, and written."""
 
-    input: Count
-    cached: Count
-    output: Count
+    input: Count = Field(description="Tokens read, cached ones included")
+    cached: Count = Field(description="Of these, tokens from a cache")
+    output: Count = Field(description="Tokens written")
 
 
 class Charge(Foreign):
@@ -170,67 +180,78 @@ class Charge(Foreign):
 
     policy: str = Field(description="Who was paid")
     purpose: str = Field(description="For what: `review` or `embedding`")
-    tokens: ChargedTokens
+    tokens: ChargedTokens = Field(description="Tokens that were paid for")
     cost: Spent | None = Field(default=None, description="Of these tokens; null: it is not known")
-    seconds: float
+    seconds: float = Field(description="Duration in seconds")
+
+
+class DroppedPart(Reply):
+    """A part of a completion in which no answer could be read."""
+
+    chain: Count = Field(description="Number of the completion, from 0")
+    reason: str = Field(description="One sentence that says why")
 
 
 class Proposal(Foreign):
     """What a policy was asked, and what it cost."""
 
-    id: str
-    run_id: str
-    number: Count
-    island: int
-    operator: str
+    id: str = Field(description="Id of the proposal")
+    run_id: str = Field(description="Id of the run")
+    number: Count = Field(description="Number of the proposal in the run, from 1")
+    island: int = Field(description="Number of the island that it was made for")
+    operator: str = Field(description="Operator that was drawn, such as `mutate`")
     probability: float = Field(default=1.0, description="With which the operator was drawn")
-    selection: str
-    weights: list[float]
-    why: dict[str, JsonValue] = Field(
+    selection: str = Field(description="Selection that chose the parent")
+    weights: list[float] = Field(
+        description="Weights that the selection drew, one for each objective; empty: it drew none",
+    )
+    why: Annotated[dict[str, JsonValue], DescribedAs(Rationale)] = Field(
         default={},
         description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy`"
         " and `second_parent`, where there was a choice",
     )
-    policy: str
-    form: Object | None = Field(
+    policy: str = Field(description="Name of the policy that was asked")
+    form: Annotated[Object, DescribedAs(ReplyFormSchema)] | None = Field(
         default=None,
         description="How the policy was asked to write: `format`, `edits`, `answers` a completion, `samples`; null: in"
         " its own way",
     )
     state: str = Field(description="`asked`, `answered` or `failed`")
-    reason: str
-    tokens_input: Count
-    tokens_cached: Count
-    tokens_output: Count
+    reason: str = Field(description="One sentence that says why it failed; empty: it did not")
+    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
+    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Of its tokens; null: it is not known")
-    seconds: float | None
-    finish_reasons: list[str]
+    seconds: float | None = Field(description="Time from the question to the end of the answer; null: it has not ended")
+    finish_reasons: list[str] = Field(description="Why each completion ended, as the server said")
     charges: list[Charge] = Field(default=[], description="What was paid beside the completion")
-    created_at: Moment
-    answered_at: Moment | None
-    urls: ProposalUrls
+    created_at: Moment = Field(description="When it was created")
+    answered_at: Moment | None = Field(description="When it was answered; null: it was not")
+    urls: ProposalUrls = Field(description="Paths of its parts")
 
 
 class ProposalPage(Page):
     """Proposals in order of their numbers."""
 
-    items: list[Proposal]
+    items: list[Proposal] = Field(description="Proposals, by number")
 
 
 class Message(Foreign):
     """One message of a prompt."""
 
-    role: str
-    content: str
+    role: str = Field(description="`system` or `user`")
+    content: str = Field(description="Text of the message")
 
 
 class ProposalDetail(Proposal):
     """A proposal with everything that was written."""
 
-    prompt: list[Message]
-    completions: list[str]
+    prompt: list[Message] = Field(description="Messages that the policy was sent")
+    completions: list[str] = Field(description="Texts that the policy wrote")
     reasoning: list[str] = Field(
         default=[],
         description="Of each completion the beginning of what the model thought before it",
     )
-    dropped: list[Object] = Field(description="Parts of completions that made no answer: chain and reason")
+    dropped: list[Annotated[Object, DescribedAs(DroppedPart)]] = Field(
+        description="Parts of completions that made no answer: chain and reason"
+    )

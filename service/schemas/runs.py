@@ -4,6 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from service.schemas.configuration import AskedConfiguration, StoredConfiguration
+from service.schemas.described import DescribedAs
+from service.schemas.key_descriptions import CONFIGURATION_KEYS
+from service.schemas.policies import PolicyDescription
+from service.schemas.problem_documents import ShownMeasure, ShownObjective, ShownPolicy
 from service.schemas.types import (
     Count,
     Identifier,
@@ -29,7 +34,7 @@ def _form(value: object) -> str | None:
 
 _FORMS: dict[type, str] = {str: "name", dict: "description", list: "several", type(None): "none"}
 _NamedPolicy = Annotated[Name, Tag("name")]
-_DescribedPolicy = Annotated[Plain, Tag("description")]
+_DescribedPolicy = Annotated[Plain, DescribedAs(PolicyDescription), Tag("description")]
 _Policy = Annotated[
     _NamedPolicy | _DescribedPolicy,
     Discriminator(
@@ -55,7 +60,7 @@ class RunCreate(Request):
     problem: ProblemName = Field(
         description="Id of a problem, or its name for the latest version, or `name@version`", examples=["packing@2"]
     )
-    config: Plain = Field(
+    config: AskedConfiguration = Field(
         default={}, description="Run configuration, nested; what it does not say the problem says, or the default"
     )
     policy: Policies = Field(
@@ -63,24 +68,26 @@ class RunCreate(Request):
         description="Name of one of `/v1/policies`, or a description without a key, or several of these, asked by their"
         " weights; null: the problem's",
     )
-    labels: Labels = Field(default={})
+    labels: Labels = Field(default={}, description="Labels by key, at most 16")
 
 
 class RunCheck(Reply):
     """What a run would be that was not submitted."""
 
     problem: str = Field(description="Name of its problem")
-    config: Object = Field(description="All of its configuration: what was asked for, what the problem says, defaults")
-    policies: list[Object]
+    config: StoredConfiguration = Field(
+        description="All of its configuration: what was asked for, what the problem says, defaults"
+    )
+    policies: list[ShownPolicy] = Field(description="Policies that would be asked, without their keys")
 
 
 class RunFork(Request):
     """A run that begins with a program of another."""
 
     candidate_id: Identifier = Field(description="The candidate whose program is the seed")
-    config: Plain = Field(default={}, description="What differs from the configuration of the run forked")
+    config: AskedConfiguration = Field(default={}, description="What differs from the configuration of the run forked")
     policy: Policies = Field(default=None, description="Null: the policies of the run forked")
-    labels: Labels = Field(default={})
+    labels: Labels = Field(default={}, description="Labels by key, at most 16")
 
 
 class RunPatch(Request):
@@ -94,13 +101,15 @@ class Budget(Request):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    evaluations: Positive | None = None
-    answers: Positive | None = None
-    tokens: Positive | None = None
-    money: MoneyLimit | None = None
-    wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    target: Number | None = None
-    patience: Positive | None = None
+    evaluations: Positive | None = Field(default=None, description=CONFIGURATION_KEYS["budget.evaluations"])
+    answers: Positive | None = Field(default=None, description=CONFIGURATION_KEYS["budget.answers"])
+    tokens: Positive | None = Field(default=None, description=CONFIGURATION_KEYS["budget.tokens"])
+    money: MoneyLimit | None = Field(default=None, description=CONFIGURATION_KEYS["budget.money"])
+    wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description=CONFIGURATION_KEYS["budget.wall_seconds"]
+    )
+    target: Number | None = Field(default=None, description=CONFIGURATION_KEYS["budget.target"])
+    patience: Positive | None = Field(default=None, description=CONFIGURATION_KEYS["budget.patience"])
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -112,22 +121,22 @@ class Budget(Request):
 class BudgetExtension(Request):
     """New limits of a run."""
 
-    budget: Budget
+    budget: Budget = Field(description="The new limits")
 
 
 class Waiting(Reply):
     """Why a run that is at work cannot go on at present."""
 
-    reason: str
-    since: str | None = None
-    retry_at: str | None = None
+    reason: str = Field(description="Why it waits, in one sentence")
+    since: str | None = Field(default=None, description="Since when it waits")
+    retry_at: str | None = Field(default=None, description="When it tries again; null: not known")
 
 
 class RunFailure(Reply):
     """Why a run failed."""
 
-    code: str
-    detail: str
+    code: str = Field(description="Reason of the failure, such as `error` or `policy_refused`")
+    detail: str = Field(description="One sentence with the cause and the cure")
 
 
 class Progress(Reply):
@@ -141,77 +150,83 @@ class Progress(Reply):
 class Stats(Reply):
     """What became of candidates so far."""
 
-    answers: Count
-    valid: Count
-    failed: Count
-    duplicates: Count
-    rejected: Count
+    answers: Count = Field(description="Number of answers, seeds included")
+    valid: Count = Field(description="Number of evaluations with the outcome `ok`")
+    failed: Count = Field(description="Number of evaluations that failed")
+    duplicates: Count = Field(description="Number of answers that repeat a program of the run")
+    rejected: Count = Field(description="Number of answers that were refused before evaluation")
 
 
 class TokenUsage(Reply):
     """What a run has used."""
 
-    tokens_input: Count
-    tokens_cached: Count
-    tokens_output: Count
+    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
+    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
-    active_seconds: float
+    active_seconds: float = Field(description="Time that the run was at work, in seconds")
 
 
 class RunUrls(Reply):
     """Where more of a run is."""
 
-    self: str
-    events: str
-    stream: str
-    programs: str
+    self: str = Field(description="Path of the run")
+    events: str = Field(description="Path of its events")
+    stream: str = Field(description="Path of its events as a stream: ask with `Accept: text/event-stream`")
+    programs: str = Field(description="Path of its candidates")
 
 
 class Run(Reply):
     """A run: the job is the resource."""
 
-    id: str
-    state: State
+    id: str = Field(description="Id of the run")
+    state: State = Field(description="State of the run; `pausing` and `cancelling` until its runner has stopped")
     desired_state: str = Field(description="What is wanted of it: `running`, `paused` or `cancelled`")
     reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, or why it failed")
-    waiting: Waiting | None
-    error: RunFailure | None
+    waiting: Waiting | None = Field(description="Why it cannot proceed at present; null: it proceeds, or has ended")
+    error: RunFailure | None = Field(description="Why it failed; null: it did not")
     problem: str = Field(description="Name of its problem")
-    problem_id: str
+    problem_id: str = Field(description="Id of the version of its problem")
     bundle_hash: str = Field(description="Of the problem's folder")
-    config: Object
-    policies: list[Object]
-    seed: int
-    integrity: str
-    isolation: str
-    objectives: list[Object]
-    measures: list[Object]
-    known_best: float | None
-    best_candidate_id: str | None
-    best_fitness: float | None
-    seed_fitness: float | None
-    progress: Progress
-    stats: Stats
-    usage: TokenUsage
-    labels: dict[str, str]
-    batch_id: str | None
-    fork_of: str | None
-    wanted_budget: Object
+    config: StoredConfiguration = Field(description="All of its configuration, defaults included")
+    policies: list[ShownPolicy] = Field(description="Policies that it asks, without their keys")
+    seed: int = Field(description="Seed of its random draws")
+    integrity: str = Field(
+        description="`separate`: the scorer never shares a process with the program; `shared`: it does",
+    )
+    isolation: str = Field(description="Isolation level that it started under; `workers`: that of each worker")
+    objectives: list[ShownObjective] = Field(
+        description="Objectives of its problem; empty: the evaluator gives one number"
+    )
+    measures: list[ShownMeasure] = Field(description="Measures of its problem, the axes of its grid")
+    known_best: float | None = Field(description="Best known value, as the problem's files say; null: they name none")
+    best_candidate_id: str | None = Field(description="Id of the best candidate so far; null: there is none yet")
+    best_fitness: float | None = Field(description="Highest fitness so far; null: nothing was valid yet")
+    seed_fitness: float | None = Field(description="Fitness of its best seed; null: none was valid yet")
+    progress: Progress = Field(description="How far it is")
+    stats: Stats = Field(description="Number of its candidates by what became of them")
+    usage: TokenUsage = Field(description="Tokens, cost and time that it has used")
+    labels: dict[str, str] = Field(description="Labels by key")
+    batch_id: str | None = Field(description="Id of the batch that it belongs to; null: to none")
+    fork_of: str | None = Field(description="Id of the candidate that it was forked from; null: it was not forked")
+    wanted_budget: Annotated[Object, DescribedAs(Budget)] = Field(
+        description="Limits that were asked for since it began, and that its runner has not taken over yet",
+    )
     sequence: Count = Field(description="Of its last event")
-    source: str
-    created_at: Moment
+    source: str = Field(description="Where its problem came from")
+    created_at: Moment = Field(description="When it was created")
     created_by: str = Field(
         default="", description="Name of the key that it was submitted with; empty: with none, or told to a share"
     )
-    started_at: Moment | None
-    paused_at: Moment | None
-    cancelled_at: Moment | None
-    succeeded_at: Moment | None
-    failed_at: Moment | None
-    urls: RunUrls
+    started_at: Moment | None = Field(description="When it started; null: it has not")
+    paused_at: Moment | None = Field(description="When it was paused; null: it is not paused")
+    cancelled_at: Moment | None = Field(description="When it was cancelled; null: it was not")
+    succeeded_at: Moment | None = Field(description="When it succeeded; null: it has not")
+    failed_at: Moment | None = Field(description="When it failed; null: it has not")
+    urls: RunUrls = Field(description="Paths of its parts")
 
 
 class RunPage(Page):
     """Runs, newest first."""
 
-    items: list[Run]
+    items: list[Run] = Field(description="Runs, newest first")

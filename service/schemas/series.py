@@ -14,8 +14,8 @@ ForeignName = Annotated[str, BeforeValidator(readable)]
 class SeriesPoint(Reply):
     """A run after some evaluations."""
 
-    evaluations: Count
-    at: Moment
+    evaluations: Count = Field(description="Number of evaluations so far")
+    at: Moment = Field(description="When the last of these evaluations was stored")
     best_fitness: float | None = Field(description="Null: nothing was valid yet")
     valid_share: float = Field(description="Of the evaluations so far")
     duplicate_share: float = Field(description="Of all candidates so far")
@@ -31,9 +31,9 @@ class SeriesPoint(Reply):
         description="Sum of the fitness of the programs that held these cells, counted from the lowest where that is"
         " below 0; null: there are no measures",
     )
-    tokens_input: Count
+    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
     tokens_cached: Count = Field(default=0, description="Of those that were read, from a cache")
-    tokens_output: Count
+    tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Of the tokens so far; null: some of it is not known")
     distinct_share: float | None = Field(
         default=None,
@@ -52,27 +52,27 @@ class SeriesPoint(Reply):
 class Success(Foreign):
     """How candidates of one kind did."""
 
-    name: str
-    evaluations: Count
-    valid: Count
+    name: str = Field(description="Name of the operator or policy, or the position")
+    evaluations: Count = Field(description="Number of candidates that were evaluated")
+    valid: Count = Field(description="Number of evaluations with the outcome `ok`")
     improvements: Count = Field(description="How many became the best of the run")
-    mean_fitness: float | None
+    mean_fitness: float | None = Field(description="Mean fitness of the valid ones; null: there is none")
 
 
 class Cost(Foreign):
     """What the proposals of one kind came to."""
 
-    name: str
-    proposals: Count
-    answered: Count
-    failed: Count
-    answers: Count
+    name: str = Field(description="Name of the policy or operator")
+    proposals: Count = Field(description="Number of proposals")
+    answered: Count = Field(description="Number of proposals that were answered")
+    failed: Count = Field(description="Number of proposals that failed")
+    answers: Count = Field(description="Number of answers")
     dropped: Count = Field(description="Parts of completions that made no answer")
-    duplicates: Count
-    rejected: Count
-    tokens_input: Count
-    tokens_cached: Count
-    tokens_output: Count
+    duplicates: Count = Field(description="Number of answers that repeat a program of the run")
+    rejected: Count = Field(description="Number of answers that were refused before evaluation")
+    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
+    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Of these tokens; null: some of it is not known")
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
@@ -84,21 +84,23 @@ class Cost(Foreign):
 class Metrics(Reply):
     """A run over its evaluations."""
 
-    run_id: str
+    run_id: str = Field(description="Id of the run")
     points: list[SeriesPoint] = Field(description="Evenly over the evaluations, the last one now")
-    operators: list[Success]
-    policies: list[Success]
+    operators: list[Success] = Field(description="Success by operator")
+    policies: list[Success] = Field(description="Success by policy")
     positions: list[Success] = Field(description="By the place of the answer in its proposal")
     policy_costs: list[Cost] = Field(default=[], description="By policy; for the seeds nobody was asked")
-    operator_costs: list[Cost] = Field(default=[])
+    operator_costs: list[Cost] = Field(default=[], description="Cost by operator")
 
 
 class RunMark(Reply):
     """Something that happened to a run between its evaluations."""
 
-    kind: Literal["island.migrated", "island.reset", "run.paused", "run.resumed", "budget.extended"]
+    kind: Literal["island.migrated", "island.reset", "run.paused", "run.resumed", "budget.extended"] = Field(
+        description="Kind of the event",
+    )
     place: Count = Field(description="Evaluations so far")
-    at: Moment
+    at: Moment = Field(description="When it happened")
     from_island: int | None = Field(default=None, description="That migrants left")
     to_island: int | None = Field(default=None, description="That migrants reached, or that was reset")
 
@@ -107,7 +109,7 @@ class RunMark(Reply):
 class RunColumns(Reply):
     """Evaluations of a run in columns of one length, in the order in which they came."""
 
-    run_id: str
+    run_id: str = Field(description="Id of the run")
     sequence: Count = Field(description="Everything up to this event is in the columns")
     total: Count = Field(description="Evaluations in all")
     begin: Count = Field(description="Evaluations that were left out because the caller has them")
@@ -122,10 +124,10 @@ class RunColumns(Reply):
     place: list[int] = Field(description="Of the evaluation in the run, from 0")
     number: list[int] = Field(description="Of the proposal")
     position: list[int] = Field(description="Of the answer in its proposal")
-    island: list[int]
-    outcome: list[int]
-    operator: list[int]
-    policy: list[int]
+    island: list[int] = Field(description="Number of the island")
+    outcome: list[int] = Field(description="Index into `outcomes`")
+    operator: list[int] = Field(description="Index into `operators`")
+    policy: list[int] = Field(description="Index into `policies`")
     parent: list[int] = Field(
         description="Place of the first parent, which may not be told here; -1: there is none, or none was evaluated"
     )
@@ -145,19 +147,19 @@ Axis = Literal["evaluations", "tokens", "money", "time"]
 class ComparedRun(Foreign):
     """One run on the common axis."""
 
-    run_id: str
-    problem: str
-    state: str
-    seed: int
-    policies: list[str]
+    run_id: str = Field(description="Id of the run")
+    problem: str = Field(description="Name of the problem")
+    state: str = Field(description="State of the run")
+    seed: int = Field(description="Seed of its random draws")
+    policies: list[str] = Field(description="Names of its policies")
     group: str = Field(description="Name of its group")
-    evaluations: Count
+    evaluations: Count = Field(description="Number of candidates that were evaluated")
     tokens: Count = Field(default=0, description="Read and written")
     cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
     best: list[float | None] = Field(description="Best fitness so far at each place of the axis; null: not come there")
-    final_fitness: float | None
-    best_candidate_id: str | None
-    known_best: float | None
+    final_fitness: float | None = Field(description="Best fitness at its end, or now; null: nothing was valid")
+    best_candidate_id: str | None = Field(description="Id of its best candidate; null: there is none")
+    known_best: float | None = Field(description="Best known value, as the problem's files say; null: they name none")
     direction: Literal["maximize", "minimize"] | None = Field(
         default=None,
         description="Of the run's only objective: with `minimize` its score is the fitness with the other sign, with"
@@ -170,21 +172,21 @@ class GroupLevel(Reply):
 
     mean: float | None = Field(description="Of the best so far, over its seeds; null: none of them came so far")
     low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
-    high: float | None
+    high: float | None = Field(description="Upper end of its 95 % interval; null: too few seeds for one")
     seeds: Count = Field(description="That came so far; of several problems, pairs of problem and seed")
 
 
 class ComparedGroup(Foreign):
     """Runs that belong together."""
 
-    name: str
+    name: str = Field(description="Name of the group")
     title: str = Field(default="", description="What it is called before people")
-    run_ids: list[str]
-    seeds: list[int]
+    run_ids: list[str] = Field(description="Ids of its runs")
+    seeds: list[int] = Field(description="Seed of each of these runs")
     mean: list[float | None] = Field(description="Over the axis, as far as all of its runs came")
-    low: list[float | None]
-    high: list[float | None]
-    final_mean: float | None
+    low: list[float | None] = Field(description="Lowest of its runs at each place of the axis; null: not come there")
+    high: list[float | None] = Field(description="Highest of its runs at each place of the axis; null: not come there")
+    final_mean: float | None = Field(description="Mean of the final fitness over its runs; null: none has one")
     final_deviation: float | None = Field(description="Standard deviation over the runs")
     best_at_k: list[float] = Field(description="Expected best of k of these runs, k from 1")
     levels: list[GroupLevel] = Field(default=[], description="At each of the `budgets`")
@@ -195,19 +197,19 @@ class Gap(Foreign):
 
     difference: float | None = Field(description="Of the means, below 0 where it is behind; null: there is none")
     low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
-    high: float | None
+    high: float | None = Field(description="Upper end of its 95 % interval; null: too few seeds for one")
     paired: bool = Field(description="Whether seeds are compared one by one")
     seeds: Count = Field(description="Of the first group, that it is told from; where they are paired, of both")
     others: Count = Field(description="Of the second group")
     ahead: Literal[-1, 0, 1] = Field(description="1: the first is ahead, -1: the second; 0: no difference can be told")
-    sentence: str
+    sentence: str = Field(description="The finding, in one sentence")
 
 
 class Lead(Foreign):
     """Two groups, and how far the first was ahead of the second."""
 
     first: str = Field(description="Name of a group")
-    second: str
+    second: str = Field(description="Name of the other group")
     gaps: list[Gap] = Field(description="At each of the `budgets`")
 
 
@@ -217,7 +219,7 @@ class RunComparison(Reply):
     over: Axis = Field(default="evaluations", description="What the axis counts; time in seconds")
     currency: str = Field(default="", description="Of an axis of money")
     axis: list[int | float] = Field(description="Places on it, up to where the longest run came")
-    runs: list[ComparedRun]
+    runs: list[ComparedRun] = Field(description="The runs, as they were asked for")
     groups: list[ComparedGroup] = Field(
         description="Those that were asked for; else those with several runs, which differ in nothing but the seed"
     )

@@ -13,7 +13,7 @@ ThresholdSource = Literal["budget", "objective", "seed"]
 class AtBudget(Reply):
     """What is to be expected of so many answers, or chains, drawn at random from those of the run."""
 
-    k: Count
+    k: Count = Field(description="Number of answers, or chains")
     best: float | None = Field(description="Expected best of the seed and k of them (best@k); null: nothing was valid")
     passed: float = Field(
         description="Probability that one of k passes, as `threshold` says (pass@k); one that failed never does"
@@ -24,13 +24,13 @@ class Draws(Reply):
     """best@k and pass@k by budget: k is 1, 2, 4, ... and all."""
 
     count: Count = Field(description="Of how many")
-    at: list[AtBudget]
+    at: list[AtBudget] = Field(description="Values by k")
 
 
 class RewardDiversity(Reply):
     """How different the reward vectors of valid answers are."""
 
-    valid: Count
+    valid: Count = Field(description="Number of valid answers")
     looked_at: Count = Field(description="Of these, by the Euclidean distance; drawn where they are fewer")
     distinct: Count = Field(description="Reward vectors that differ")
     l1: float | None = Field(description="Mean over pairs of the sum of absolute differences; null: fewer than two")
@@ -40,7 +40,7 @@ class RewardDiversity(Reply):
 class ChainDiversity(Reply):
     """What a chain holds, in the mean over chains with an evaluated answer."""
 
-    chains: Count
+    chains: Count = Field(description="Number of chains with an evaluated answer")
     looked_at: Count = Field(description="Of these; drawn where they are fewer")
     answers: float = Field(description="Evaluated answers of a chain")
     distinct: float = Field(description="Reward vectors that differ among its valid answers (distinct_k)")
@@ -69,7 +69,7 @@ class MigrationGains(Reply):
 class Yield(Foreign):
     """What came of asking one policy, or for one operator."""
 
-    name: str
+    name: str = Field(description="Name of the policy or operator")
     answers: Count = Field(description="Of proposals that were answered; duplicates and rejected ones among them")
     dropped: Count = Field(description="Parts of completions in which no answer could be read")
     recovered: dict[str, Count] = Field(
@@ -77,14 +77,16 @@ class Yield(Foreign):
     )
     rejected: Count = Field(description="Answers that made no program, or one too near to others")
     duplicates: Count = Field(description="Answers that repeat a program of the run")
-    evaluations: Count
-    valid: Count
+    evaluations: Count = Field(description="Number of candidates that were evaluated")
+    valid: Count = Field(description="Number of evaluations with the outcome `ok`")
     improvements: Count = Field(description="How many became the best of the run")
-    tokens: Count
+    tokens: Count = Field(description="Tokens read and written")
     cost: Spent | None = Field(description="Null: some of it is not known")
-    tokens_per_improvement: float | None
+    tokens_per_improvement: float | None = Field(description="Tokens for each improvement; null: there was none")
     improvements_per_million_tokens: float | None = Field(description="Null: there were no tokens")
-    cost_per_improvement: str | None
+    cost_per_improvement: str | None = Field(
+        description="Cost of each improvement; null: there was none, or the cost is not known",
+    )
 
 
 class Collinearity(Reply):
@@ -97,12 +99,12 @@ class Collinearity(Reply):
 class RunStatistics(Reply):
     """What a run came to, in numbers."""
 
-    run_id: str
-    evaluations: Count
-    valid: Count
-    duplicates: Count
-    rejected: Count
-    best_fitness: float | None
+    run_id: str = Field(description="Id of the run")
+    evaluations: Count = Field(description="Number of candidates that were evaluated")
+    valid: Count = Field(description="Number of evaluations with the outcome `ok`")
+    duplicates: Count = Field(description="Number of answers that repeat a program of the run")
+    rejected: Count = Field(description="Number of answers that were refused before evaluation")
+    best_fitness: float | None = Field(description="Highest fitness; null: nothing was valid")
     best_at: Count | None = Field(description="Evaluations until the best came")
     threshold: float | None = Field(
         description="An answer passes from this fitness on; null: better than the best seed"
@@ -110,18 +112,18 @@ class RunStatistics(Reply):
     threshold_from: ThresholdSource = Field(
         description="Where that is from: `budget.target`, the target of the one objective, or the best seed"
     )
-    answers: Draws
-    chains: Draws
+    answers: Draws = Field(description="best@k and pass@k of answers")
+    chains: Draws = Field(description="best@k and pass@k of chains")
     front: Count | None = Field(description="Candidates that no other dominates; null: there is one objective")
     hypervolume: float | None = Field(description="Null: objectives lack bounds, or there is but one")
-    hypervolume_exact: bool
+    hypervolume_exact: bool = Field(description="Whether the hypervolume is computed, not sampled")
     cells: Count | None = Field(description="Filled; null: there are no measures")
     coverage: float | None = Field(description="Share of the cells that are filled")
-    qd_score: float | None
-    rewards: RewardDiversity
+    qd_score: float | None = Field(description="Sum of the fitness over the filled cells; null: there are no measures")
+    rewards: RewardDiversity = Field(description="Diversity of the reward vectors")
     chain: ChainDiversity | None = Field(description="Null: no answer was evaluated")
-    programs: ProgramDiversity
-    migrations: MigrationGains
-    policies: list[Yield]
-    operators: list[Yield]
+    programs: ProgramDiversity = Field(description="Diversity of the programs")
+    migrations: MigrationGains = Field(description="Gains by migration")
+    policies: list[Yield] = Field(description="Yield by policy")
+    operators: list[Yield] = Field(description="Yield by operator")
     collinearity: Collinearity | None = Field(description="Null: there are fewer than two objectives, or valid answers")

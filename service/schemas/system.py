@@ -11,8 +11,8 @@ from service.schemas.types import Reply
 class Health(Reply):
     """The process lives."""
 
-    status: Literal["ok"]
-    version: str
+    status: Literal["ok"] = Field(description="`ok`: the process answers")
+    version: str = Field(description="Version of the software")
 
 
 class Readiness(Reply):
@@ -27,5 +27,5 @@ class Readiness(Reply):
 class CodePage(Reply):
     """What a code of an error means and what to do."""
 
-    code: Code
-    meaning: str
+    code: Code = Field(description="The code")
+    meaning: str = Field(description="What it means and what to do")

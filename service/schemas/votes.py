@@ -13,8 +13,8 @@ Rule = Literal["majority", "weighted", "best_of_majority"]
 class AnswerVotes(Foreign):
     """An answer, and how many candidates gave it."""
 
-    answer: str
-    votes: Count
+    answer: str = Field(description="The answer")
+    votes: Count = Field(description="Number of candidates that gave it")
     share: float = Field(description="Of all votes")
     weight: float = Field(description="Sum of the fitness of those who gave it, each scaled to 0..1 over the run")
     best_fitness: float | None = Field(description="Null: none of them has one")
@@ -24,8 +24,8 @@ class AnswerVotes(Foreign):
 class RunVotes(Foreign):
     """What the candidates of a run answer, by a rule."""
 
-    run_id: str
-    rule: Rule
+    run_id: str = Field(description="Id of the run")
+    rule: Rule = Field(description="Rule by which the winner was found")
     least_share: float = Field(description="From which `best_of_majority` takes an answer for frequent")
     votes: Count = Field(description="Candidates with an answer, repeats of a program included")
     answers: Count = Field(description="How many different ones there are")

@@ -14,6 +14,15 @@ from service.schemas.problem_details import Code
 METHODS = {"get", "put", "post", "delete", "patch", "head"}
 OPEN = {"get_health", "get_readiness", "get_error_code", "log_in_once", "create_session", "delete_session"}
 Operation = dict[str, Any]
+Schema = dict[str, Any]
+FREE_FORMS = {
+    "Choice": "a choice goes by numbers of its own, each documented in docs/reference/events.md",
+    "PolicyDescription.extra_body": "sent to the policy's server as it is",
+    "PolicyDescription.params": "sent to the policy's server as they are",
+    "Rationale": "a selection goes by numbers of its own, each documented in docs/explanation/search.md",
+    "View.settings": "pages store what they need to be drawn again",
+    "ViewCreate.settings": "pages store what they need to be drawn again",
+}
 
 
 @cache
@@ -116,6 +125,64 @@ def test_what_is_made_is_found_where_location_says() -> None:
     for name, operation in operations().items():
         if "201" in operation["responses"]:
             assert "Location" in operation["responses"]["201"]["headers"], name
+
+
+def properties() -> Iterator[tuple[str, Schema]]:
+    """Every property of every component, by its path; those of conditions say nothing of their own."""
+
+    def below(path: str, value: Any) -> Iterator[tuple[str, Schema]]:
+        for name, inner in value.get("properties", {}).items():
+            yield f"{path}.{name}", inner
+        for key, inner in value.items():
+            if key not in {"if", "then", "else", "examples", "default"} and isinstance(inner, dict):
+                yield from below(path if key == "properties" else f"{path}/{key}", inner)
+            elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+                for each in inner:
+                    yield from below(path, each)
+
+    for name, schema in document()["components"]["schemas"].items():
+        yield from below(name, schema)
+
+
+def referred(schema: Schema) -> Schema:
+    return document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def test_every_property_is_described() -> None:
+    found = list(properties())
+    assert len(found) > 1000
+    assert [path for path, one in found if not (one.get("description") or referred(one).get("description"))] == []
+
+
+def test_every_property_has_a_type_and_free_forms_have_their_reason() -> None:
+    typed = {"type", "$ref", "anyOf", "oneOf", "const", "enum"}
+    assert [path for path, one in properties() if not typed & one.keys()] == []
+    schemas = [*properties(), *document()["components"]["schemas"].items()]
+    assert {path for path, one in schemas if free(one)} == set(FREE_FORMS)
+
+
+def free(schema: Schema) -> bool:
+    """Whether an object may hold anything."""
+    below = [schema.get("items"), *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    values = schema.get("additionalProperties")
+    named = {"properties", "patternProperties", "additionalProperties"} & schema.keys()
+    loose = (schema.get("type") == "object" and not named) or values is True or values == {}
+    return loose or (isinstance(values, dict) and free_value(values)) or any(free(one) for one in below if one)
+
+
+def free_value(schema: Schema) -> bool:
+    return referred(schema) == {}
+
+
+def test_a_client_that_fills_in_defaults_overrides_no_configuration() -> None:
+    schemas = document()["components"]["schemas"]
+    for name in [one for one in schemas if one.endswith("Keys")] + ["RunConfiguration", "PolicyDescription"]:
+        assert [key for key, one in schemas[name]["properties"].items() if "default" in one] == [], name
+
+
+def test_it_is_of_the_version_that_generators_read() -> None:
+    assert document()["openapi"] == "3.1.0"
+    assert not [one for one in everything(document()) if isinstance(one, dict) and "itemSchema" in one]
 
 
 def test_every_parameter_is_described() -> None:

@@ -20,7 +20,7 @@ from service.bootstrap.plan import Plan
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
-from service.policy.price import PriceSettings
+from service.schemas.policies import PriceSettings
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies
 from service.problems.bundle import pack

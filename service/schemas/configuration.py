@@ -1,0 +1,122 @@
+"""Run configurations in the document of the API: typed and described by the keys that `evolve.configuration` knows."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from evolve import configuration
+from evolve.configuration import (
+    ArchiveConfig,
+    BudgetConfig,
+    ConcurrencyConfig,
+    DeterministicConfig,
+    InspirationsConfig,
+    NoveltyConfig,
+    PromptConfig,
+    RunConfig,
+    SelectionOptions,
+    VariantConfig,
+)
+from evolve.configuration.archive import MOST_CELLS, MOST_NEIGHBOURS
+from evolve.configuration.pace import MOST_CALLS, MOST_EVALUATIONS, MOST_IN_ORDER
+from evolve.configuration.run import MOST_ANSWERS, MOST_ISLANDS
+from evolve.problem import LARGEST
+from service.schemas.described import DescribedAs, Keywords, model_of
+from service.schemas.key_descriptions import CONFIGURATION_KEYS
+from service.schemas.types import Object, Plain
+
+
+def _among(*names: str) -> Keywords:
+    return {"enum": list(names)}
+
+
+def _shares(*names: str) -> Keywords:
+    return {"propertyNames": {"enum": list(names)}}
+
+
+def _within(least: float, most: float) -> Keywords:
+    return {"minimum": least, "maximum": most}
+
+
+_POSITIVE, _FROM_0, _ABOVE_0 = {"minimum": 1}, {"minimum": 0}, {"exclusiveMinimum": 0}
+# The bounds that the dataclasses refuse values beyond; a test tries each.
+KEYWORDS: Mapping[str, Keywords] = {
+    "strategy": _among(*configuration.STRATEGIES),
+    "islands": _within(0, MOST_ISLANDS),
+    "island_choice": _among(*configuration.ISLAND_CHOICES),
+    "topology": _among(*configuration.TOPOLOGIES),
+    "migration_interval": _POSITIVE,
+    "migration_rate": _within(0, 1),
+    "migrants": _among(*configuration.MIGRANTS),
+    "reset_after": _FROM_0,
+    "reset_from": _among(*configuration.RESETS),
+    "archive.kind": _among(*configuration.ARCHIVES),
+    "archive.size": _POSITIVE,
+    "archive.front": _within(1, MOST_CELLS),
+    "archive.neighbours": _within(1, MOST_NEIGHBOURS),
+    "selection": _shares(*configuration.SELECTIONS),
+    "alpha": _within(0, LARGEST),
+    "selection_options.exploration": _within(0, LARGEST),
+    "selection_options.cases": {"exclusiveMinimum": 0, "maximum": 1},
+    "operators": _shares(*configuration.OPERATORS),
+    "operator_choice": _among(*configuration.OPERATOR_CHOICES),
+    "policy_choice": _among(*configuration.POLICY_CHOICES),
+    "novelty.kind": _among(*configuration.NOVELTIES),
+    "novelty.least": _within(0, 1),
+    "inspirations.top": _FROM_0,
+    "inspirations.diverse": _FROM_0,
+    "answers": _within(0, MOST_ANSWERS),
+    "samples": _within(0, MOST_ANSWERS),
+    "prompt.feedback_kb": _FROM_0,
+    "prompt.failures": _FROM_0,
+    "prompt.rejections": _FROM_0,
+    "budget.evaluations": _POSITIVE,
+    "budget.answers": _POSITIVE,
+    "budget.tokens": _POSITIVE,
+    "budget.wall_seconds": _ABOVE_0,
+    "budget.patience": _POSITIVE,
+    "seed": _FROM_0,
+    "deterministic.window": _within(0, MOST_IN_ORDER),
+    "concurrency.policy": _within(0, MOST_CALLS),
+    "concurrency.evaluations": _within(0, MOST_EVALUATIONS),
+}
+_PREFIXES: Mapping[type, str] = {
+    ArchiveConfig: "archive.",
+    SelectionOptions: "selection_options.",
+    NoveltyConfig: "novelty.",
+    InspirationsConfig: "inspirations.",
+    PromptConfig: "prompt.",
+    BudgetConfig: "budget.",
+    DeterministicConfig: "deterministic.",
+    ConcurrencyConfig: "concurrency.",
+}
+_NAMES: Mapping[type, str] = {kind: f"{kind.__name__.removesuffix('Config')}Keys" for kind in _PREFIXES}
+_GROUPS: Mapping[type, type[BaseModel]] = {
+    kind: model_of(kind, _NAMES[kind], CONFIGURATION_KEYS, prefix=prefix, keywords=KEYWORDS)
+    for kind, prefix in _PREFIXES.items()
+}
+_VARIED = {**CONFIGURATION_KEYS, "islands": "numbers of the islands that differ, from 0"}
+_VARIANT = model_of(
+    VariantConfig,
+    "VariantKeys",
+    _VARIED,
+    keywords={key: words for key, words in KEYWORDS.items() if key != "islands"},
+    groups=_GROUPS,
+)
+RunConfiguration = model_of(
+    RunConfig,
+    "RunConfiguration",
+    CONFIGURATION_KEYS,
+    keywords=KEYWORDS,
+    groups={**_GROUPS, VariantConfig: _VARIANT},
+)
+RunConfiguration.__doc__ = (
+    "Keys of a run configuration. Unknown keys are refused with the nearest known one. A key of a group may also be"
+    " written with a dot, as `budget.evaluations`."
+)
+
+# As it is sent: the room of problems validates it, with the layers below it.
+AskedConfiguration = Annotated[Plain, DescribedAs(RunConfiguration)]
+# As it is stored.
+StoredConfiguration = Annotated[Object, DescribedAs(RunConfiguration)]
