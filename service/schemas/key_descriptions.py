@@ -182,7 +182,8 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
         "how answers of a chain are set apart: `tags:NAME` (`<NAME_1> … </NAME_1>`), `fences` (fenced blocks with"
         " `---` between them), `single`"
     ),
-    "edits": "`rewrite`: whole programs; `diff`: SEARCH/REPLACE edits of the parent; `continue`: the rest of a program that begins as its parent does",
+    "edits": "`rewrite`: whole programs; `diff`: SEARCH/REPLACE edits of the parent; `continue`: the rest of a program"
+    " that begins as its parent does, one in a completion, by vLLM alone",
     "answers": "m, answers in one chain, 1 to 64",
     "adapt": "list of keys that a run may vary",
     "samples": "n, chains in one call, 1 to 64; at temperature 0 always one",

@@ -72,7 +72,7 @@ CONTINUED = ReplyForm(format="single", edits="continue", answers=1, samples=8)
 def test_a_reply_is_begun_for_a_model_whose_own_replies_are_of_little_use_and_for_no_other(
     model: Mapping[str, tuple[float, int]], seed: int, *, continued: bool
 ) -> None:
-    late = Counter(asked_in(model | {"continue:1": (0.5, 60)}, 250, seed, [*FORMS, CONTINUED])[PROPOSALS // 2 :])
+    late = Counter(asked_in({**model, "continue:1": (0.5, 60)}, 250, seed, [*FORMS, CONTINUED])[PROPOSALS // 2 :])
     assert (late["continue:1"] >= 0.6 * (PROPOSALS // 2)) if continued else (late["continue:1"] == 0)
 
 

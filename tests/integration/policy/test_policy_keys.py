@@ -20,11 +20,11 @@ from service.bootstrap.plan import Plan
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
-from service.schemas.policies import PriceSettings
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies
 from service.problems.bundle import pack
 from service.problems.folder import read_folder
+from service.schemas.policies import PriceSettings
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, openai_server
 from tests.fakes.tiny_llama import NUMBERS, write_parrot
