@@ -10,8 +10,8 @@ from service.sandbox.inside.attacks import CROWD
 class Level(StrEnum):
     """How far a program under test is kept apart, strongest first.
 
-    strong: namespaces, sized scratch, Landlock, seccomp. medium: Landlock and seccomp. weak: limits on the whole
-    tree, which is ended whole. none: limits on single processes, and the end of their group.
+    strong: namespaces, sized scratch, read-only mounts, Landlock, seccomp. medium: Landlock and seccomp. weak: limits
+    on the whole tree, which is ended whole. none: limits on single processes, and the end of their group.
     """
 
     STRONG = "strong"
@@ -72,7 +72,7 @@ _REACHES_OUT = (
 )
 _OUTLASTS = ("more memory than allowed", "a process that outlives its evaluation")
 _NEEDED_LAYERS = {
-    Level.STRONG: ("namespaces", "sized scratch", "landlock", "seccomp"),
+    Level.STRONG: ("namespaces", "sized scratch", "read-only mounts", "landlock", "seccomp"),
     Level.MEDIUM: ("landlock", "seccomp"),
     Level.WEAK: ("limits", "tree"),
 }

@@ -1,11 +1,13 @@
 """What the processes of a role see of the machine's files, and the sentence for one who looked further."""
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 KEY = "evaluator.read"
 _MAX_CAUSES = 8
+_READ_ONLY = "the sandbox lets nothing be written outside of the working folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,8 @@ class View:
     def hint(self, error: BaseException) -> str:
         """How to open what an exception, or a cause of it, could not open; empty: the sandbox is not why."""
         for cause in _causes(error):
+            if isinstance(cause, OSError) and cause.errno == errno.EROFS:
+                return _READ_ONLY
             name = getattr(cause, "filename", None)
             if isinstance(cause, PermissionError | FileNotFoundError) and isinstance(name, str | bytes):
                 return self._hint(os.path.abspath(os.fsdecode(name)), denied=isinstance(cause, PermissionError))
@@ -44,7 +48,7 @@ class View:
         if _below(real, self.visible):
             return ""
         if denied and self.confined and not os.path.lexists(real):
-            return "the sandbox lets nothing be written outside of the working folder"
+            return _READ_ONLY
         if (denied and self.confined) or _below(real, self.masked):
             return f"the sandbox does not show {path}: add it to {KEY}"
         return ""

@@ -28,7 +28,7 @@ def solve():
     found = []
     for action in (
         lambda: open("{folder}/number", "w"), lambda: open("{folder}/new", "w"), lambda: os.unlink("{folder}/number"),
-        lambda: os.chmod("{folder}/number", 0o777) or open("{folder}/number", "a"), lambda: os.mkdir("{folder}/more"),
+        lambda: open("{folder}/number", "a"), lambda: os.mkdir("{folder}/more"),
     ):
         try: found.append(repr(action()))
         except OSError: found.append("blocked")

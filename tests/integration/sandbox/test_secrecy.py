@@ -286,3 +286,26 @@ async def test_files_of_the_machine_are_not_watched(tmp_path: Path, force: Level
     """
     async with sandbox(tmp_path, force=force) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 1.0}
+
+
+@pytest.mark.parametrize("path", ["secret", "opened"])
+@pytest.mark.parametrize(
+    "action",
+    ["os.chmod('{path}', 0)", "os.utime('{path}', (1, 1))", "os.setxattr('{path}', 'user.a', b'1')",
+     "os.fchmod(os.open('{path}', os.O_RDONLY), 0)"],
+)  # fmt: skip
+async def test_a_program_changes_neither_permissions_nor_times_of_a_file_outside(
+    tmp_path: Path, victim: Path, action: str, path: str
+) -> None:
+    """The user that programs run as owns the file, where Evolve does not run as root; Landlock does not cover these."""
+    (victim / "opened").write_text("data")
+    before = os.stat(victim / path)
+    body = f"def solve():\n    return attempt(lambda: {action.format(path=victim / path)})\n"
+    async with sandbox(tmp_path, read=(str(victim / "opened"),)) as opened:
+        evaluation = await opened.evaluate(program(PRELUDE + body), "evl_1")
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+    assert evaluation.feedback == repr("blocked"), evaluation.reason
+    after = os.stat(victim / path)
+    assert (after.st_mode, after.st_mtime_ns, after.st_ctime_ns) == (
+        before.st_mode, before.st_mtime_ns, before.st_ctime_ns
+    )  # fmt: skip

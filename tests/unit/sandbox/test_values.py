@@ -169,7 +169,8 @@ def test_a_child_cannot_choose_an_outcome_it_may_not_have() -> None:
     assert verdict.failed == ("error", "x")
 
 
-LAYERS = [Layer(name, True, "") for name in ("namespaces", "sized scratch", "landlock", "seccomp", "limits", "tree")]
+HELD = ("namespaces", "sized scratch", "read-only mounts", "landlock", "seccomp", "limits", "tree")
+LAYERS = [Layer(name, True, "") for name in HELD]
 NAMES = [
     "a TCP connection to this machine", "a datagram to this machine", "a connection to a socket in the file system",
     "a datagram to a socket in the file system", "a file outside", "a write outside", "the mode of a file outside",
@@ -188,6 +189,7 @@ def attacks(*through: str) -> list[Attack]:
         ((), (), "strong"),
         (("namespaces",), (), "medium"),
         (("sized scratch",), (), "medium"),
+        (("read-only mounts",), (), "medium"),
         (("landlock",), (), "weak"),
         (("seccomp",), (), "weak"),
         (("landlock", "tree"), (), "none"),
