@@ -12,6 +12,7 @@ ServiceError
 │   └── InProgressError   the first request with an idempotency key is still at work
 ├── RefusedError          configuration or safety does not allow it
 │   └── QuotaError        the tenant has used up what it may
+├── NoRoomError           the disk of this machine is full: no candidate's fault
 ├── InvalidProblemError   a problem folder that cannot be searched on
 ├── UnreachableError      the policy or the service does not answer
 │   └── HurriedError      it was asked too often: it answers again in a while
@@ -71,6 +72,10 @@ class RefusedError(ServiceError):
 
 class QuotaError(RefusedError):
     """The tenant has used up what it may."""
+
+
+class NoRoomError(ServiceError):
+    """The disk of this machine is full: what fails now may be tried again elsewhere, or later."""
 
 
 class InvalidProblemError(ServiceError):

@@ -17,6 +17,7 @@ from service.errors import (
     InProgressError,
     InvalidProblemError,
     KeyReusedError,
+    NoRoomError,
     NotFoundError,
     QuotaError,
     RefusedError,
@@ -72,6 +73,7 @@ STATUSES: tuple[tuple[type[Exception], int, Code], ...] = (
     (PolicyUnavailable, 503, Code.UNAVAILABLE),
     (UnreachableError, 503, Code.UNAVAILABLE),
     (StorageAwayError, 503, Code.UNAVAILABLE),
+    (NoRoomError, 503, Code.UNAVAILABLE),
 )
 _HTTP_CODES = {
     400: Code.INVALID_REQUEST,

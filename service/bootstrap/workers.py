@@ -193,10 +193,11 @@ async def _first_beat(settings: Settings, pool: str, slots: int | None) -> Worke
 
 
 async def _opening(settings: Settings, leases: EvaluationLeases, beat: WorkerBeat, pace: "Pace | None") -> Opening:
+    from service.sandbox import scratch
     from service.worker.worker import Worker
 
     await leases.beat(beat)
-    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat, pace), beat=beat)
+    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat, pace, scratch.has_room), beat=beat)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:

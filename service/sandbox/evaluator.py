@@ -13,8 +13,8 @@ from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
 from evolve.problem import Direction, Integrity, Problem
 from evolve.program import Program
 from evolve.repeats import enough
-from service.errors import InvalidProblemError, RefusedError
-from service.sandbox import selftest
+from service.errors import InvalidProblemError, NoRoomError, RefusedError
+from service.sandbox import scratch, selftest
 from service.sandbox.folder import Places, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.layers import Layer, Level
@@ -88,6 +88,7 @@ class SandboxEvaluator:
 
         Raises:
             FolderGoneError: files of the sandbox were removed under it, so that nothing can be scored any more.
+            NoRoomError: a program failed while the disk is full, which need not be its fault.
         """
         # What is held out is scored by the objectives alone: measures span a grid, which nothing of it enters.
         problem = replace(self._problem, measures=()) if scoring.holdout else self._problem
@@ -163,7 +164,7 @@ class SandboxEvaluator:
                 if reply["outcome"] != "lost":
                     return reply
                 complaint = reply["reason"]
-            except FolderGoneError:
+            except (FolderGoneError, NoRoomError):
                 raise
             except (SandboxError, InvalidProblemError) as error:
                 complaint = str(error)
@@ -194,6 +195,7 @@ class SandboxEvaluator:
             raise FolderGoneError(
                 f"somebody removed {missing} while the sandbox used it; keep cleaners out of it, and resume the run"
             )
+        await asyncio.to_thread(scratch.require_room, self._places.base)
 
     async def _bury(self, slot: _Slot) -> None:
         keeper, slot.keeper, slot.suspect = slot.keeper, None, True

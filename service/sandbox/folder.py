@@ -103,14 +103,19 @@ def prepare(folder: Path, slots: int) -> Places:
 
     Raises:
         InvalidProblemError: the folder cannot be read.
+        NoRoomError: there is no room for its copy.
     """
     scratch.sweep()
+    scratch.require_room()
     places = Places(scratch.make("sandbox"))
     try:
         shutil.copytree(folder, places.problem, symlinks=True, ignore=_LEFT_OUT)
         shutil.copytree(_SHIM, places.shim, ignore=_LEFT_OUT)
     except (OSError, shutil.Error) as error:
-        places.remove()
+        try:
+            scratch.require_room(places.base)
+        finally:
+            places.remove()
         raise InvalidProblemError([f"the folder {folder} cannot be read: {_first(error)}"]) from error
     for number in range(slots):
         for role in ("program", "scorer"):

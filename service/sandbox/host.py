@@ -63,6 +63,19 @@ class Line:
         except OSError as error:
             raise SandboxError("a process of the sandbox is gone") from error
 
+    async def send_attached(self, value: Mapping[str, Any], attachment: object) -> None:
+        """Send a value, and another one that its receiver need not read.
+
+        Raises:
+            SandboxError: the other end is gone.
+        """
+        body = frame(attachment)[HEADER.size :]
+        try:
+            self._writer.writelines((frame({**value, "attached": len(body)}), body))
+            await self._writer.drain()
+        except OSError as error:
+            raise SandboxError("a process of the sandbox is gone") from error
+
     async def receive(self) -> Any:
         """The next value; a call that was cancelled in the middle of one leaves it to the next call.
 
@@ -105,12 +118,18 @@ class KeeperLine:
     async def ask(self, task: Mapping[str, Any], patience_seconds: float) -> dict[str, Any]:
         """Have a task done. Cancelling the call ends what runs, within a second.
 
+        The files of a program travel apart: its child reads them; the keeper, from which others are forked, does not.
+
         Raises:
             SandboxError: the keeper is gone, or did not answer in time and was ended.
         """
         try:
             async with asyncio.timeout(patience_seconds):
-                await self._line.send(task)
+                if "files" in task:
+                    order = {name: value for name, value in task.items() if name != "files"}
+                    await self._line.send_attached(order, task["files"])
+                else:
+                    await self._line.send(task)
                 answer: dict[str, Any] = await self._line.receive()
         except TimeoutError as error:
             self.kill()

@@ -9,11 +9,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from service.errors import NoRoomError
 from service.sandbox.inside import wipe
 
 PREFIX = "evolve-tmp-"
 # Slash, prefix, dash and what chance adds.
 _NAME = len(PREFIX) + 10
+# Less room than this is none: a sandbox cannot even be laid out.
+_MIN_BYTES, _MIN_FILES = 1 << 20, 64
 _SHORT = Path("/tmp")  # noqa: S108 - the folders in it are made anew, by a name that nobody knows
 
 
@@ -67,6 +70,34 @@ def folder(purpose: str, longest: int = 0) -> Iterator[Path]:
         yield scratch.path
     finally:
         scratch.remove()
+
+
+def require_room(folder: Path | None = None) -> None:
+    """Check that the disk of a folder, or of the place where folders are made, takes more files.
+
+    Raises:
+        NoRoomError: it does not.
+    """
+    place = folder or _place()
+    if not _has_room(place):
+        raise NoRoomError(
+            f"the disk of {place} is full: what programs need there fails through no fault of theirs. Make room,"
+            " or name another place in TMPDIR"
+        )
+
+
+def has_room() -> bool:
+    """Whether the place where folders are made takes more files."""
+    return _has_room(_place())
+
+
+def _has_room(place: Path) -> bool:
+    try:
+        about = os.statvfs(place)
+    except OSError:  # it is gone, and others say so
+        return True
+    blocks = about.f_bfree if os.geteuid() == 0 else about.f_bavail
+    return blocks * about.f_frsize >= _MIN_BYTES and (not about.f_files or about.f_ffree >= _MIN_FILES)
 
 
 def sweep() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
-from service.errors import MissingBundleError, ServiceError, UnreachableError
+from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
 from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, TaskInHand, WorkerBeat, WorkerState
 from service.worker.evaluators import Evaluators, Open
 
@@ -18,6 +19,7 @@ EVALUATIONS = Counter("evolve_evaluations", "Evaluations that a worker ended, by
 DURATION = Histogram("evolve_evaluation_duration_seconds", "From taking a task to its end", buckets=_SECONDS)
 WAIT = Histogram("evolve_queue_wait_seconds", "From submitting a task to its first lease", buckets=_SECONDS)
 REDELIVERIES = Counter("evolve_queue_redeliveries", "Leases of tasks that another worker had before")
+READY = Gauge("evolve_worker_ready", "1 while this worker takes tasks, 0 while its disk is full")
 HEARTBEAT = Gauge("evolve_worker_last_heartbeat_timestamp_seconds", "When the queue last heard of this worker")
 
 log = structlog.get_logger(__name__)
@@ -45,17 +47,27 @@ class Pace:
 class Worker:
     """Takes tasks on a number of slots; what it is and has comes from outside, and it knows of nothing else.
 
+    While `has_room` says no, it takes none.
+
     Attributes:
         drain: set it, and the worker finishes what it has and takes no more.
     """
 
-    def __init__(self, leases: EvaluationLeases, open_: Open, beat: WorkerBeat, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        leases: EvaluationLeases,
+        open_: Open,
+        beat: WorkerBeat,
+        pace: Pace | None = None,
+        has_room: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.drain = asyncio.Event()
         self._leases, self._beat, self._pace = leases, beat, pace or Pace()
         self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
         self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
         self._free = asyncio.Semaphore(beat.slots)
+        self._has_room, self._ready = has_room, True
 
     @property
     def beat(self) -> WorkerBeat:
@@ -70,7 +82,10 @@ class Worker:
         beating = asyncio.create_task(self._live())
         try:
             while not self.drain.is_set():
-                await self._take()
+                if self._check_room():
+                    await self._take()
+                else:
+                    await self._pause(self._pace.wait)
             await asyncio.gather(*self._serving)
         finally:
             for task in (beating, *self._serving):
@@ -79,6 +94,15 @@ class Worker:
             await self._evaluators.close()
             with suppress(UnreachableError):
                 await self._leases.leave()
+
+    def _check_room(self) -> bool:
+        """Whether tasks may be taken: none while the disk is full, for each would fail here and not elsewhere."""
+        ready = self._has_room()
+        READY.set(ready)
+        if ready is not self._ready:
+            self._ready = ready
+            (log.info if ready else log.error)("worker.ready" if ready else "worker.no_room")
+        return ready
 
     async def _take(self) -> None:
         """Take one task, when a slot is free."""
@@ -172,6 +196,8 @@ class Worker:
                 await asyncio.sleep(self._pace.wait)
             except MissingBundleError:
                 return None
+            except NoRoomError:  # its lease is left to lapse, and another worker has it
+                raise
             except ServiceError as error:
                 return Evaluation(outcome=Outcome.LOST, reason=f"the worker cannot evaluate this problem: {error}")
 

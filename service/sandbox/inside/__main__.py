@@ -28,7 +28,12 @@ def start() -> None:
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     zygote = importlib.import_module(f"{PACKAGE}.zygote")
     sys.modules["__main__"] = type(sys)("__main__")  # children that start others look here, and must find nothing
-    zygote.main(int(sys.argv[1]), sys.argv[2])
+    try:
+        zygote.main(int(sys.argv[1]), sys.argv[2])
+        return
+    except zygote.keeper.Child as child:  # all frames of its keeper are left, and what they held is gone
+        parts = child.parts
+    zygote.keeper.live(parts)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ code of the other, or of an earlier evaluation. Between them, and at the end, ev
 import contextlib
 import gc
 import io
+import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -28,8 +29,11 @@ _CANARY = "a known-good program"
 _INPUTS_KB = 64 * 1024
 # For each phase of the self-test: a problem may allow its programs less than a busy machine takes for an attack.
 SELFTEST_SECONDS = 30.0
-Prepare = Callable[[], Any]
-Work = Callable[[Channel, Any], None]
+Task = Mapping[str, Any]
+Prepare = Callable[[Task], Any]
+Work = Callable[[Channel, Task, Any], None]
+# What a program's child gets of its task: nothing of how it is scored.
+_OF_A_PROGRAM = ("files", "main", "entry", "command")
 
 
 def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
@@ -49,6 +53,32 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     Keeper(line, cell, confinement).serve()
 
 
+class Child(BaseException):
+    """Raised in a new child to leave the keeper's frames, so that what they hold is gone before a program runs.
+
+    Attributes:
+        parts: what `live` takes.
+    """
+
+    def __init__(self, parts: "_Parts") -> None:
+        super().__init__()
+        self.parts = [parts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What a child needs of its keeper: all of it is dropped before the child works."""
+
+    confinement: Confinement
+    role: str
+    task: Task
+    stream: socket.socket
+    prints: int
+    cell: Cell
+    prepare: Prepare
+    work: Work
+
+
 class LostError(Exception):
     """The sandbox failed, not the program: the evaluation is to be done again, by another keeper."""
 
@@ -61,6 +91,7 @@ class Keeper:
         self._trial = replace(cell, wall_seconds=SELFTEST_SECONDS, cpu_seconds=SELFTEST_SECONDS)
         self._birth = process_state.capture()
         self._unfit = False
+        self._files = -1
 
     def serve(self) -> None:
         """Answer tasks until the line is closed, or until this process is not fit for another task."""
@@ -75,12 +106,23 @@ class Keeper:
     def _answer(self, task: Mapping[str, Any]) -> dict[str, Any]:
         began = monotonic()
         try:
-            answer = getattr(self, f"_{task['do']}")(task)
+            answer = self._done(task)
             self._require_unchanged()
         except (LostError, OSError) as error:
             self._unfit = True
             answer = {"outcome": "lost", "reason": str(error)}
         return {"seconds": monotonic() - began, **answer}
+
+    def _done(self, task: Task) -> dict[str, Any]:
+        do: Callable[[Task], dict[str, Any]] = getattr(self, f"_{task['do']}")
+        if "attached" not in task:
+            return do(task)
+        with self._line.attachment(task["attached"]) as file:
+            self._files = file.fileno()
+            try:
+                return do(task)
+            finally:
+                self._files = -1
 
     def _require_unchanged(self) -> None:
         """Children inherit what we are: after a change of it, none of theirs is a fair evaluation."""
@@ -111,9 +153,9 @@ class Keeper:
             PROGRAM,
             task,
             dialogue,
-            lambda channel, folder: candidate.perform(channel, task, folder),
+            candidate.perform,
             what,
-            prepare=lambda: candidate.prepare(task, scratch, disk_kb),
+            prepare=lambda whole: candidate.prepare(whole, scratch, disk_kb),
             cell=cell,
         )
 
@@ -126,9 +168,9 @@ class Keeper:
                 SCORER,
                 canary.TASK,
                 verdict,
-                lambda channel, path: canary.score(channel, path, dialogue.outputs),
+                lambda channel, _, path: canary.score(channel, path, dialogue.outputs),
                 _CANARY,
-                prepare=lambda: canary.prepare(self._cell),
+                prepare=lambda _: canary.prepare(self._cell),
                 cell=self._trial,
             )
         if ending.outcome == "cancelled":
@@ -140,7 +182,7 @@ class Keeper:
     def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
         verdict, problem = Verdict(), self._cell.problem
         ending = self._run(
-            SCORER, task, verdict, lambda channel, _: scoring.score(channel, task, outputs, problem), _SCORER
+            SCORER, task, verdict, lambda channel, whole, _: scoring.score(channel, whole, outputs, problem), _SCORER
         )
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
@@ -154,9 +196,9 @@ class Keeper:
             SCORER,
             task,
             verdict,
-            lambda channel, folder: scoring.evaluate(channel, task, folder, cell.shim),
+            lambda channel, whole, folder: scoring.evaluate(channel, whole, folder, cell.shim),
             "the evaluation",
-            prepare=lambda: scoring.prepare(task, cell),
+            prepare=lambda whole: scoring.prepare(whole, cell),
         )
         return _reply(verdict, ending)
 
@@ -166,7 +208,7 @@ class Keeper:
             SCORER,
             task,
             verdict,
-            lambda channel, _: scoring.inputs(channel, task, problem),
+            lambda channel, whole, _: scoring.inputs(channel, whole, problem),
             _SCORER,
             cap_kb=_INPUTS_KB,
         )
@@ -182,12 +224,12 @@ class Keeper:
         return self._try(task, attacks.crowd)
 
     def _try(self, task: Mapping[str, Any], attack: Callable[[Channel, Mapping[str, Any]], None]) -> dict[str, Any]:
-        verdict = Verdict()
+        verdict, targets = Verdict(), task["targets"]
         ending = self._run(
             PROGRAM,
             task,
             verdict,
-            lambda channel, _: attack(channel, task["targets"]),
+            lambda channel, _, __: attack(channel, targets),
             "the self-test",
             cell=self._trial,
         )
@@ -201,7 +243,7 @@ class Keeper:
         work: Work,
         what: str,
         *,
-        prepare: Prepare = lambda: None,
+        prepare: Prepare = lambda _: None,
         cap_kb: int = 0,
         cell: Cell | None = None,
     ) -> Ending:
@@ -211,7 +253,18 @@ class Keeper:
         os.set_blocking(reading, False)
         child = os.fork()
         if child == 0:
-            self._live(role, task, theirs, writing, cell, prepare, work)
+            raise Child(
+                _Parts(
+                    confinement=self._confinement,
+                    role=role,
+                    task=self._whole(role, task),
+                    stream=theirs,
+                    prints=writing,
+                    cell=cell,
+                    prepare=prepare,
+                    work=work,
+                )
+            )
         theirs.close()
         os.close(writing)
         try:
@@ -234,33 +287,13 @@ class Keeper:
             os.close(reading)
             self._confinement.clear(role)
 
-    def _live(
-        self,
-        role: str,
-        task: Mapping[str, Any],
-        stream: socket.socket,
-        prints: int,
-        cell: Cell,
-        prepare: Prepare,
-        work: Work,
-    ) -> None:
-        """In the child: put the layers on, work, and never come back."""
-        try:
-            channel = Channel(stream)
-            try:
-                _rearrange(prints)
-                self._confinement.wear(role, task["seed"], stream.fileno(), cell.cpu_seconds)
-                prepared = prepare()
-            except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
-                channel.send(_unstarted(error))
-                os._exit(1)
-            gc.enable()
-            channel.send(STARTED)
-            work(channel, prepared)
-        except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
-            os._exit(1)
-        finally:
-            os._exit(0)
+    def _whole(self, role: str, task: Task) -> Task:
+        """In the child: the task with the program's files, which the keeper itself never reads."""
+        if self._files >= 0:
+            with open(self._files, "rb", closefd=False) as file:
+                file.seek(0)
+                task = {**task, "files": json.loads(file.read())}
+        return {key: task[key] for key in (*_OF_A_PROGRAM, "seed") if key in task} if role == PROGRAM else task
 
     def _members(self) -> Callable[[], list[int]] | None:
         if self._confinement.own_proc:
@@ -278,6 +311,29 @@ class Keeper:
         else:
             tree.end_group(child)
             tree.await_group(child)
+
+
+def live(held: list[_Parts]) -> None:
+    """In the child: put the layers on, work, and never come back. The list is emptied: nobody holds the parts."""
+    try:
+        parts = held.pop()
+        channel, task, work = Channel(parts.stream), parts.task, parts.work
+        try:
+            _rearrange(parts.prints)
+            parts.confinement.wear(parts.role, task["seed"], parts.stream.fileno(), parts.cell.cpu_seconds)
+            prepared = parts.prepare(task)
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
+            channel.send(_unstarted(error))
+            os._exit(1)
+        del parts
+        gc.enable()
+        gc.collect()
+        channel.send(STARTED)
+        work(channel, task, prepared)
+    except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
+        os._exit(1)
+    finally:
+        os._exit(0)
 
 
 def _rearrange(prints: int) -> None:

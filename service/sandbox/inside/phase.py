@@ -18,6 +18,8 @@ TICK_SECONDS = 0.05
 _GULP = 1 << 16
 # Times as long as a look at the files on disk takes, the next one is left.
 _WALK_SHARE = 20
+# Folders on disk take room beside the files in them, of which one alone may have all that is allowed.
+_FOLDERS_KB = 256
 _SAID_BEFORE_THE_START = {"cancelled", "error", "memory", "lost"}
 _WITHOUT_WAITING = int(socket.MSG_DONTWAIT) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
@@ -201,7 +203,7 @@ class Phase:
 
     def _check_files(self, *, last: bool = False) -> None:
         """Hold the folders that are in memory to one limit, or the scratch on disk, to which nothing else sets one."""
-        if self._end is not None:
+        if self._end is not None or self._talk.failed[0]:
             return
         limit_kb = self._cell.disk_kb
         if watchdog.files_kb(self._memory_folders) > limit_kb:
@@ -215,7 +217,7 @@ class Phase:
         self._walk_at = monotonic() + _WALK_SHARE * (monotonic() - began)
         if use.files > MAX_FILES:
             self._end = self._too_many_files("scratch", f"{MAX_FILES} files")
-        elif use.kb > limit_kb:
+        elif use.kb > limit_kb + _FOLDERS_KB:
             self._end = self._too_many_files("scratch", f"{limit_kb // 1024} MB")
 
     def _too_many_files(self, where: str, most: str) -> tuple[str, str]:

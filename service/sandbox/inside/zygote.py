@@ -27,7 +27,11 @@ _OF_AN_ORDER = "descriptors"
 
 
 def main(descriptor: int, folder: str) -> None:
-    """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away."""
+    """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away.
+
+    Raises:
+        Child: in the child of a keeper, with what it needs to live.
+    """
     control = Channel(socket.socket(fileno=descriptor))
     os.umask(_UMASK)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -122,10 +126,11 @@ def _give_birth(line: socket.socket, cell: Cell) -> None:
             keeper.main(line, cell, unavailable)
         else:
             Channel(line).send({"pid": pid})
+    except keeper.Child:
+        raise
     except BaseException:  # noqa: BLE001 - the host finds it in the log, and this child must not go on as a zygote
         traceback.print_exc()
-    finally:
-        os._exit(0)
+    os._exit(0)
 
 
 def _complaint_about_namespaces(cell: Cell) -> str:

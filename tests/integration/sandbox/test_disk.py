@@ -9,6 +9,8 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
+from service.errors import NoRoomError
+from service.sandbox.inside import namespaces
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, keeper_of, program, sandbox
 
@@ -100,3 +102,47 @@ async def test_no_folder_outside_is_opened_by_who_counts_files(tmp_path: Path, f
     async with sandbox(tmp_path, force=force) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).ok
     assert os.stat(outside / "closed").st_mode & 0o777 == 0o300
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk of 64 MB, where scratch is made."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    namespaces.mount_scratch(str(disk), size_kb=64 << 10, files=32_768, owner=0, mode="711")
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    yield disk
+    namespaces.unmount(str(disk))
+
+
+def free_bytes(disk: Path) -> int:
+    about = os.statvfs(disk)
+    return about.f_bavail * about.f_frsize
+
+
+@pytest.mark.root
+async def test_a_program_that_fills_a_small_disk_costs_itself_alone(small_disk: Path, tmp_path: Path) -> None:
+    source = FILL.format(prepare="pass", after="file.close()")
+    async with sandbox(tmp_path, force=Level.MEDIUM, limits=PATIENT) as opened:
+        before = free_bytes(small_disk)
+        for number in range(3):
+            evaluation = await opened.evaluate(program(source), f"evl_{number}")
+            assert evaluation.outcome in {Outcome.MEMORY, Outcome.ERROR}, evaluation
+            assert before - free_bytes(small_disk) < 1 << 20
+            assert (await opened.evaluate(GOOD, "evl_good")).ok
+
+
+@pytest.mark.root
+async def test_a_full_disk_is_nobodys_fault_but_the_machines(small_disk: Path, tmp_path: Path) -> None:
+    writes = program("def solve():\n    open('file', 'wb').write(bytes(1 << 20))\n    return 1.0\n")
+    async with sandbox(tmp_path, force=Level.MEDIUM) as opened:
+        assert (await opened.evaluate(writes, "evl_1")).ok
+        (small_disk / "filler").write_bytes(bytes(free_bytes(small_disk)))
+        for candidate in (writes, GOOD):
+            with pytest.raises(NoRoomError, match=f"^the disk of {small_disk}.* is full: .* Make room"):
+                await opened.evaluate(candidate, "evl_2")
+        with pytest.raises(NoRoomError):
+            async with sandbox(tmp_path / "other"):
+                pass
+        (small_disk / "filler").unlink()
+        assert (await opened.evaluate(writes, "evl_3")).ok

@@ -10,11 +10,11 @@ import pytest
 
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.program import Program
-from service.errors import InvalidProblemError, UnreachableError
+from service.errors import InvalidProblemError, NoRoomError, UnreachableError
 from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, LeaseName, WorkerBeat, WorkerState
 from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
-from service.worker.worker import Pace, Worker
+from service.worker.worker import READY, Pace, Worker
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
@@ -81,8 +81,10 @@ async def queue(bench: MemoryBench) -> EvaluationQueue:
 
 
 @asynccontextmanager
-async def working(leases: EvaluationLeases, lab: Lab) -> AsyncIterator[tuple[Worker, asyncio.Task[None]]]:
-    worker = Worker(leases, lab.open, BEAT, PACE)
+async def working(
+    leases: EvaluationLeases, lab: Lab, has_room: Callable[[], bool] = lambda: True
+) -> AsyncIterator[tuple[Worker, asyncio.Task[None]]]:
+    worker = Worker(leases, lab.open, BEAT, PACE, has_room)
     task_ = asyncio.create_task(worker.run())
     try:
         yield worker, task_
@@ -300,3 +302,42 @@ async def test_a_problem_that_cannot_be_fetched_now_costs_its_tasks_no_try(
         assert [evaluation.outcome for _, evaluation in await results(queue, 3)] == [Outcome.OK] * 3
     assert leases.tries == 4
     assert leases.deliveries == {1: 3}
+
+
+async def test_what_failed_for_a_full_disk_is_left_to_another_worker(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    full = Lab()
+    full.complaint = NoRoomError("the disk is full")
+    async with working(bench.worker("full"), full, lambda: not full.begun):
+        await queue.submit(task(1), BUNDLE)
+        await full.until(lambda: bool(full.begun))
+        async with working(bench.worker("a"), lab):
+            await queue.submit(task(2), BUNDLE)
+            assert [found for found, _ in await results(queue, 1)] == [task(2).evaluation_id]
+            await bench.lapse()
+            assert await results(queue, 1) == [(task(1).evaluation_id, replace(GOOD, worker="a"))]
+    assert full.begun == [task(1).evaluation_id]
+
+
+async def test_a_worker_whose_disk_is_full_takes_no_tasks_until_there_is_room(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    asked: list[bool] = []
+    enough, waited = asyncio.Event(), asyncio.Event()
+
+    def has_room() -> bool:
+        asked.append(enough.is_set())
+        if len(asked) == 3:
+            waited.set()
+        return enough.is_set()
+
+    async with working(bench.worker("a"), lab, has_room):
+        await queue.submit(task(), BUNDLE)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await waited.wait()
+        assert lab.begun == []
+        assert READY._value.get() == 0
+        enough.set()
+        assert len(await results(queue, 1)) == 1
+    assert READY._value.get() == 1
