@@ -117,7 +117,7 @@ def assess(events: Iterable[Event], worths: Mapping[str, Worth], objectives: Seq
     audits: dict[int, Mapping[str, Any]] = {}
     for event in events:
         if event.kind is Kind.RUN_CLOSING:
-            plan = event.payload
+            plan, held, audits = event.payload, {}, {}  # a run that was continued is examined anew at its next end
         elif event.kind is Kind.HOLDOUT_SCORED:
             held[event.payload["candidate_id"]] = event.payload
         elif event.kind is Kind.AUDIT_SCORED:

@@ -1,18 +1,22 @@
 """Driver: a search, its policies and an evaluator joined in one process, without storage; all stays in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from types import MappingProxyType
 
 from evolve.configuration import RunConfig
 from evolve.embedding import check_embedder
 from evolve.ensemble import Member
+from evolve.errors import ConfigurationError
 from evolve.events import Event, Kind
 from evolve.examination import closing_event, examine, wanted
 from evolve.flight import Flight
-from evolve.ordering import open_search
+from evolve.ordering import joined, open_search
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
-from evolve.result import INTERRUPTED, Chronicle, Result
+from evolve.result import INTERRUPTED, Chronicle, Found, Result
+from evolve.search import Step
 
 TICK_SECONDS = 0.5
 
@@ -31,6 +35,8 @@ class Driver:
         monotonic: seconds that never go back: the clock of the budget.
         observe: hears of events, in order, as soon as they are decided.
         embedder: embeds programs, where they are compared by their embeddings.
+        earlier: what became of the same run before, to go on from there; with the configuration that it had.
+        extension: keys of the budget with the values that they have from then on.
 
     Raises:
         ConfigurationError: the policies do not go together with each other or with the configuration.
@@ -47,6 +53,8 @@ class Driver:
         monotonic: Callable[[], float],
         observe: Observe | None = None,
         embedder: Embedder | None = None,
+        earlier: Result | None = None,
+        extension: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         check_embedder(config, embedder.name if embedder else None)
         self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
@@ -58,6 +66,7 @@ class Driver:
         self._began = 0.0
         self._waiting = ""
         self._stopped = False
+        self._earlier, self._extension = earlier, extension
 
     def stop(self) -> None:
         """Let the run end where it stands; to be called in the thread of its loop."""
@@ -68,11 +77,15 @@ class Driver:
         """Drive the search until it ends or is stopped; what became of it.
 
         An evaluation and a proposal that fail are results like others; a policy that is away is waited for.
+
+        Raises:
+            ConfigurationError: a run that is continued would end at once, or its budget cannot be so.
         """
-        self._began = self._monotonic()
-        self._note(Kind.RUN_STARTED, {"by": ""})
+        self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
+        step = self._search.start() if self._earlier is None else self._continue(self._earlier)
+        self._note(Kind.RUN_STARTED if self._earlier is None else Kind.RUN_RESUMED, {"by": ""})
         try:
-            self._flight.take(self._search.start())
+            self._flight.take(step)
             while not await self._turn():
                 pass
         finally:
@@ -83,6 +96,21 @@ class Driver:
     @property
     def _elapsed(self) -> float:
         return self._monotonic() - self._began
+
+    def _continue(self, earlier: Result) -> Step:
+        """Take up a run that has ended, with what its budget is now; what is still owed."""
+        self._chronicle.take(earlier.events)
+        found = Found.of(earlier.events)
+        resumed = self._search.replay(earlier.events, found.individuals, found.candidates)
+        event = Event(kind=Kind.RUN_CONTINUED, payload={"by": "", "after": earlier.reason})
+        self._search.state.apply(event)
+        self._write([event])
+        owed = [Step(candidates=resumed.candidates, proposals=resumed.proposals)]
+        owed += [self._search.extend(key, value) for key, value in self._extension.items()]
+        if limit := self._search.ended(self._elapsed):
+            raise ConfigurationError(f"the run would end at once, by {limit}: extend it with a larger budget")
+        self._chronicle.config = replace(self._config, budget=self._search.state.budget)
+        return joined(owed)
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""

@@ -14,6 +14,8 @@ from evolve.recovery import holds_edits, is_whole, json_program
 from evolve.regions import enforce, guarded
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
+# What answers lack that are written as they should be.
+TOO_NEAR = "the program is too near to one that its island has"
 EQUALS_PARENT = "the answer equals its parent"
 CHANGES_NOTHING = "the answer changes nothing inside the EVOLVE-BLOCK regions"
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     RUN_PAUSING = "run.pausing"
     RUN_PAUSED = "run.paused"
     RUN_RESUMED = "run.resumed"
+    RUN_CONTINUED = "run.continued"
     RUN_CANCELLED = "run.cancelled"
     RUN_FINISHED = "run.finished"
     RUN_WAITING = "run.waiting"

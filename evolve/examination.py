@@ -65,6 +65,8 @@ class Closing:
         if event.kind is Kind.RUN_CLOSING:
             self.reason = payload["reason"]
             self._wanted = wanted(payload)
+        elif event.kind is Kind.RUN_CONTINUED:
+            self.reason, self._wanted, self._done = "", [], set()
         elif event.kind in {Kind.HOLDOUT_SCORED, Kind.AUDIT_SCORED}:
             number = payload.get("number", 0)
             self._done.add(Examination(kind=event.kind, candidate_id=payload["candidate_id"], number=number))

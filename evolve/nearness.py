@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.configuration import NoveltyConfig
+from evolve.edit import TOO_NEAR
 from evolve.fingerprint import syntax_words
 from evolve.novelty import tokens_of
 from evolve.program import Program
@@ -20,7 +21,6 @@ from evolve.vectors import distance as cosine_distance
 
 Runs = NDArray[np.uint64]
 
-TOO_NEAR = "the program is too near to one that its island has"
 SKETCH = 128
 LOOKED_AT = 16
 _WIDTH = 3

@@ -101,7 +101,7 @@ class Ordering:
         """
         self._search.extended(key, value)
         due = self._advance()
-        return _join([due, self._search.extend(key, value, by)])
+        return joined([due, self._search.extend(key, value, by)])
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""
@@ -132,11 +132,11 @@ class Ordering:
     def _advance(self) -> Step:
         steps: list[Step] = []
         if not self._seed(steps):
-            return _join(steps)
+            return joined(steps)
         moves = {Phase.ASK: self._ask, Phase.ANSWERS: self._take_answers, Phase.EVALUATIONS: self._take_evaluations}
         while not self._search.ended(self._elapsed_seconds) and moves[self._phase](steps):
             pass
-        return _join(steps)
+        return joined(steps)
 
     def _seed(self, steps: list[Step]) -> bool:
         return self.state.started and self._release(0, steps)
@@ -152,6 +152,9 @@ class Ordering:
     def _take_answers(self, steps: list[Step]) -> bool:
         number = self._answering
         if number is not None:
+            if number not in self.state.open:  # closed when the run ended before it was continued
+                self._phase = Phase.EVALUATIONS
+                return True
             end = self._ends.pop(number, None)
             if end is None:
                 return False
@@ -249,7 +252,7 @@ class Ordering:
         """Pass a phase that left no event; whether it could be passed."""
         if self._phase is Phase.ASK and any(self._slots):
             self._push(None)
-        elif self._phase is Phase.ANSWERS and self._answering is None:
+        elif self._phase is Phase.ANSWERS and self._answering not in self.state.open:
             self._phase = Phase.EVALUATIONS
         elif self._phase is Phase.EVALUATIONS and not self._waiting(self._slots[0] or -1):
             self._phase = Phase.ASK
@@ -264,7 +267,8 @@ def open_search(run_id: str, problem: Problem, config: RunConfig, *askings: Aski
     return Ordering(search, config.deterministic.window) if config.deterministic.window else search
 
 
-def _join(steps: Iterable[Step]) -> Step:
+def joined(steps: Iterable[Step]) -> Step:
+    """Several steps as one."""
     steps = list(steps)
     return Step(
         events=tuple(event for step in steps for event in step.events),

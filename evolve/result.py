@@ -1,8 +1,8 @@
 """Results: what became of a run that nothing stored, as values; a fold of its events."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -91,15 +91,41 @@ class Result:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a run found, by the ids of candidates: what a log of it would bring to a replay."""
+
+    scored: Mapping[str, Individual]
+    created: Mapping[str, Candidate]
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Self:
+        """All of it, out of the run's events."""
+        subjects = [event.subject for event in events]
+        return cls(
+            scored={one.candidate_id: one for one in subjects if isinstance(one, Individual)},
+            created={one.id: one for one in subjects if isinstance(one, Candidate)},
+        )
+
+    def individuals(self, ids: Sequence[str]) -> list[Individual]:
+        """Those of these candidates that were evaluated."""
+        return [self.scored[one] for one in ids if one in self.scored]
+
+    def candidates(self, ids: Sequence[str]) -> list[Candidate]:
+        """These candidates."""
+        return [self.created[one] for one in ids]
+
+
 class Chronicle:
     """Keeps what the events of a run say of its candidates.
 
     Attributes:
+        config: of the run.
         best: the fittest so far, the first among equals.
     """
 
     def __init__(self, run_id: str, problem: Problem, config: RunConfig) -> None:
-        self._run_id, self._problem, self._config = run_id, problem, config
+        self._run_id, self._problem, self.config = run_id, problem, config
         self._events: list[Event] = []
         self._records: dict[str, dict[str, Any]] = {}
         self._scored: dict[str, Individual] = {}
@@ -120,7 +146,7 @@ class Chronicle:
             reason=reason,
             detail=detail,
             problem=self._problem,
-            config=self._config,
+            config=self.config,
             best=self.best,
             front=self._front(),
             history=tuple(self._history),

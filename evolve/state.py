@@ -23,7 +23,7 @@ from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.strategies import island_count
-from evolve.yields import Yields
+from evolve.yields import EXHAUSTED, UNSUCCESSFUL, Yields
 
 # Stands for a program whose text a replay has not loaded: most candidates of a run are never looked at again.
 UNLOADED = Program.of({"unloaded": ""})
@@ -184,6 +184,13 @@ class State:
 
     def _extended(self, event: Event) -> None:
         self.budget = extended(self.budget, event.payload["key"], event.payload["to"])
+
+    def _continued(self, event: Event) -> None:
+        """What ended the run is mended, as far as anybody knows: it counts no longer."""
+        if event.payload["after"] in {EXHAUSTED, *UNSUCCESSFUL}:
+            self.account.barren = 0
+            self.yields.renew()
+            self.yields.policies.clear()
 
     def _proposed(self, event: Event) -> None:
         number = int(event.payload["number"])
@@ -359,6 +366,7 @@ def _edges(payload: Mapping[str, Any]) -> list[str]:
 
 _STEPS = {
     Kind.BUDGET_EXTENDED: State._extended,  # noqa: SLF001 - the table of this class's own steps
+    Kind.RUN_CONTINUED: State._continued,  # noqa: SLF001
     Kind.PROPOSAL_CREATED: State._proposed,  # noqa: SLF001
     Kind.PROPOSAL_ANSWERED: State._answered,  # noqa: SLF001
     Kind.PROPOSAL_FAILED: State._failed,  # noqa: SLF001

@@ -5,8 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evolve.edit import CHANGES_NOTHING, EQUALS_PARENT
-from evolve.nearness import TOO_NEAR
+from evolve.edit import CHANGES_NOTHING, EQUALS_PARENT, TOO_NEAR
 from evolve.proposal import Dropped
 
 REFUSALS = 5
@@ -16,13 +15,14 @@ FAILED_CHILDREN = 5
 WINDOW = 24
 MAX_KINDS = 8
 MAX_REASON = 160
+EXHAUSTED = "exhausted"
 POLICY_REFUSED = "policy_refused"
 NO_USABLE_ANSWERS = "no_usable_answers"
 NO_NEW_PROGRAMS = "no_new_programs"
 NO_VALID_CHILDREN = "no_valid_children"
 UNSUCCESSFUL = frozenset({"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PROGRAMS, NO_VALID_CHILDREN})
 # Ends before which a search must have taken place; who asks for one evaluation asks for that of the seed.
-_WITHOUT_CHILDREN = frozenset({"exhausted", "answers", "tokens", "money", "wall_seconds"})
+_WITHOUT_CHILDREN = frozenset({EXHAUSTED, "answers", "tokens", "money", "wall_seconds"})
 LOST = "lost"
 DUPLICATE = "the answer is the same program as an earlier one"
 # Reasons of answers that the policy wrote as it should: what they lack is anything new.
@@ -207,7 +207,7 @@ class Yields:
         """
         if reason in _WITHOUT_CHILDREN and not self.children:
             return self._fruitless()
-        if reason == "exhausted" and not self.readable:
+        if reason == EXHAUSTED and not self.readable:
             return NO_USABLE_ANSWERS if self.unreadable else POLICY_REFUSED
         many = self.children.total() >= FAILED_CHILDREN
         return NO_VALID_CHILDREN if many and not self.children["ok"] and reason not in UNSUCCESSFUL else reason

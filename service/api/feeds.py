@@ -8,6 +8,7 @@ from datetime import timedelta
 import structlog
 from starlette.concurrency import run_in_threadpool
 
+from evolve.events import Kind
 from service.api.position import Position
 from service.api.roster import Roster, Snapshot
 from service.api.stream import AWAY_SECONDS, PING, Chunks, Lifetime, begun, told
@@ -104,7 +105,8 @@ class Feed:
 
     def _seen(self) -> dict[str, int]:
         """How far each run has been told, those included that are new."""
-        seen = dict.fromkeys(self._reader.active(), 0) | dict(self.position.seen)
+        known = self.position.seen
+        seen = {run_id: self._begins(run_id) for run_id in self._reader.active() if run_id not in known} | dict(known)
         page = self._reader.runs(1)
         newest = page[0].id if page else ""
         if newest == self._newest:
@@ -117,6 +119,19 @@ class Feed:
             page = self._reader.runs(PAGE, before=page[-1].id)
         self._newest = newest
         return seen
+
+    def _begins(self, run_id: str) -> int:
+        """Behind which event a run begins to be told that this position does not know.
+
+        One that was told to its end, and has been continued since, begins with that.
+        """
+        try:
+            if self._reader.run(run_id).created_at > self.position.since:
+                return 0
+        except NotFoundError:  # deleted just now
+            return 0
+        continued = list(self._reader.events(run_id, 0, PAGE, (str(Kind.RUN_CONTINUED),)))
+        return continued[-1].sequence - 1 if continued else 0
 
     def _next(self, seen: dict[str, int], moved: Mapping[str, int], limit: int) -> list[tuple[LoggedEvent, Position]]:
         share, found, passed = max(1, limit // len(moved)), [], {}

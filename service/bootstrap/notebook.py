@@ -110,8 +110,7 @@ def run(
     plan = _plan(replace(order, labels=named(name, labels or {})), loaded)
     _check_critic(critic, plan, own)
     called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
-    sitting = _Sitting(plan, order, called, on_event, progress=progress)
-    return told(_with_seed(Beside(sitting.work, sitting.calls, sitting.stop).run()), plan)
+    return _sit(partial(_Sitting, plan, order, called, on_event, progress=progress), plan, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +133,15 @@ class _Sitting:
         on_event: Watcher | None,
         *,
         progress: bool,
+        earlier: RunResult | None,
+        extension: Mapping[str, Any],
     ) -> None:
         self.calls = CallingThread()
         self._plan, self._order = plan, order
         self._called = called
         self._watchers: list[Watcher] = [Line(plan.config.budget)] if progress else []
         self._watchers += [on_event] if on_event else []
+        self._earlier, self._extension = earlier, extension
         self._settings = load_settings()
         self._driver: Driver | None = None
 
@@ -154,13 +156,13 @@ class _Sitting:
         plan = self._plan
         async with self._answering() as asking, self._scoring() as evaluator:
             members, critic, embedder = asking.members, asking.critic, asking.embedder
-            config = self._ordered(members)
+            config = self._earlier.config if self._earlier else self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
             asked += [one.name for one in (critic, embedder) if one]
             equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
-                f"run_{digest(repr(equal))}",
+                self._earlier.run_id if self._earlier else f"run_{digest(repr(equal))}",
                 plan.problem,
                 config,
                 members,
@@ -168,6 +170,8 @@ class _Sitting:
                 monotonic=time.monotonic,
                 observe=self._observe if self._watchers else None,
                 embedder=embedder,
+                earlier=self._earlier,
+                extension=self._extension,
             )
             return await self._driver.run()
 
@@ -261,6 +265,15 @@ class _Sitting:
             yield pool
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _sit(
+    make: Callable[..., _Sitting], plan: Plan, budget: Mapping[str, Any], earlier: RunResult | None = None
+) -> RunResult:
+    """Drive a run to its end, a new one or one that goes on under a changed budget."""
+    sitting = make(earlier=earlier, extension=budget)
+    result = Beside(sitting.work, sitting.calls, sitting.stop).run()
+    return told(_with_seed(result), plan, partial(_sit, make, plan))
 
 
 def _load(

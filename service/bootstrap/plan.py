@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evolve.budget import check_money
@@ -18,7 +19,7 @@ from service.identifiers import new_id
 from service.policy.cast import Cast, read_policies, together, with_params
 from service.policy.settings import PolicySettings
 from service.policy.sources import read_policy
-from service.ports import Bundle, NewRun, RunLog, RunRecord
+from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import (
     PROBLEM,
     Layer,
@@ -33,9 +34,10 @@ from service.problems.description import measures_as_json, objectives_as_json
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
 from service.problems.project import Project
+from service.projections.continuation import refusal
 
 PROBLEM_FILE = "problem.toml"
-ENDED = ("succeeded", "failed", "cancelled")
+UNCHANGED: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,19 +147,20 @@ def limits_of(layers: Sequence[Layer], place: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def plan_again(run_id: str, storage: Storage, slots: int | None) -> Plan:
+def plan_again(run_id: str, storage: Storage, slots: int | None, budget: Mapping[str, Any] = UNCHANGED) -> Plan:
     """A stored run, to go on with; its problem is what it was, whatever became of the folder.
 
     Args:
         run_id: id of the run.
         slots: evaluations at once from now on; None: as before.
+        budget: keys of the budget with the values that they shall have.
 
     Raises:
-        ConflictError: it has ended.
+        ConflictError: it has ended, and cannot be continued with this budget.
     """
     record = storage.reader.run(run_id)
-    if record.state in ENDED:
-        raise ConflictError(f"{record.id} has ended ({record.reason or record.state}): start another with evolve run")
+    if record.state in ENDED and (why := refusal(record, budget)):
+        raise ConflictError(why)
     plan = plan_stored(record, storage.log)
     if slots is None:
         return plan

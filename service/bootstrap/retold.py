@@ -1,12 +1,12 @@
 """Results of `evolve.run`: values, with what else is told of runs that are stored."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evolve.result import Result
 from service.bootstrap.clock import SystemClock
@@ -28,9 +28,26 @@ class RunResult(Result):
 
     Attributes:
         plan: what the run was to be.
+        again: goes on with the run, under a changed budget.
     """
 
     plan: Plan
+    again: "Callable[[Mapping[str, Any], RunResult], RunResult]" = field(compare=False)
+
+    def extend(self, **budget: Any) -> "RunResult":
+        """Go on with the run where it ended, with its archives, islands and random state: `extend(evaluations=200)`.
+
+        The functions that the run was made with are called again, and its seconds are added to. This result stays.
+
+        Args:
+            budget: keys of the budget with their new values, None for no limit. None at all, where the run was
+                interrupted.
+
+        Raises:
+            ConfigurationError: a key is unknown, or the run would end at once.
+            ServiceError: the search came to nothing.
+        """
+        return self.again(budget, self)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -49,9 +66,9 @@ class RunResult(Result):
             return stored_site(storage.reader, storage.url).statistics(_store(self, storage))
 
 
-def told(result: Result, plan: Plan) -> RunResult:
-    """A result with what is told of it by what the run was to be."""
-    return RunResult(**{entry.name: getattr(result, entry.name) for entry in fields(Result)}, plan=plan)
+def told(result: Result, plan: Plan, again: Callable[[Mapping[str, Any], RunResult], RunResult]) -> RunResult:
+    """A result with what is told of it by what the run was to be, and with what goes on with it."""
+    return RunResult(**{entry.name: getattr(result, entry.name) for entry in fields(Result)}, plan=plan, again=again)
 
 
 def _store(result: RunResult, storage: Storage) -> RunRecord:

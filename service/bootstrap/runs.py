@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
@@ -21,8 +22,9 @@ from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.activity import Activity
-from service.ports import PAUSED, RUNNING, Intent, RunRecord
+from service.ports import ENDED, PAUSED, RUNNING, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
+from service.problems.configuration import config_from_json
 from service.problems.load import load_problem
 from service.problems.project import Project
 from service.runner.drive import RunJob
@@ -30,6 +32,7 @@ from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
 from service.sandbox.selftest import shortcomings
 
+BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
 WORKERS = "workers"
 PATIENCE_SECONDS = 60.0  # somebody watches this run, and will rather hear of a database that stays away
@@ -67,20 +70,22 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     Raises:
         InvalidProblemError: the problem cannot be searched on.
         ConfigurationError, UsageError: the configuration or the policy is off.
-        ConflictError: the run to go on with has ended.
+        ConflictError: the run to go on with has ended, and cannot be continued.
         RefusedError: the machine does not offer the isolation that is required.
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
     clock = SystemClock()
     plan = _plan(order, storage, clock)
-    if plan.record is not None and plan.record.desired_state != RUNNING:
+    if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
     private = private_places(settings, storage.url)
     async with answering(plan, settings.policies) as asked, _evaluating(plan, settings, order, private) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
+        else:
+            plan = _continued(plan, plan.record, order, storage, clock)
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
@@ -106,6 +111,24 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             wanted=partial(_wanted, storage, plan.run_id),
             rest=partial(_rest, storage, plan.run_id, clock),
         )
+
+
+def _continued(plan: Plan, record: RunRecord, order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
+    """The plan of a stored run that goes on, with what of its budget is changed; one that has ended is continued."""
+    from service.db.intents import SqlRunIntents
+
+    budget = _budget(order)
+    if not budget and record.state not in ENDED:
+        return plan
+    intents = SqlRunIntents(storage.database, record.tenant, clock)
+    by = COMMAND_LINE
+    now = intents.extend(record.id, budget, by) if budget else intents.want(record.id, RUNNING, by)
+    return replace(plan, record=now, config=replace(plan.config, budget=config_from_json(now.config).budget))
+
+
+def _budget(order: RunOrder) -> dict[str, Any]:
+    """The keys of the budget that an order names."""
+    return {key.removeprefix(BUDGET): value for key, value in order.flags.items() if key.startswith(BUDGET)}
 
 
 def _want_running(storage: Storage, record: RunRecord, clock: SystemClock) -> None:
@@ -189,7 +212,7 @@ async def _evaluating(
 
 def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
     if order.resume is not None:
-        return plan_again(order.resume, storage, order.flags.get(SLOTS))
+        return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:
         raise UsageError("name a problem folder, or a run to go on with")
     return plan_new(order, order.problem, clock.now())

@@ -276,6 +276,14 @@ class BundledSubmissions:
         else:  # workers know themselves what devices and networks are permitted there
             refuse_too_much(problem, self._settings.sandbox)
 
+    def admit(self, tenant: str) -> None:
+        """Nothing where one more run of a tenant may be at work.
+
+        Raises:
+            QuotaError: the tenant has used up what it may.
+        """
+        self._refuse_beyond(tenant, 1, self._clock.now())
+
     def _refuse_beyond(self, tenant: str, added: int, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)
         if quotas.active_runs is not None:

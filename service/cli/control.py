@@ -32,15 +32,20 @@ def standing(id_: str, state: str, desired_state: str) -> str:
 
 
 def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any]) -> None:
-    """Give a run another budget."""
+    """Give a run another budget; one that has ended goes on with it."""
     given = {key: value for key, value in budget.items() if value is not None}
     if not given:
         raise UsageError("name a limit that shall be another, such as --evaluations 1000")
-    run = helm.control.extend(find_run(helm.site.reader, run_id), given)
+    before = find_run(helm.site.reader, run_id)
+    run = helm.control.extend(before, given)
     if terminal.as_json:
         terminal.emit(run_json(run))
         return
     words = ", ".join(f"{key} {value}" for key, value in given.items())
+    if before.state in ENDED:
+        terminal.show(f"{run.id} goes on with {words}")
+        _say_who_drives(terminal, helm, run)
+        return
     terminal.show(f"{run.id} is to have {words}")
 
 

@@ -138,7 +138,7 @@ def extend(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Give a run that has not ended another budget."""
+    """Change the budget of a run. One that has ended is continued with it."""
     from service.cli.control import extend
 
     where = place_of(db, server, api_key_file)

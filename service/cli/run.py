@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.plan import RunOrder
-from service.bootstrap.runs import Opened, open_run
+from service.bootstrap.runs import BUDGET, SLOTS, Opened, open_run
 from service.bootstrap.site import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
@@ -87,14 +87,15 @@ def _order(wish: Wish) -> RunOrder:
 
 
 def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
-    """A run keeps its problem and configuration; only how many work on it is of the day."""
+    """A run keeps its problem and configuration; its budget may change, and how many work on it is of the day."""
     named = {"PROBLEM": wish.problem, "--policy": wish.policies or None, "--model": wish.model, "--config": wish.config}
     named["--param"] = wish.params or None
     changed = [word for word, value in named.items() if value is not None]
     changed += ["--set"] if wish.settings else []
     changed += ["--name, --label"] if wish.labels else []
     changed += ["--deterministic"] if wish.deterministic else []
-    changed += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in flags if key != "concurrency.evaluations"]
+    others = [key for key in flags if key != SLOTS and not key.startswith(BUDGET)]
+    changed += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in others]
     if changed:
         raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(changed)}")
 
@@ -106,6 +107,8 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
         with terminal.doing("opening policy and sandbox"):
             opened = await parts.enter_async_context(open_run(settings, order, storage))
         show_warnings(terminal, opened.warnings)
+        if opened.resumed and (intent := opened.wanted()) is not None:
+            orders.want(intent)  # a larger budget, before the run is asked whether it has ended
         stop = partial(orders.pause, opened.job.owner)
         observer = _observer(terminal, opened, stop)
         if not terminal.as_json:

@@ -17,13 +17,14 @@ from service.client.words import checked
 from service.config import load_settings
 from service.errors import UsageError
 from service.policy.cast import read_policies
-from service.ports import RunRecord
+from service.ports import ENDED, RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
-from service.schemas.runs import RunCreate
+from service.schemas.runs import BudgetExtension, RunCreate
 
 if TYPE_CHECKING:
     from service.client import Client
 
+BUDGET = "budget."
 _KEYS = ("api_key_env", "api_key_file")
 
 
@@ -37,7 +38,7 @@ def run_there(terminal: Terminal, wish: Wish, where: Where) -> int:
         site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
         try:
             with terminal.doing("submitting"):
-                run = _resumed(client, site.reader, wish.resume) if wish.resume else _submitted(client, wish)
+                run = _resumed(client, site.reader, wish) if wish.resume else _submitted(client, wish)
         except KeyboardInterrupt:
             terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")
             return INTERRUPTED
@@ -65,17 +66,23 @@ def _refuse(wish: Wish) -> None:
         }
         given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
         given += ["--name, --label"] if wish.labels else []
-        given += [
-            f"--{key.rpartition('.')[2].replace('_', '-')}" for key, value in wish.flags.items() if value is not None
-        ]
+        others = [key for key, value in wish.flags.items() if value is not None and not key.startswith(BUDGET)]
+        given += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in others]
         if given:
             raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(given)}")
     elif wish.problem is None:
         raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
 
 
-def _resumed(client: "Client", reader: Any, name: str) -> RunRecord:
-    return run_record(client.send(calls.resume_run(find_run(reader, name).id)))
+def _resumed(client: "Client", reader: Any, wish: Wish) -> RunRecord:
+    """A run that goes on, with what of its budget is changed; one that has ended is continued."""
+    run = find_run(reader, wish.resume or "")
+    flags = {key: value for key, value in wish.flags.items() if value is not None}
+    if budget := {key.removeprefix(BUDGET): value for key, value in flags.items() if key.startswith(BUDGET)}:
+        extended = run_record(client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=budget))))
+        if run.state in ENDED:
+            return extended
+    return run_record(client.send(calls.resume_run(run.id)))
 
 
 def _submitted(client: "Client", wish: Wish) -> RunRecord:

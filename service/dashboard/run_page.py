@@ -56,7 +56,8 @@ NEEDED = {"delete": "runs:write"}  # all else that is asked of runs needs to con
 def allowed(run: Run) -> frozenset[str]:
     """What may be asked of a run as it stands."""
     if run.state in ENDED:
-        return frozenset({"delete"})
+        continued = {"succeeded": {"extend"}, "failed": {"extend", "resume"}}
+        return frozenset({"delete", *continued.get(run.state, ())})
     if run.state == "paused":
         return frozenset({"resume", "cancel", "extend", "delete"})
     if run.state in AT_WORK:

@@ -8,17 +8,21 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select
 
 from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
+from evolve.events import Event, Kind
 from evolve.money import read_money
 from service.db import deletion, leases, records
 from service.db.engine import Database
+from service.db.log import commit, held
 from service.db.models import CandidateRow, RunRow
 from service.db.people import ReassessmentRow
 from service.db.rebuild import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, LoggedEvent, RunRecord, nobody
+from service.projections.continuation import refusal
 from service.projections.money import currency_of
 
+CONTINUED = frozenset({"succeeded", "failed"})
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.wanted_budget, RunRow.wanted_by, RunRow.policies)  # fmt: skip
@@ -39,27 +43,34 @@ class SqlRunIntents:
     def want(self, run_id: str, desired_state: str, by: str) -> RunRecord:
         """Want a run running, paused or cancelled; wanting the same again changes nothing.
 
+        One that has failed and is wanted running is continued.
+
         Raises:
             NotFoundError: no such run.
             ConflictError: it has ended, or is being cancelled; the text names its state.
         """
         with self._database.write() as connection:
             run = self._locked(connection, run_id)
-            if desired_state != _aim(run):
+            if run.state in CONTINUED and desired_state == RUNNING:
+                self._continue(connection, run, {}, by)
+            elif desired_state != _aim(run):
                 _refuse_final(run)
                 _write(connection, run, desired_state=desired_state, wanted_by=by)
             return _record(connection, run_id)
 
     def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
-        """Want keys of the budget to have new values.
+        """Want keys of the budget to have new values. A run that has ended is continued with them.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended, or is being cancelled.
+            ConflictError: it is cancelled or being cancelled, or would end at once; the text says what to do.
             ConfigurationError: a limit of money cannot be held.
         """
         with self._database.write() as connection:
             run = self._locked(connection, run_id)
+            if run.state in CONTINUED:
+                self._continue(connection, run, {**budget, **_money(budget, run.policies)}, by)
+                return _record(connection, run_id)
             _refuse_final(run)
             wanted = {**run.wanted_budget, **budget, **_money(budget, run.policies)}
             if wanted != run.wanted_budget:
@@ -115,6 +126,30 @@ class SqlRunIntents:
             if added:
                 _write(connection, run)
             return added
+
+    def _continue(self, connection: Connection, run: Row[Any], budget: Mapping[str, Any], by: str) -> None:
+        """Have a run that has ended go on: nobody drives it, so that its events are written here.
+
+        Whoever still holds it, to give it back or to evaluate a candidate again, is held off by the higher fence.
+        """
+        record = _record(connection, run.id)
+        if why := refusal(record, budget):
+            raise ConflictError(why)
+        fence = leases.take(connection, run.id, by, self._clock.now(), 0.0, lambda _: True)
+        _, before = held(connection, run.id, fence)
+        old = record.config.get("budget", {})
+        events = [Event(kind=Kind.RUN_CONTINUED, payload={"by": by, "after": record.reason})]
+        events += [
+            Event(kind=Kind.BUDGET_EXTENDED, payload={"key": key, "from": old.get(key), "to": value, "by": by})
+            for key, value in budget.items()
+        ]
+        logged = [
+            LoggedEvent(run_id=run.id, sequence=place, at=self._clock.now(), event=event)
+            for place, event in enumerate(events, start=before["sequence"] + 1)
+        ]
+        commit(connection, self._tenant, run.id, before, logged)
+        leases.release(connection, run.id, fence)
+        _write(connection, run, desired_state=RUNNING, wanted_budget={}, wanted_by=by)
 
     def _locked(self, connection: Connection, run_id: str) -> Row[Any]:
         mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)

@@ -81,19 +81,13 @@ class SqlRunLog:
         """
         if not events:
             return
-        projection = Projection.of(run_id, events)
         try:
             with self._database.write() as connection:
-                tenant, before = _held(connection, run_id, fence)
+                tenant, before = held(connection, run_id, fence)
                 if before["sequence"] == events[-1].sequence and _is_last(connection, events[-1]):
                     return
                 _check_order(run_id, before["sequence"], events)
-                write(connection, projection)
-                write_totals(connection, run_id, fold(before, events))
-                if projection.budget:
-                    _extend(connection, run_id, projection.budget)
-                announce(connection, run_id, events)
-                add_usage(connection, tenant, run_id, used(projection))
+                commit(connection, tenant, run_id, before, events)
         except exc.IntegrityError as error:
             raise ConflictError("the events tell of a candidate that the run does not have") from error
 
@@ -161,16 +155,41 @@ class SqlRunLog:
             ]
 
 
-def _held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str, Any]]:
-    """The run's tenant and totals, locked until the transaction ends."""
+def held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str, Any]]:
+    """The run's tenant and totals, locked until the transaction ends.
+
+    Raises:
+        LeaseLostError: the fencing token is no longer the run's.
+    """
     query = select(RunRow.tenant, RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
         raise leases.missing(run_id)
-    totals = dict(row)
-    if totals.pop("fence") != fence:
+    found = dict(row)
+    if found.pop("fence") != fence:
         raise leases.lost(run_id)
-    return totals.pop("tenant"), totals
+    return found.pop("tenant"), found
+
+
+def commit(
+    connection: Connection, tenant: str, run_id: str, before: Mapping[str, Any], events: Sequence[LoggedEvent]
+) -> None:
+    """Write events that follow the last one, and what they project.
+
+    Args:
+        connection: within a transaction.
+        tenant: of the run, whose usage is added to.
+        run_id: of the run.
+        before: the run's totals before them.
+        events: in order.
+    """
+    projection = Projection.of(run_id, events)
+    write(connection, projection)
+    write_totals(connection, run_id, fold(before, events))
+    if projection.budget:
+        _extend(connection, run_id, projection.budget)
+    announce(connection, run_id, events)
+    add_usage(connection, tenant, run_id, used(projection))
 
 
 def _check_order(run_id: str, last: int, events: Sequence[LoggedEvent]) -> None:

@@ -38,15 +38,18 @@ class RunIntents(Protocol):
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended, or is being cancelled, which nobody takes back; the text names its state.
+            ConflictError: it has ended, or is being cancelled, which nobody takes back; the text names its state. One
+                that has failed may be wanted running, and is continued.
         """
 
     def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
-        """Want keys of the budget to have new values.
+        """Want keys of the budget to have new values. A run that has succeeded or failed is continued with them.
+
+        Then it is queued, and the next runner goes on with all that it had found.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended.
+            ConflictError: it was cancelled, or would end at once with that budget; the text says what to do.
         """
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:

@@ -165,6 +165,13 @@ class Submissions(Protocol):
             QuotaError: the tenant has no room for another run.
         """
 
+    def admit(self, tenant: str) -> None:
+        """Nothing where one more run of a tenant may be at work.
+
+        Raises:
+            QuotaError: the tenant has used up what it may.
+        """
+
     def store_all(self, runs: Sequence[NewRun]) -> None:
         """Store prepared runs of one tenant, queued: all of them or none.
 

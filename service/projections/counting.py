@@ -13,6 +13,7 @@ from service.projections.money import added
 _ENTERED = {
     Kind.RUN_STARTED: "running",
     Kind.RUN_RESUMED: "running",
+    Kind.RUN_CONTINUED: "queued",
     Kind.RUN_PAUSING: "pausing",
     Kind.RUN_PAUSED: "paused",
     Kind.RUN_CANCELLED: "cancelled",

@@ -175,7 +175,7 @@ class _Sitting:
 
     def _begin(self) -> None:
         self._begun = True
-        started = self._fold.status.state != "queued"
+        started = self._search.state.started or self._fold.status.state != "queued"
         self._journal.note(Kind.RUN_RESUMED if started else Kind.RUN_STARTED, {"by": self._job.owner})
         self._flight.take(self._owed if self._search.state.started else self._search.start())
 

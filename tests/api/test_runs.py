@@ -178,12 +178,26 @@ async def test_an_ended_run_is_steered_no_more(told: Told, owner: httpx.AsyncCli
     told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
     run = (await owner.get(f"/v1/runs/{RUN}")).json()
     assert (run["state"], run["reason"], run["succeeded_at"] is None) == ("succeeded", "evaluations", False)
-    for verb in ("pause", "resume", "cancel"):
+    for verb in ("pause", "cancel"):
         answer = await owner.post(f"/v1/runs/{RUN}/{verb}")
         assert refused(answer) == (409, "conflict")
         assert "succeeded" in answer.json()["detail"]
-    body = {"budget": {"evaluations": 900}}
+    body = {"budget": {"evaluations": 1}}
     assert refused(await owner.post(f"/v1/runs/{RUN}/extend", json=body)) == (409, "conflict")
+
+
+async def test_an_ended_run_is_continued_with_a_larger_budget(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
+    told.log.release(RUN, told.fences[RUN])
+    once = {"Idempotency-Key": "continue-it"}
+    body = {"budget": {"evaluations": 900}}
+    answer = await owner.post(f"/v1/runs/{RUN}/extend", json=body, headers=once)
+    again = await owner.post(f"/v1/runs/{RUN}/extend", json=body, headers=once)
+    assert (answer.status_code, answer.json()["state"], answer.json()["succeeded_at"]) == (202, "queued", None)
+    assert again.json() == answer.json()
+    events = (await owner.get(f"/v1/runs/{RUN}/events")).json()["items"]
+    assert [event["kind"] for event in events[-3:]] == ["run.finished", "run.continued", "budget.extended"]
 
 
 async def test_a_budget_is_extended_key_by_key(owner: httpx.AsyncClient, problem: str) -> None:

@@ -65,6 +65,76 @@ def remove_deleted(database: Database) -> None:
         pass
 
 
+class TestContinuing:
+    def test_an_ended_run_is_queued_again_with_its_larger_budget(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        finish(log, story)
+        last = list(log.events(RUN))[-1].sequence
+        run = intents.extend(RUN, {"evaluations": 300}, "ada")
+        assert (run.state, run.reason, run.finished_at, run.wanted_budget) == ("queued", "", None, {})
+        assert run.config["budget"]["evaluations"] == 300
+        told = [(one.sequence, one.event.kind, dict(one.event.payload)) for one in log.events(RUN, last)]
+        assert told == [
+            (last + 1, Kind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
+            (last + 2, Kind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
+        ]
+        found = claims.claim("runner-1", LEASE_SECONDS, ())
+        assert found is not None
+        assert found.id == RUN
+
+    @pytest.mark.parametrize(
+        ("budget", "said"),
+        [
+            ({"evaluations": 2}, "budget.evaluations is used up"),
+            ({"target": 0.5}, "budget.target is used up"),
+            ({"answers": 1, "tokens": 9_000}, "budget.answers is used up"),
+        ],
+    )
+    def test_a_run_that_would_end_at_once_is_not_continued(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story, budget: dict[str, Any], said: str
+    ) -> None:
+        finish(log, story)
+        before = reader.run(RUN)
+        with pytest.raises(ConflictError, match=said):
+            intents.extend(RUN, budget, "ada")
+        assert reader.run(RUN) == before
+
+    def test_a_run_that_failed_may_try_again_after_the_cure(
+        self, log: RunLog, intents: RunIntents, story: Story
+    ) -> None:
+        settle(log, story, Kind.RUN_FINISHED, reason="policy_refused", candidate_id=None, fitness=None, detail="no key")
+        run = intents.want(RUN, RUNNING, "ada")
+        assert (run.state, run.waiting) == ("queued", None)
+
+    def test_a_cancelled_run_is_never_continued(self, log: RunLog, intents: RunIntents, story: Story) -> None:
+        settle(log, story, Kind.RUN_CANCELLED, by="ada")
+        with pytest.raises(ConflictError, match="cancelled"):
+            intents.extend(RUN, {"evaluations": 300}, "ada")
+
+    def test_a_run_whose_seeds_could_not_be_scored_is_never_continued(
+        self, log: RunLog, intents: RunIntents, story: Story
+    ) -> None:
+        log.create(new_run(story.run_id))
+        fence = log.take(RUN, "runner-1", LEASE_SECONDS)
+        log.append(RUN, fence, [story.tell(Kind.RUN_STARTED, by="x"), story.tell(Kind.RUN_FINISHED, reason="error")])
+        log.release(RUN, fence)
+        with pytest.raises(ConflictError, match="mend the problem"):
+            intents.extend(RUN, {"evaluations": 300}, "ada")
+
+    def test_who_held_the_run_at_its_end_is_held_off(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        finish(log, story)
+        stale = log.take(RUN, "runner-1", LEASE_SECONDS)
+        intents.extend(RUN, {"evaluations": 300}, "ada")
+        log.release(RUN, stale)
+        with pytest.raises(LeaseLostError):
+            log.append(RUN, stale, [story.tell(Kind.RUN_RESUMED, by="runner-1")])
+        found = claims.claim("runner-2", LEASE_SECONDS, ())
+        assert found is not None
+
+
 class TestWanting:
     def test_what_is_wanted_is_stored_with_who_wants_it(
         self, log: RunLog, intents: RunIntents, claims: RunClaims
@@ -94,13 +164,13 @@ class TestWanting:
         ]
         assert seen == [1, 2, 3, 4]
 
-    @pytest.mark.parametrize("wish", [RUNNING, PAUSED, CANCELLED])
-    def test_nothing_is_wanted_of_an_ended_run(self, log: RunLog, intents: RunIntents, story: Story, wish: str) -> None:
+    @pytest.mark.parametrize("wish", [PAUSED, CANCELLED])
+    def test_an_ended_run_is_neither_paused_nor_cancelled(
+        self, log: RunLog, intents: RunIntents, story: Story, wish: str
+    ) -> None:
         finish(log, story)
         with pytest.raises(ConflictError, match="succeeded"):
             intents.want(RUN, wish, "ada")
-        with pytest.raises(ConflictError, match="succeeded"):
-            intents.extend(RUN, {"evaluations": 300}, "ada")
 
     def test_cancelling_what_is_cancelled_changes_nothing(self, log: RunLog, intents: RunIntents, story: Story) -> None:
         settle(log, story, Kind.RUN_CANCELLED, by="ada")

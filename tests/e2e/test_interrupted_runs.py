@@ -111,6 +111,23 @@ def test_a_run_killed_at_random_points_ends_as_the_unbroken_one(evolve: Evolve, 
     assert [essence(candidate) for candidate in candidates] == [essence(candidate) for candidate in whole]
 
 
+def test_a_continued_run_that_is_killed_ends_as_one_that_is_not(evolve: Evolve, problem: Path) -> None:
+    words = ["--deterministic", "--seed", "7", "--workers", "2", "--json"]
+    ends: list[list[dict[str, Any]]] = []
+    for killed in (False, True):
+        run = evolve.lines("run", str(problem), *words)[0]["run_id"]
+        first = check_whole(evolve, run)
+        more = ["run", "--resume", run, "--evaluations", str(2 * EVALUATIONS), "--workers", "2", "--json"]
+        if killed:
+            interrupt_after(evolve.start(*more), 60, signal.SIGKILL)
+            more = ["run", "--resume", run, "--workers", "2", "--json"]
+        evolve.call(*more)
+        ends.append([essence(candidate) for candidate in check_whole(evolve, run, 2 * EVALUATIONS)])
+        assert ends[-1][: len(first)] == [essence(candidate) for candidate in first]
+    assert ends[0] == ends[1]
+    assert evolve.said("run", "--resume", "last", "--json").code == 5
+
+
 def test_what_was_shown_before_a_kill_is_stored(evolve: Evolve, problem: Path) -> None:
     events = interrupt_after(evolve.start("run", str(problem), "--json"), 100, signal.SIGKILL)
     stored = {candidate["candidate_id"]: candidate for candidate in evolve.lines("export", events[0]["run_id"])}

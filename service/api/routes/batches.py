@@ -174,7 +174,8 @@ def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
     batch = _batch(parts, caller, batch_id)
     intents = parts.intents(caller.tenant)
-    for run in _runs(parts, caller, batch.id):
+    # Of a batch that goes on, those that have failed stay as they are.
+    for run in (run for run in _runs(parts, caller, batch.id) if run.state not in ENDED):
         with suppress(ConflictError):  # it has ended meanwhile, or is about to
             intents.want(run.id, state, caller.actor)
     return _located(parts, caller, batch.id, 202)

@@ -164,7 +164,7 @@ def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -
 
 @router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_TAKEN, operation_id="resume_run")
 def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have a paused run go on; repeating changes nothing."""
+    """Have a paused run go on, or one that has failed try again; repeating changes nothing."""
     return once(lambda: _want(parts, caller, run_id, RUNNING))
 
 
@@ -176,10 +176,15 @@ def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) 
 
 @router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_TAKEN, operation_id="extend_run")
 def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Give a run that has not ended another budget."""
+    """Change the budget of a run. One that has succeeded or failed is continued with it: it is queued again."""
     budget = body.budget.model_dump(exclude_unset=True)
     run = reader_of(parts, caller).run(run_id)
-    return once(lambda: _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202, caller))
+
+    def extend() -> Response:
+        _admit(parts, caller, run)
+        return _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202, caller)
+
+    return once(extend)
 
 
 @router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_MADE, operation_id="fork_run")
@@ -204,8 +209,16 @@ def _submitted(parts: Parts, caller: Caller, request: RunRequest, once: Once) ->
     )
 
 
+def _admit(parts: Parts, caller: Caller, run: RunRecord) -> None:
+    """A run that has ended is one more run at work when it is continued."""
+    if run.state in ENDED and run.state != CANCELLED:
+        parts.submissions.admit(caller.tenant)
+
+
 def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
     run = reader_of(parts, caller).run(run_id)
+    if state == RUNNING:
+        _admit(parts, caller, run)
     return _located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202, caller)
 
 

@@ -326,6 +326,28 @@ def test_a_paused_run_goes_on_when_it_is_wanted_and_with_the_budget_that_is(plac
     assert place.record(ONE).wanted_budget == {}
 
 
+def test_a_run_that_has_ended_goes_on_with_a_larger_budget_and_ends_again(place: Place) -> None:
+    place.create(ONE)
+    act(
+        place,
+        ended(place, ONE),
+        lambda: place.intents.extend(ONE, {"evaluations": EVALUATIONS + 7}, "bob"),
+        wait(lambda: place.record(ONE).counters.evaluations == EVALUATIONS + 7),
+        ended(place, ONE),
+    )
+    lives = [kind for kind in place.kinds(ONE) if kind.startswith(("run.", "budget."))]
+    assert lives == [
+        Kind.RUN_CREATED,
+        Kind.RUN_STARTED,
+        Kind.RUN_FINISHED,
+        Kind.RUN_CONTINUED,
+        Kind.BUDGET_EXTENDED,
+        Kind.RUN_RESUMED,
+        Kind.RUN_FINISHED,
+    ]
+    assert place.record(ONE).counters.evaluations == EVALUATIONS + 7
+
+
 @pytest.mark.parametrize("hangs", ["opening", "policy"])
 def test_leaving_lets_go_of_every_run_as_it_stands(place: Place, hangs: str) -> None:
     place.create(ONE)
