@@ -1,12 +1,25 @@
-"""Evolutionary search over programs as a pure library: it asks for proposals and is told evaluations.
+r"""Improve a program by evolutionary search: `evolve.run(seed, evaluate=score)` returns the best one that was found.
 
-`evolve.run` is the front door of the whole product in Python. It needs what touches the world, so its home is
-`service.bootstrap.notebook`, and it is looked up there when somebody asks for it: importing the library brings in
-nothing above it.
+    import evolve
+
+    def score(source):
+        space = {}
+        exec(source, space)
+        return -abs(space["x"] - 42)
+
+    result = evolve.run("x = 7\n", evaluate=score, evaluations=100)
+    print(result.fitness, result.source)
+
+`help(evolve.run)` lists every argument; a problem's folder takes the place of the seed, a model that of the built-in
+mutator. `evolve.problem` has the values that describe problems. The other modules are the search itself, a pure library
+that asks for proposals and is told evaluations.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+__all__ = ["__version__", "run"]
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -14,8 +27,28 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
+        # The library brings in nothing above it: who asks for `run` does.
         if name != "run":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from service.bootstrap.notebook import run
-
+        try:
+            from service.bootstrap.notebook import run
+        except ModuleNotFoundError as error:
+            if error.name != "service.bootstrap":
+                raise
+            raise shadowed(sys.modules.get("service")) from error
         return run
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def shadowed(module: ModuleType | None) -> ImportError:
+    """The error that a module of the user's, which Python takes for a package of ours, is told by."""
+    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", "")
+    return ImportError(
+        f"{file} has the name of a package of evolve, {name!r}, and Python finds it first: rename it,"
+        " and start Python again",
+        name=name,
+        path=file,
+    )

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, cast
 
 from evolve.configuration import DeterministicConfig, RunConfig
@@ -280,6 +281,11 @@ def _load(
     problem: str | Path | Problem, evaluate: Function | None, name: str | None, sketch: Mapping[str, Any]
 ) -> LoadedProblem:
     """The problem that is meant: a folder's, a value, or one of a seed's text."""
+    if isinstance(problem, str | Path) and _is_file(problem):
+        raise UsageError(
+            f"{problem} is a file: give its text, evolve.run(Path({str(problem)!r}).read_text(), evaluate=...),"
+            f" or on the command line: evolve run {quote(str(problem))} EVALUATOR"
+        )
     if evaluate is not None and not callable(evaluate):
         raise UsageError(f"evaluate is a {type(evaluate).__name__}: give a function that takes a program's text")
     if isinstance(problem, str) and not problem.strip():
@@ -301,6 +307,12 @@ def _load(
             "a seed's text needs evaluate, a function that scores programs: evolve.run(seed, evaluate=...)"
         )
     return load_problem(Path(problem).expanduser())
+
+
+def _is_file(place: str | Path) -> bool:
+    """Whether a path or a text of one line names a file, which is a seed or an evaluator and not yet a problem."""
+    text = str(place)
+    return "\n" not in text and "\0" not in text and len(text) <= 4096 and Path(text).expanduser().is_file()
 
 
 def _is_folder(text: str) -> bool:

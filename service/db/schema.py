@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, inspect, select, text
 
 import migrations
+from evolve import shadowed
 from service.errors import StorageError
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+if not hasattr(migrations, "HEAD"):  # a project with a database often has a package of that name
+    raise shadowed(migrations)
 
 # One number for all who upgrade a PostgreSQL: the second waits for the first.
 _UPGRADE_LOCK = 0x65766F6C

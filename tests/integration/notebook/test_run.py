@@ -503,6 +503,7 @@ def test_a_function_is_run_in_the_sandbox_where_that_is_wanted() -> None:
         ({"budget": {"answer": 1}}, ConfigurationError, "did you mean 'budget.answers'?"),
         ({"problem": "no/such/folder"}, NotFoundError, "there is no folder 'no/such/folder'"),
         ({"problem": ""}, UsageError, "the problem is empty: give its folder"),
+        ({"problem": str(EXAMPLES / "README.md")}, UsageError, "is a file: give its text, evolve.run(Path("),
         ({"problem": " \n"}, UsageError, "the problem is empty: give its folder"),
         ({"evaluate": None}, UsageError, "a seed's text needs evaluate"),
         ({"evaluate": 3}, UsageError, "evaluate is a int: give a function"),
