@@ -20,7 +20,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from service.errors import UsageError
+from service.errors import NotFoundError, UsageError
 from service.net import check_entry
 
 Level = Literal["none", "weak", "medium", "strong"]
@@ -44,6 +44,20 @@ def config_file() -> Path:
 def _xdg(variable: str, fallback: str) -> Path:
     named = Path(os.environ.get(variable, ""))
     return named if named.is_absolute() else Path.home() / fallback
+
+
+def make_folder(file: Path) -> None:
+    """Make the folder of a database where it is this user's data folder; one with another name may be a slip.
+
+    Raises:
+        NotFoundError: another folder that is not there.
+        OSError: it cannot be made.
+    """
+    folder = file.parent
+    if folder == data_home() / "evolve":
+        folder.mkdir(parents=True, exist_ok=True)
+    elif not folder.is_dir():
+        raise NotFoundError(f"there is no folder {folder}: make it, or name a database elsewhere")
 
 
 def default_database() -> SecretStr:

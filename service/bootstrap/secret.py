@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.bootstrap.storage import database_url
+from service.config import make_folder
 from service.errors import RefusedError, UsageError
 from service.seal import Seal
 
@@ -32,7 +33,7 @@ def open_seal(settings: "Settings", override: str | None = None) -> Seal:
 
 def _kept(path: Path) -> str:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         return _read(path)

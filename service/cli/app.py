@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from evolve import __version__
+from service.cli.completion_app import completion_app
 from service.cli.control_app import control_app
 from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
@@ -60,6 +61,7 @@ app.add_typer(train_app, name="train", rich_help_panel="Training")
 app.add_typer(study_app)
 app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
 app.add_typer(installation_app)
+app.add_typer(completion_app)
 app.add_typer(db_app, name="db", rich_help_panel="Installation")
 app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 

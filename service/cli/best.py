@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from evolve.program import Program
 from service.bootstrap.site import Site
 from service.cli import figures
-from service.cli.export import STDOUT, writing
+from service.cli.export import STDOUT, write_program
 from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
 from service.cli.terminal import Terminal
-from service.errors import ConflictError
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
@@ -48,26 +46,3 @@ def _fittest(reader: ResultReader, run: RunRecord) -> CandidateRecord:
     if best := reader.best(run.id, limit=1):
         return best[0]
     raise none_yet(run)
-
-
-def write_program(terminal: Terminal, program: Program, output: Path) -> list[str]:
-    """Write a program of one file to a file, one of several into a folder; `-` is stdout.
-
-    Raises:
-        ConflictError: several files, and the output is a file.
-    """
-    if output == STDOUT:
-        terminal.write(program.text)
-        return []
-    if program.single and not output.is_dir():
-        targets = {output: program.text}
-    elif output.exists() and not output.is_dir():
-        raise ConflictError(f"the program has {len(program.files)} files and {output} is a file: name a folder")
-    else:
-        targets = {output / path: text for path, text in program.files}
-    for target, text in targets.items():
-        if target != output:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        with writing(target) as stream:
-            stream.write(text)
-    return [str(target) for target in targets]

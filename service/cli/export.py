@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TextIO
 
+from evolve.program import Program
 from service.bootstrap.site import Site
 from service.cli.figures import plural
 from service.cli.records import find_run
@@ -90,3 +91,26 @@ def appearing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_program(terminal: Terminal, program: Program, output: Path) -> list[str]:
+    """Write a program of one file to a file, one of several into a folder; `-` is stdout.
+
+    Raises:
+        ConflictError: several files, and the output is a file.
+    """
+    if output == STDOUT:
+        terminal.write(program.text)
+        return []
+    if program.single and not output.is_dir():
+        targets = {output: program.text}
+    elif output.exists() and not output.is_dir():
+        raise ConflictError(f"the program has {len(program.files)} files and {output} is a file: name a folder")
+    else:
+        targets = {output / path: text for path, text in program.files}
+    for target, text in targets.items():
+        if target != output:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with writing(target) as stream:
+            stream.write(text)
+    return [str(target) for target in targets]

@@ -95,7 +95,9 @@ def _run(words: list[str]) -> int:
     import typer
 
     from service.cli.app import app
+    from service.cli.completion_app import prepare
 
+    prepare()
     try:
         result = typer.main.get_command(app).main(hoisted(words), prog_name="evolve", standalone_mode=False)
     except typer.exceptions.TyperException as error:

@@ -19,6 +19,7 @@ from service.cli.words import (
     site_of,
     terminal_of,
 )
+from service.errors import UsageError
 
 Axis = Literal["evaluations", "tokens", "money", "time"]
 Rule = Literal["majority", "weighted", "best_of_majority"]
@@ -60,12 +61,17 @@ def runs(
 def show(
     ctx: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, a proposal, or: last.")],
-    source: Annotated[bool, typer.Option("--source", help="Show the candidate's program.")] = False,
+    *,
+    source: Annotated[bool, typer.Option("--source", help="Show the candidate's program alone.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
     proposal: Annotated[
         int | None, typer.Option("--proposal", min=1, metavar="N", help="Show this proposal of the run.")
     ] = None,
     metrics: Annotated[bool, typer.Option("--metrics", help="Show what the run came to, in numbers.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write the program here; - is stdout."),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -78,6 +84,8 @@ def show(
 
     where = place_of(db, server, api_key_file)
     with site_of(where) as site:
+        if output is not None and (prompt or metrics or proposal is not None):
+            raise UsageError("-o writes the program of a candidate: leave --prompt, --metrics and --proposal out")
         if proposal is not None:
             found = site.reader.proposal(find_run(site.reader, id_).id, proposal)
             show_proposal(terminal_of(ctx, json, db, where), found, prompt=prompt)
@@ -85,7 +93,7 @@ def show(
         if metrics:
             show_metrics(terminal_of(ctx, json, db, where), site, id_, alone=not (source or prompt))
             return
-        show_anything(terminal_of(ctx, json, db, where), site, id_, source=source, prompt=prompt)
+        show_anything(terminal_of(ctx, json, db, where), site, id_, source=source, prompt=prompt, output=output)
 
 
 @results_app.command(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
+from shlex import quote
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -216,7 +217,7 @@ def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool
     if run.state == "failed":
         if run.reason == UNSCORED:
             why = plain(outcome.seed.reason if outcome.seed else run.reason)
-            mend = f"mend it, and try it with: {evolve()} problem check {run.source}"
+            mend = f"mend it, and try it with: {evolve()} problem check {quote(run.source)}"
             raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
         raise ServiceError(f"the run failed: {run.failure or run.reason}")
     if wish.require_target and run.reason != "target":

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolve.assessment import Assessment
+from evolve.program import Program
 from service.bootstrap.site import Site
 from service.cli import figures
 from service.cli.assessed import assessment_json, assessment_rows
 from service.cli.ending import Limit, ending_limit, limit_sources, limit_words
+from service.cli.export import STDOUT, write_program
 from service.cli.failures import failure_rows, failures_json
 from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
@@ -29,17 +32,33 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, Any]]
 
 
-def show_anything(terminal: Terminal, site: Site, identity: str, *, source: bool, prompt: bool) -> None:
-    """Print a run or a candidate, whichever the id names."""
+def show_anything(
+    terminal: Terminal, site: Site, identity: str, *, source: bool, prompt: bool, output: Path | None = None
+) -> None:
+    """Print a run or a candidate, whichever the id names.
+
+    Args:
+        terminal: where to.
+        site: where they are.
+        identity: id, its beginning, or `last`.
+        source: whether the program of a candidate is shown, and nothing else unless `prompt` is.
+        prompt: whether what was asked is shown, and what came back.
+        output: where the program of a candidate is written to instead; `-` is stdout.
+    """
     reader = site.reader
+    source = source or output is not None
     found = _find(reader, identity)
-    if isinstance(found, CandidateRecord):
+    if isinstance(found, CandidateRecord) and output is not None:
+        _write_source(terminal, reader, found, output)
+    elif isinstance(found, CandidateRecord):
         _show_candidate(terminal, reader, found, source=source, prompt=prompt)
     elif isinstance(found, ProposalRecord):
+        if output is not None:
+            raise UsageError("-o writes the program of a candidate: name one (cnd_...)")
         show_proposal(terminal, found, prompt=prompt)
     elif source or prompt:
         raise UsageError(
-            f"--source and --prompt are about a candidate: evolve best {figures.short(found.id)} names one"
+            f"--source, --prompt and -o are about a candidate: evolve best {figures.short(found.id)} names one"
         )
     elif terminal.as_json:
         terminal.emit(_run_json(site, found))
@@ -199,6 +218,9 @@ def _show_candidate(
         value |= {"files": dict(reader.program(candidate.id).files)} if source else {}
         terminal.emit(value | ({"proposal": proposal_json(proposal) if proposal else None} if prompt else {}))
         return
+    if source and not prompt:
+        _show_program(terminal, reader.program(candidate.id))
+        return
     terminal.show(facts(candidate_rows(candidate)))
     if candidate.feedback:
         terminal.show("", "feedback", *(f"  {line}" for line in plain(candidate.feedback).splitlines()))
@@ -206,6 +228,22 @@ def _show_candidate(
         _show_source(terminal, reader, candidate)
     if proposal is not None:
         _show_proposal(terminal, proposal)
+
+
+def _show_program(terminal: Terminal, program: Program) -> None:
+    """A program and nothing else, so that it can be redirected; files of several have a line with their path."""
+    for path, text in program.files:
+        if not program.single:
+            terminal.show(styled(f"── {path}", "bold"))
+        terminal.write(plain(text) if terminal.out.is_terminal else text)
+
+
+def _write_source(terminal: Terminal, reader: ResultReader, candidate: CandidateRecord, output: Path) -> None:
+    written = write_program(terminal, reader.program(candidate.id), output)
+    if terminal.as_json and output != STDOUT:
+        terminal.emit({**candidate_json(candidate), "written": written})
+    elif written:
+        terminal.note(f"written: {', '.join(written)}", style="dim")
 
 
 def candidate_rows(candidate: CandidateRecord) -> Rows:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from service.jsonlines import as_line
@@ -99,7 +100,7 @@ def evolve() -> str:
     found = shutil.which(called.name)
     if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
         return NAME
-    return str(called)
+    return quote(str(called))
 
 
 def plain(text: str) -> str:

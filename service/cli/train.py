@@ -162,4 +162,5 @@ def _say(terminal: Terminal, trained: "Trained") -> None:
     for kind, found in trained.figures.items():
         table.add_row(kind, *(f"{found[name]:.3f}" for name in SHOWN))
     terminal.show(table, f"The policy is in {trained.folder}.")
-    terminal.note(f"Search with it: {terminal.command(f'run examples/maze --policy bundled:{trained.folder}')}")
+    policy = shlex.quote(f"bundled:{trained.folder}")
+    terminal.note(f"Search with it: {terminal.command(f'run examples/maze --policy {policy}')}")

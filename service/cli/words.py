@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -96,11 +97,11 @@ def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None, where:
     if db is not None:
         from service.config import redacted
 
-        place = f" --db {redacted(db)}"
+        place = f" --db {quote(redacted(db))}"
     if where is not None and where.server is not None:
-        place += f" --server {where.server or repr('')}"
+        place += f" --server {quote(where.server)}"
     if where is not None and where.key_file is not None:
-        place += f" --api-key-file {where.key_file}"
+        place += f" --api-key-file {quote(str(where.key_file))}"
     return replace(ctx.obj, as_json=as_json, place=place)
 
 

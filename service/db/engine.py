@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from service.config import make_folder
 from service.db import deadline, schema
 from service.db.faults import UnstorableError, translated
 from service.db.stalled import IDLE_SECONDS
@@ -240,7 +241,7 @@ def _sqlite(address: URL, lock_seconds: float) -> Database:
     path = Path(address.database or "")
     name = f"the database {path}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise StorageError(f"{name} cannot be made, its folder neither ({why}): name another with --db") from error

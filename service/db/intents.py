@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, union_all, update
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select
 from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
 from evolve.events import Event, Kind
-from evolve.money import read_money
+from evolve.money import Money, read_money
 from service.db import deletion, leases, records
 from service.db.engine import Database
 from service.db.log import commit, held
@@ -63,7 +64,8 @@ class SqlRunIntents:
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it is cancelled or being cancelled, or would end at once; the text says what to do.
+            ConflictError: it is cancelled or being cancelled, would end at once, or has used more than a new limit; the
+                text says what to do.
             ConfigurationError: a limit of money cannot be held.
         """
         with self._database.write() as connection:
@@ -72,6 +74,7 @@ class SqlRunIntents:
                 self._continue(connection, run, {**budget, **_money(budget, run.policies)}, by)
                 return _record(connection, run_id)
             _refuse_final(run)
+            _refuse_used(_record(connection, run_id), budget)
             wanted = {**run.wanted_budget, **budget, **_money(budget, run.policies)}
             if wanted != run.wanted_budget:
                 _write(connection, run, wanted_budget=wanted, wanted_by=by)
@@ -263,6 +266,30 @@ def _refuse_final(run: Row[Any]) -> None:
         raise ConflictError(f"run {run.id} has ended, it is {run.state}: fork it, or start another")
     if run.desired_state == CANCELLED:
         raise ConflictError(f"run {run.id} is {run.state} and being cancelled: fork it, or start another")
+
+
+def _refuse_used(run: RunRecord, budget: Mapping[str, Any]) -> None:
+    """Refuse a limit below what the run has used: it would end it, and nobody says so by a limit."""
+    counters = run.counters
+    used: dict[str, Decimal | float] = {
+        "evaluations": counters.evaluations,
+        "answers": counters.answers,
+        "tokens": counters.tokens_input + counters.tokens_output,
+        "wall_seconds": run.active_seconds,
+    }
+    if counters.cost is not None:
+        used["money"] = Money.read(counters.cost).amount
+    for key, value in budget.items():
+        limit = read_money(value).amount if key == "money" and value is not None else value
+        if limit is not None and key in used and used[key] > limit:
+            raise ConflictError(
+                f"run {run.id} has used {_number(used[key])} of budget.{key} already, and {_number(limit)} is less:"
+                " name a larger limit, or cancel the run"
+            )
+
+
+def _number(value: Decimal | float) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def _write(connection: Connection, run: Row[Any], **values: Any) -> None:

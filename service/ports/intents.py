@@ -49,7 +49,8 @@ class RunIntents(Protocol):
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it was cancelled, or would end at once with that budget; the text says what to do.
+            ConflictError: it was cancelled, would end at once with that budget, or has used more than a new limit; the
+                text says what to do.
         """
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:

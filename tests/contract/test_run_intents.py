@@ -192,6 +192,28 @@ class TestWanting:
         assert intents.extend(RUN, {"evaluations": 400}, "bob").wanted_budget == {"evaluations": 400, "tokens": 10}
         assert claims.wanted([RUN])[RUN] == Intent(budget={"evaluations": 400, "tokens": 10}, by="bob")
 
+    @pytest.mark.parametrize("key", ["evaluations", "answers", "tokens", "wall_seconds"])
+    def test_a_limit_below_what_is_used_is_refused(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story, key: str
+    ) -> None:
+        fence = begin(log, story)
+        log.append(RUN, fence, story.child(1, story.id(0)))
+        log.release(RUN, fence)
+        run = reader.run(RUN)
+        counters = run.counters
+        used = {
+            "evaluations": counters.evaluations,
+            "answers": counters.answers,
+            "tokens": counters.tokens_input + counters.tokens_output,
+            "wall_seconds": run.active_seconds,
+        }[key]
+        assert used > 0
+        with pytest.raises(ConflictError, match=rf"has used [0-9.]+ of budget.{key} already, and [0-9.]+ is less"):
+            intents.extend(RUN, {key: used / 2, "patience": 1}, "ada")
+        assert reader.run(RUN).wanted_budget == {}
+        assert intents.extend(RUN, {key: used, "patience": 1}, "ada").wanted_budget == {key: used, "patience": 1}
+        assert intents.extend(RUN, {key: None}, "ada").wanted_budget[key] is None
+
     def test_a_budget_that_was_taken_up_is_wanted_no_more(
         self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
     ) -> None:

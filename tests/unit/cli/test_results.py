@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import sys
 from dataclasses import replace
 from datetime import timedelta
@@ -123,6 +124,49 @@ def test_a_candidate_is_shown_with_source_and_prompt(evolve: Evolve, packing: st
     assert line["proposal"]["tokens_cached"] == 40
 
 
+def test_the_source_of_a_candidate_stands_alone_and_is_written_to_a_file(
+    evolve: Evolve, packing: str, tmp_path: Path
+) -> None:
+    failed = candidates(evolve, packing)[2]
+    text = "def pack():\n    raise ValueError\n"
+    assert evolve("show", failed, "--source", "--db", packing).out == text
+    assert evolve("show", failed, "-o", "-", "--db", packing).out == text
+    target = tmp_path / "my program.py"
+    said = evolve("show", failed, "--source", "-o", str(target), "--db", packing)
+    assert (said.out, said.err, target.read_text()) == ("", f"written: {target}\n", text)
+    (line,) = evolve("show", failed, "-o", str(target), "--json", "--db", packing).lines
+    assert line["written"] == [str(target)]
+    for words, code in (
+        (["show", RUN, "-o", str(target)], 2),
+        (["show", failed, "--prompt", "-o", str(target)], 2),
+        (["show", failed, "-o", str(tmp_path / "none" / "x.py")], 3),
+    ):
+        said = evolve(*words, "--db", packing)
+        assert (said.code, len(said.err.splitlines())) == (code, 1)
+
+
+def test_commands_to_type_next_quote_paths(evolve: Evolve, home: Path) -> None:
+    (home / "my runs").mkdir()
+    url = sqlite_url(home / "my runs" / "my.db")
+    record_run(url, packing_problem(), seed_scores={"radii": 1.0})
+    said = evolve("show", "last", "--db", url)
+    words = shlex.split(said.err.splitlines()[-1].removeprefix("next: "))
+    assert words[-2:] == ["--db", url]
+    assert evolve(*words[1:]).code == 0
+
+
+def test_no_folder_is_made_for_a_database_of_another_name(evolve: Evolve, home: Path) -> None:
+    problem = home / "problem"
+    assert evolve("problem", "init", str(problem)).code == 0
+    for words in (["run", str(problem), "--evaluations", "2"], ["keys", "create"], ["db", "upgrade"]):
+        said = evolve(*words, "--db", sqlite_url(home / "typo" / "dir" / "x.db"))
+        assert (said.code, len(said.err.splitlines())) == (3, 1)
+        assert f"there is no folder {home / 'typo' / 'dir'}: make it" in said.err
+        assert not (home / "typo").exists()
+    assert evolve("run", str(problem), "--evaluations", "2").code == 0
+    assert (home / "data" / "evolve" / "evolve.db").is_file()
+
+
 def test_what_a_model_thought_is_shown_before_its_completion(evolve: Evolve, home: Path) -> None:
     database = open_database(sqlite_file(home / "thought.db"))
     try:
@@ -158,13 +202,16 @@ def test_what_decided_is_shown_wherever_there_was_a_choice(evolve: Evolve, home:
     }
 
 
-def test_a_program_cannot_steer_the_terminal(evolve: Evolve, home: Path) -> None:
+def test_a_program_cannot_steer_the_terminal(evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = sqlite_url(home / "hostile.db")
     hostile = Reply(text="def pack():\n    return '\x1b[2J[bold]'\n", scores={"radii": 2.0})
     record_run(url, packing_problem(), [hostile], seed_scores={"radii": 1.0})
-    for words in (["show", candidates(evolve, url)[-1], "--source"], ["diff", candidates(evolve, url)[-1]]):
+    candidate = candidates(evolve, url)[-1]
+    assert "\x1b[2J" in evolve("show", candidate, "--source", "--db", url).out  # into a file it goes as it is
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for words in (["show", candidate, "--source"], ["show", candidate, "--prompt"], ["diff", candidate]):
         said = evolve(*words, "--db", url)
-        assert "\x1b" not in said.out
+        assert "\x1b[2J" not in said.out
         assert "[bold]" in said.out
 
 
