@@ -6,19 +6,20 @@ from datetime import timedelta
 from sqlalchemy import Connection, insert
 
 from evolve.events import Kind
+from service.db.leases import LeaseTime
 from service.db.models import EventRow, RunRow
 from service.db.problems import store
 from service.db.statements import add
 from service.db.usage import add_usage, begun
 from service.errors import ConflictError
-from service.ports import Counters, NewProblem, NewRun
+from service.ports import Clock, Counters, NewProblem, NewRun
 
 # For whoever begins to drive a run in the moment after it was stored.
 FIRST_LEASE = timedelta(seconds=15)
 
 
-def create(connection: Connection, run: NewRun) -> None:
-    """Store a run, its problem and the event `run.created`.
+def create(connection: Connection, run: NewRun, clock: Clock, lease_time: LeaseTime) -> None:
+    """Store a run, its problem and the event `run.created`; a run with an owner is leased to it for a moment.
 
     Raises:
         ConflictError: a run of this id exists.
@@ -31,7 +32,10 @@ def create(connection: Connection, run: NewRun) -> None:
         document=run.document,
         created_at=run.created_at,
     )
-    if not add(connection, RunRow, [_row(run, store(connection, problem))]):
+    row = _row(run, store(connection, problem))
+    if run.owner:
+        row |= {"lease_owner": run.owner, "lease_expires_at": lease_time(connection, clock) + FIRST_LEASE}
+    if not add(connection, RunRow, [row]):
         raise ConflictError(f"a run {run.id} exists already")
     event = {"run_id": run.id, "sequence": 1, "kind": str(Kind.RUN_CREATED), "at": run.created_at}
     limits = {"limits": {key: dict(entry) for key, entry in run.limits.items()}} if run.limits else {}
@@ -58,8 +62,8 @@ def _row(run: NewRun, problem_id: str) -> dict[str, object]:
             "isolation": run.isolation,
             "source": run.source,
             "desired_state": "running",
-            "lease_owner": run.owner or None,
-            "lease_expires_at": run.created_at + FIRST_LEASE if run.owner else None,
+            "lease_owner": None,
+            "lease_expires_at": None,
             "fence": 0,
             "created_at": run.created_at,
             "created_by": run.created_by,

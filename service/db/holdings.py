@@ -7,8 +7,10 @@ from sqlalchemy import ColumnElement, and_, case, func, select
 
 from service.db.deletion import there
 from service.db.engine import Database
+from service.db.leases import database_time
 from service.db.maintenance import past
 from service.db.models import RunRow, Tenant
+from service.db.rebuild import AnySelect
 from service.ports import ENDED, Clock, Holding
 
 
@@ -24,23 +26,9 @@ class SqlHoldings:
 
     def by_tenant(self, before: datetime | None) -> Sequence[Holding]:
         """What each tenant has, by name; `before`: what ended earlier is past its time, None: nothing is."""
-        due = RunRow.id.is_(None) if before is None else past(before, self._clock.now())
-        query = (
-            select(
-                Tenant.id.label("tenant"),
-                func.count(RunRow.id).label("runs"),
-                _sum(RunRow.state.in_(sorted(ENDED)), 1).label("ended"),
-                func.coalesce(func.sum(RunRow.answers), 0).label("answers"),
-                func.coalesce(func.sum(RunRow.evaluations), 0).label("evaluations"),
-                _sum(due, 1).label("due_runs"),
-                _sum(due, RunRow.answers).label("due_answers"),
-            )
-            .outerjoin(RunRow, and_(RunRow.tenant == Tenant.id, there))
-            .group_by(Tenant.id)
-            .order_by(Tenant.id)
-        )
         with self._database.read() as connection:
-            rows = connection.execute(query).mappings().all()
+            due = RunRow.id.is_(None) if before is None else past(before, database_time(connection, self._clock))
+            rows = connection.execute(_by_tenant(due)).mappings().all()
         return [Holding(tenant=row["tenant"], **{name: int(row[name]) for name in _COUNTS}) for row in rows]
 
     def size_bytes(self) -> int:
@@ -53,6 +41,23 @@ class SqlHoldings:
 
 
 _COUNTS = tuple(name for name in Holding.__slots__ if name != "tenant")
+
+
+def _by_tenant(due: ColumnElement[bool]) -> AnySelect:
+    return (
+        select(
+            Tenant.id.label("tenant"),
+            func.count(RunRow.id).label("runs"),
+            _sum(RunRow.state.in_(sorted(ENDED)), 1).label("ended"),
+            func.coalesce(func.sum(RunRow.answers), 0).label("answers"),
+            func.coalesce(func.sum(RunRow.evaluations), 0).label("evaluations"),
+            _sum(due, 1).label("due_runs"),
+            _sum(due, RunRow.answers).label("due_answers"),
+        )
+        .outerjoin(RunRow, and_(RunRow.tenant == Tenant.id, there))
+        .group_by(Tenant.id)
+        .order_by(Tenant.id)
+    )
 
 
 def _sum(condition: ColumnElement[bool], value: object) -> ColumnElement[int]:

@@ -33,13 +33,21 @@ class SqlRunIntents:
     """The port RunIntents on SQLite or PostgreSQL: of one tenant, to whom the runs of others are not there.
 
     Args:
-        clock: says whether a lease still holds.
+        clock: the time of this machine.
+        lease_time: says whether a lease still holds; only tests have another.
     """
 
-    def __init__(self, database: Database, tenant: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        tenant: str,
+        clock: Clock,
+        lease_time: leases.LeaseTime = leases.database_time,
+    ) -> None:
         self._database = database
         self._tenant = tenant
         self._clock = clock
+        self._lease_time = lease_time
 
     def want(self, run_id: str, desired_state: str, by: str) -> RunRecord:
         """Want a run running, paused or cancelled; wanting the same again changes nothing.
@@ -105,7 +113,7 @@ class SqlRunIntents:
             run = self._locked(connection, run_id)
             if run.state in _AT_WORK:
                 raise ConflictError(f"run {run_id} is {run.state}: cancel or pause it first")
-            if run.lease_owner is not None and run.lease_expires_at > self._clock.now():
+            if run.lease_owner is not None and run.lease_expires_at > self._lease_time(connection, self._clock):
                 raise ConflictError(f"run {run_id} is held by a runner: try again in some seconds")
             deletion.mark(connection, run_id)
 
@@ -167,12 +175,14 @@ class SqlRunClaims:
     """The port RunClaims on SQLite or PostgreSQL, over the runs of all tenants.
 
     Args:
-        clock: says which leases have lapsed.
+        clock: the time of this machine.
+        lease_time: says which leases have lapsed; only tests have another.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, lease_time: leases.LeaseTime = leases.database_time) -> None:
         self._database = database
         self._clock = clock
+        self._lease_time = lease_time
 
     def claim(
         self, owner: str, lease_seconds: float, holding: Sequence[str], gone: Callable[[str], bool] = nobody
@@ -187,7 +197,7 @@ class SqlRunClaims:
             dead = [held for held in connection.execute(owners).scalars() if held and held != owner and gone(held)]
             free = or_(
                 RunRow.lease_owner.is_(None),
-                RunRow.lease_expires_at <= self._clock.now(),
+                RunRow.lease_expires_at <= self._lease_time(connection, self._clock),
                 RunRow.lease_owner.in_([owner, *dead]),
             )
             oldest = (

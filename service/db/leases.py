@@ -4,13 +4,28 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
+from service.db.columns import UtcDateTime
 from service.db.deletion import there
 from service.db.models import RunRow
 from service.db.stalled import end_stalled
 from service.errors import ConflictError, LeaseLostError, NotFoundError
+from service.ports import Clock
 from service.times import rfc3339
+
+LeaseTime = Callable[[Connection, Clock], datetime]
+
+
+def database_time(connection: Connection, clock: Clock) -> datetime:
+    """The time that leases go by: that of PostgreSQL, however wrong the clocks of runners are.
+
+    A SQLite file is of one machine: there it is the clock that is given.
+    """
+    if connection.dialect.name != "postgresql":
+        return clock.now()
+    now: datetime = connection.execute(select(func.clock_timestamp(type_=UtcDateTime()))).scalar_one()
+    return now
 
 
 def take(

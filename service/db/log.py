@@ -26,12 +26,14 @@ class SqlRunLog:
     """The port RunLog on SQLite or PostgreSQL.
 
     Args:
-        clock: says when a lease ends; runners of one database need clocks that agree to well within a lease.
+        clock: the time of this machine, by which leases go where the database has none of its own.
+        lease_time: the time that leases go by; only tests have another.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, lease_time: leases.LeaseTime = leases.database_time) -> None:
         self._database = database
         self._clock = clock
+        self._lease_time = lease_time
 
     def create(self, run: NewRun) -> None:
         """Store a run and its problem, with the event `run.created`.
@@ -40,7 +42,7 @@ class SqlRunLog:
             ConflictError: a run of this id exists.
         """
         with self._database.write() as connection:
-            creation.create(connection, run)
+            creation.create(connection, run, self._clock, self._lease_time)
 
     def take(self, run_id: str, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody) -> int:
         """Take the run's lease and return a fencing token, higher than every earlier one.
@@ -53,7 +55,8 @@ class SqlRunLog:
             ConflictError: somebody else holds the lease.
         """
         with self._database.write() as connection:
-            return leases.take(connection, run_id, owner, self._clock.now(), lease_seconds, gone)
+            now = self._lease_time(connection, self._clock)
+            return leases.take(connection, run_id, owner, now, lease_seconds, gone)
 
     def release(self, run_id: str, fence: int) -> None:
         """Give the lease back; harmless when it was lost."""
@@ -67,7 +70,8 @@ class SqlRunLog:
             LeaseLostError: another took it.
         """
         with self._database.write() as connection:
-            return leases.renew(connection, run_id, fence, self._clock.now(), lease_seconds, health)
+            now = self._lease_time(connection, self._clock)
+            return leases.renew(connection, run_id, fence, now, lease_seconds, health)
 
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         """Commit events and what they project, all or nothing; durable on return.

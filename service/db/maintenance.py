@@ -11,6 +11,7 @@ from service.db.columns import Base
 from service.db.deletion import SqlDeletions, remove
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
+from service.db.leases import database_time
 from service.db.models import RunRow
 from service.db.people import AuditRow, DeliveryRow, ReassessmentRow, RequestRow, UsageRow
 from service.errors import ConflictError, NotFoundError
@@ -56,7 +57,7 @@ def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bo
         StorageError: the database cannot take it; what was removed before stays removed.
     """
     before = clock.now() - retention.runs
-    ended = list(_ended(database, before, clock.now(), retention.keep_labels))
+    ended = list(_ended(database, before, clock, retention.keep_labels))
     expired = list(_expired(clock.now(), retention))
     if dry_run:
         counts = {"runs": len(ended), **leftovers.count(database, before, [run_id for run_id, _ in ended])}
@@ -79,13 +80,11 @@ def past(before: datetime, now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _ended(database: Database, before: datetime, now: datetime, keep: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _ended(database: Database, before: datetime, clock: Clock, keep: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Id and tenant of the runs whose time is over, oldest first."""
-    query = (
-        select(RunRow.id, RunRow.tenant, RunRow.labels).where(past(before, now)).order_by(RunRow.created_at, RunRow.id)
-    )
+    query = select(RunRow.id, RunRow.tenant, RunRow.labels).order_by(RunRow.created_at, RunRow.id)
     with database.read() as connection:
-        rows = connection.execute(query).all()
+        rows = connection.execute(query.where(past(before, database_time(connection, clock)))).all()
     for run_id, tenant, labels in rows:
         if not _bears(labels, keep):
             yield run_id, tenant

@@ -11,7 +11,7 @@ from service.db.engine import Database, open_database, upgrade
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import RunLog, RunReader
-from tests.contract.story import FixedClock, Story
+from tests.contract.story import FixedClock, Story, by_clock
 from tests.databases import sqlite_file
 from tests.services import PostgresServer
 
@@ -55,7 +55,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 def log(database: Database, clock: FixedClock) -> RunLog:
-    return SqlRunLog(database, clock)
+    return SqlRunLog(database, clock, by_clock)
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sqlalchemy import Connection
+
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, Kind, Subject
 from evolve.identity import candidate_id, proposal_id
@@ -12,7 +14,7 @@ from evolve.payloads import describe_charges
 from evolve.program import Program
 from evolve.proposal import Candidate, Charge, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
 from evolve.reply_form import ReplyForm
-from service.ports import Bundle, LoggedEvent, NewRun
+from service.ports import Bundle, Clock, LoggedEvent, NewRun
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0190aaaa000000000000000000000001"
@@ -39,6 +41,11 @@ class FixedClock:
 
     def advance(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)
+
+
+def by_clock(_: Connection, clock: Clock) -> datetime:
+    """The time of leases where a test moves it, in place of the database's."""
+    return clock.now()
 
 
 def new_run(run_id: str = RUN, **changes: Any) -> NewRun:

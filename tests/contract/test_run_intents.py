@@ -16,7 +16,7 @@ from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
 from service.db.problems import SqlProblemStore
 from service.errors import ConflictError, LeaseLostError, NotFoundError, StaleError
 from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunClaims, RunIntents, RunLog, RunReader
-from tests.contract.story import RUN, START, FixedClock, Story, new_run
+from tests.contract.story import RUN, START, FixedClock, Story, by_clock, new_run
 
 OTHER = "run_0190bbbb000000000000000000000002"
 LEASE_SECONDS = 60.0
@@ -25,12 +25,12 @@ KEPT = {"bundles", "programs", "texts", "problems", "tenants", "usage", "alembic
 
 @pytest.fixture
 def intents(database: Database, clock: FixedClock) -> RunIntents:
-    return SqlRunIntents(database, "default", clock)
+    return SqlRunIntents(database, "default", clock, by_clock)
 
 
 @pytest.fixture
 def claims(database: Database, clock: FixedClock) -> RunClaims:
-    return SqlRunClaims(database, clock)
+    return SqlRunClaims(database, clock, by_clock)
 
 
 def begin(log: RunLog, story: Story, *, released: bool = False) -> int:

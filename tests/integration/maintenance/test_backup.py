@@ -29,7 +29,7 @@ from service.db.models import RunRow
 from service.db.people import ApiKeyRow, RequestRow
 from service.db.tables import MODEL_MODULES
 from service.errors import ConflictError, NotFoundError, ServiceError, UsageError
-from tests.contract.story import RUN, START, FixedClock, Story, new_run
+from tests.contract.story import RUN, START, FixedClock, Story, by_clock, new_run
 from tests.integration.maintenance.conftest import rows, store, tell
 
 
@@ -121,7 +121,7 @@ def test_every_module_with_a_mapped_class_is_named_with_the_tables() -> None:
 
 
 def test_a_restored_run_goes_on_where_it_was(database: Database, target: Database, tmp_path: Path) -> None:
-    log = SqlRunLog(database, FixedClock())
+    log = SqlRunLog(database, FixedClock(), by_clock)
     log.create(new_run())
     fence, story = log.take(RUN, "runner-1", 60), Story()
     log.append(RUN, fence, story.seed())
@@ -130,7 +130,7 @@ def test_a_restored_run_goes_on_where_it_was(database: Database, target: Databas
     later = FixedClock()
     later.advance(61)
     child = story.child(1, story.id(0))
-    for place, taken in ((database, fence), (target, SqlRunLog(target, later).take(RUN, "runner-2", 60))):
+    for place, taken in ((database, fence), (target, SqlRunLog(target, later, by_clock).take(RUN, "runner-2", 60))):
         SqlRunLog(place, later).append(RUN, taken, child)
     one, two = (list(SqlRunLog(place, later).events(RUN)) for place in (database, target))
     assert one == two

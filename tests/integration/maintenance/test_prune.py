@@ -9,6 +9,7 @@ from sqlalchemy import Table, func, select, update
 from service.db import leftovers, maintenance
 from service.db.columns import Base
 from service.db.engine import Database
+from service.db.leases import database_time
 from service.db.maintenance import Retention, prune
 from service.db.models import BundleRow, CandidateRow, ProblemRow, RunRow
 from service.db.people import AuditRow, BatchRow, DeliveryRow, NoteRow, PinRow, ReassessmentRow, RequestRow, WebhookRow
@@ -65,10 +66,12 @@ def test_a_run_is_kept_until_its_time(database: Database, age_days: int) -> None
 
 def test_runs_at_work_labelled_held_or_wanted_again_are_kept(database: Database, clock: FixedClock) -> None:
     tell(database, NEW, ended=False)
+    with database.read() as connection:
+        soon = database_time(connection, clock) + timedelta(seconds=60)
     for number, change in enumerate(
         (
             {"labels": {"keep": "yes"}},
-            {"lease_owner": "r", "lease_expires_at": clock.now() + timedelta(seconds=9)},
+            {"lease_owner": "r", "lease_expires_at": soon},
             None,
         )
     ):
