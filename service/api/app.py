@@ -18,6 +18,7 @@ from evolve import __version__
 from service.api import faults
 from service.api.access import requires
 from service.api.answers import ERRORS
+from service.api.event_pages import EventPages
 from service.api.folds import Folds
 from service.api.middleware import Envelope
 from service.api.opened import Opened
@@ -107,6 +108,7 @@ def create_api(parts: Parts) -> FastAPI:
         # More would only wait for the interpreter's one lock, and the slowest for all others.
         to_thread.current_default_thread_limiter().total_tokens = parts.settings.threads
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
+        app.state.event_pages = EventPages()
         app.state.roster = Roster(parts.events_poll_seconds)
         app.state.folds = Folds()
         app.state.opened = Opened(parts.settings.streams, parts.settings.all_streams)

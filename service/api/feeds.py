@@ -9,6 +9,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 
 from evolve.events import Kind
+from service.api.event_pages import PAGE, EventPages
 from service.api.position import Position
 from service.api.roster import Roster, Snapshot
 from service.api.stream import AWAY_SECONDS, PING, Chunks, Lifetime, begun, told
@@ -18,7 +19,6 @@ from service.ports import ENDED, Clock, LoggedEvent, RunReader
 
 log = structlog.get_logger(__name__)
 
-PAGE = 200
 MOST_NEW_RUNS = 2000
 END = "end"
 SKEW = timedelta(seconds=60)  # between clocks of those who create runs
@@ -30,36 +30,25 @@ class RunFeed:
     def __init__(self, reader: RunReader, run_id: str, after: int, kinds: Sequence[str] = ()) -> None:
         self._reader, self._run_id, self._after, self._kinds = reader, run_id, after, kinds
 
-    async def chunks(self, watch: Watch, lifetime: Lifetime) -> Chunks:
+    async def chunks(self, pages: EventPages, watch: Watch, lifetime: Lifetime) -> Chunks:
         """What is sent, as it happens."""
         yield begun()
         while not lifetime.over:
             try:
-                events, state = await run_in_threadpool(self._read)
+                page = await pages.page(self._reader, self._run_id, self._after, self._kinds)
             except ServiceError as error:  # the client need not notice
                 log.warning("stream.away", reason=str(error))
                 yield PING
                 await asyncio.sleep(AWAY_SECONDS)
                 continue
-            if events:
-                yield b"".join(told(str(one.event.kind), one.as_json(), str(one.sequence)) for one in events)
-            elif state:
-                yield told(END, {"run_id": self._run_id, "state": state})
+            self._after = page.after
+            if page.chunk:
+                yield page.chunk
+            if page.state:
+                yield told(END, {"run_id": self._run_id, "state": page.state})
                 return
-            elif not await watch.beyond(self._run_id, self._after, lifetime.pause_seconds):
+            if not page.full and not await watch.beyond(self._run_id, self._after, lifetime.pause_seconds):
                 yield PING
-
-    def _read(self) -> tuple[list[LoggedEvent], str]:
-        """What comes next; where there is nothing more to come, the state in which the run ended."""
-        sequence, state = self._reader.sequences([self._run_id]).get(self._run_id, (0, "deleted"))
-        try:
-            events = list(self._reader.events(self._run_id, self._after, PAGE, self._kinds))
-        except NotFoundError:
-            return [], "deleted"
-        last = events[-1].sequence if events else self._after
-        # What a page that is not full lacks, up to the sequence that was read before it, is of kinds that nobody wants.
-        self._after = last if len(events) == PAGE else max(last, sequence)
-        return events, state if state in ENDED or state == "deleted" else ""
 
 
 class Feed:

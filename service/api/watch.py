@@ -12,6 +12,9 @@ from service.errors import ServiceError
 
 log = structlog.get_logger(__name__)
 
+# For so much longer the log is asked again for each who waits: waking them all shall not take all of the process.
+WAKING_SECONDS = 0.0005
+
 Standings = Mapping[str, tuple[int, str]]
 
 
@@ -27,7 +30,7 @@ class Watch:
 
     Args:
         read: the last sequence and the state of runs, by id, in one statement.
-        poll_seconds: how often it is asked, while anybody waits.
+        poll_seconds: how often it is asked, while anybody waits; more seldom where very many do.
     """
 
     def __init__(self, read: Callable[[list[str]], Standings], poll_seconds: float) -> None:
@@ -72,7 +75,7 @@ class Watch:
         while True:
             if self._wanted:
                 await self._ask(list(self._wanted))
-            await asyncio.sleep(self._poll_seconds)
+            await asyncio.sleep(max(self._poll_seconds, self._wanted.total() * WAKING_SECONDS))
 
     async def _ask(self, run_ids: list[str]) -> None:
         try:

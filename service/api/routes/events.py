@@ -79,7 +79,8 @@ async def list_events(
     if _streams(request):
         begin = int(last_event_id) if _is_sequence(last_event_id) else after
         feed = RunFeed(reader, run.id, begin, wanted)
-        return EventStream(feed.chunks(request.app.state.watch, Lifetime()), admission_of(request, parts, caller))
+        chunks = feed.chunks(request.app.state.event_pages, request.app.state.watch, Lifetime())
+        return EventStream(chunks, admission_of(request, parts, caller))
     paging = Paging(parts.seal, cursor, limit, {"list": "events", "run": run.id, "kinds": kinds})
     place = after if paging.after is None else int(paging.after)
     found = await run_in_threadpool(lambda: list(reader.events(run.id, place, paging.limit + 1, wanted)))
