@@ -94,6 +94,14 @@ def _front(text: str) -> str:
     return text
 
 
+def _origin(text: str) -> str:
+    """What browsers send as the origin of a page."""
+    place = urlsplit(text)
+    if place.scheme not in ("http", "https") or not place.hostname or text != f"{place.scheme}://{place.netloc}":
+        raise ValueError("is no origin: give scheme and host alone, such as https://lab.example")
+    return text
+
+
 class SandboxSettings(BaseModel):
     """What candidates may run under."""
 
@@ -160,6 +168,15 @@ class ApiSettings(BaseModel):
     requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")
     streams: int = Field(default=64, ge=1, description="Streams of events and waits that one key may have open at once")
     all_streams: int = Field(default=2048, ge=1, description="Streams of events and waits that one process has open")
+    cors_origins: Annotated[
+        tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_entries)
+    ] = Field(default=(), description="Origins whose pages may call the API from a browser: https://lab.example")
+    head_seconds: float = Field(
+        default=20.0, gt=0, le=3600, description="How long the head of a request may take to arrive, in seconds"
+    )
+    body_seconds: float = Field(
+        default=600.0, gt=0, le=86400, description="How long the body of a request may take to arrive, in seconds"
+    )
     unaudited: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "release_evaluation", "beat_worker"),
         description="Operations that leave no line in the audit log: those of workers",

@@ -10,6 +10,7 @@ from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan
@@ -20,6 +21,7 @@ from service.api.access import requires
 from service.api.answers import ERRORS
 from service.api.event_pages import EventPages
 from service.api.folds import Folds
+from service.api.methods import Methods
 from service.api.middleware import Envelope
 from service.api.opened import Opened
 from service.api.parts import Parts
@@ -94,6 +96,20 @@ TAGS = {
     "evaluations": "For workers that cannot reach the queue.",
     "system": "Health, readiness, and what errors mean.",
 }
+# Keys go in a header, and cookies never: a page of another origin has no session here.
+CORS: dict[str, Any] = {
+    "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+    "allow_headers": [
+        "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Prefer",
+        "Range",
+    ],
+    "expose_headers": [
+        "Content-Range", "ETag", "Idempotency-Replayed", "Location", "Preference-Applied", "RateLimit",
+        "RateLimit-Policy", "Retry-After", "X-Request-ID",
+    ],
+    "allow_credentials": False,
+    "max_age": 600,
+}  # fmt: skip
 DESCRIPTION = (
     "Evolutionary search over programs, driven by policies that answer with a set. Every error is"
     " `application/problem+json`; lists have cursors; every POST takes an `Idempotency-Key`."
@@ -121,6 +137,9 @@ def create_api(parts: Parts) -> FastAPI:
     app.state.parts = parts
     faults.install(app, _methods)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
+    app.add_middleware(Methods, allowed=_methods)
+    if parts.settings.cors_origins:
+        app.add_middleware(CORSMiddleware, **CORS, allow_origins=parts.settings.cors_origins)
     app.add_middleware(Envelope, parts=parts)
     app.openapi = document  # type: ignore[method-assign] # as FastAPI's guide on extending OpenAPI does
     return app
@@ -150,7 +169,8 @@ def _methods(path: str) -> set[str]:
     """The methods that an address takes; one that is written out is not one of those with a parameter in its place."""
     found = [route for route in routes_of() if route.path_regex.match(path)]
     exact = [route for route in found if route.path == path] or found
-    return {method for route in exact for method in route.methods or ()}
+    methods = {method for route in exact for method in route.methods or ()}
+    return methods | ({"OPTIONS", *({"HEAD"} if "GET" in methods else ())} if methods else set())
 
 
 def door_of(route: APIRoute) -> requires | None:

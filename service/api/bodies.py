@@ -44,6 +44,7 @@ class _Read(Request):
         """
         content = await self.body()
         if content:
+            _check_coding(self.headers.get("content-encoding", ""))
             _check_kind(self.headers.get("content-type", ""))
             self._value = parse(content)
 
@@ -71,6 +72,13 @@ def parse(content: bytes) -> Any:
         raise _broken(f"{error.msg} in line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise _broken("it is nested too deeply") from None
+
+
+def _check_coding(coding: str) -> None:
+    if coding.strip().lower() not in ("", "identity"):
+        detail = f"the body comes as Content-Encoding: {coding[:40]}, and only uncompressed bodies are taken"
+        headers = {"Accept-Encoding": "identity"}
+        raise ApiFault(415, Code.UNSUPPORTED_MEDIA_TYPE, f"{detail}: send it without", headers=headers)
 
 
 def _check_kind(content_type: str) -> None:

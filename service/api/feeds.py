@@ -105,7 +105,7 @@ class Feed:
             seen = dict.fromkeys(new, 0) | seen
             if len(new) < len(page) or not page:
                 break
-            page = self._reader.runs(PAGE, before=page[-1].id)
+            page = self._reader.runs(PAGE, after=(page[-1].created_at, page[-1].id))
         self._newest = newest
         return seen
 

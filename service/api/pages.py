@@ -1,6 +1,9 @@
 """Lists: pages by keyset, with cursors that are bound to what was asked for."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
@@ -10,6 +13,7 @@ from service.schemas.problem_details import Code
 from service.seal import Seal
 
 DEFAULT_LIMIT, MOST_LIMIT = 50, 200
+VERSION = 1  # of cursors: what they hold, and in which form
 _Row = TypeVar("_Row")
 
 Limit = Annotated[int, Query(ge=1, description=f"Items on a page; more than {MOST_LIMIT} are {MOST_LIMIT}.")]
@@ -32,13 +36,15 @@ class Paging:
 
     def __init__(self, seal: Seal, cursor: str, limit: int, about: Mapping[str, Any]) -> None:
         self.limit = min(limit, MOST_LIMIT)
-        self._seal, self._about = seal, {key: str(value) for key, value in about.items()}
+        self._seal, self._about = seal, _digest(seal, about)
         self.after: Any = None
         if cursor:
             value = seal.open("cursor", cursor)
-            if value is None or value["about"] != self._about:
+            if value is None or (value.get("version"), value["about"]) != (VERSION, self._about):
                 raise ApiFault(
-                    400, Code.INVALID_CURSOR, "the cursor is none of this list: begin again without one, same filters"
+                    400,
+                    Code.INVALID_CURSOR,
+                    "the cursor does not belong to this list, these filters and this version: begin again without one",
                 )
             self.after = value["after"]
 
@@ -56,4 +62,14 @@ class Paging:
 
     def behind(self, place: Any) -> str:
         """The cursor behind a place of the list, as JSON."""
-        return self._seal.sign("cursor", {"about": self._about, "after": place})
+        return self._seal.sign("cursor", {"version": VERSION, "about": self._about, "after": place})
+
+
+def _digest(seal: Seal, about: Mapping[str, Any]) -> str:
+    """The question that a list answers, so that it is recognised and not shown."""
+    text = json.dumps(about, default=_plain, sort_keys=True, separators=(",", ":"))
+    return seal.digest("cursor-question", text)[:32]
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else asdict(value)

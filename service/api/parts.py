@@ -40,6 +40,7 @@ class Parts:
 
     Attributes:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
+        queued: how many runs of all tenants no runner has taken up yet.
         retention: how long runs are kept, by the settings of this process.
         unit: everything written inside it, in one thread, is one transaction.
         leases: those of one remote worker, by pool and the worker's id.
@@ -56,6 +57,7 @@ class Parts:
     unit: Callable[[], AbstractContextManager[object]]
     readers: Readers
     standings: Callable[[Sequence[str]], Mapping[str, tuple[int, str]]]
+    queued: Callable[[], int]
     intents: Callable[[str], RunIntents]
     deletions: Deletions
     problems: ProblemStore

@@ -1,14 +1,16 @@
 """Entity tags: what a caller has seen, and whether it still holds."""
 
 import gzip
+import json
 from typing import Annotated
 
 from fastapi import Header, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
+from evolve import identity
 from service.api.faults import ApiFault
-from service.ports import RunRecord
+from service.ports import BatchRecord, RunRecord
 from service.schemas.problem_details import Code
 
 LARGE_BYTES, LEVEL = 256 * 1024, 4
@@ -21,6 +23,11 @@ IfMatch = Annotated[
 def run_tag(run: RunRecord) -> str:
     """The strong tag of a run: how often front doors and its runner wrote to it."""
     return f'"{run.revision}-{run.sequence}"'
+
+
+def batch_tag(batch: BatchRecord) -> str:
+    """The strong tag of a batch: how many of its runs are in which state."""
+    return f'"{identity.digest(json.dumps([batch.id, sorted(batch.states.items())]), 24)}"'
 
 
 def seen(request: Request, tag: str) -> bool:

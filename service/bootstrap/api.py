@@ -93,6 +93,7 @@ async def open_parts(
             unit=database.unit,
             readers=SqlReaders(database),
             standings=SqlRunReader(database).sequences,
+            queued=SqlRunReader(database).queued,
             intents=lambda tenant: SqlRunIntents(database, tenant, clock),
             deletions=SqlDeletions(database),
             problems=SqlProblemStore(database),

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
+from prometheus_client import Gauge
 
 from service.api.sessions import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.request_deadlines import deadline_protocol
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import open_storage
 from service.bootstrap.together import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
-from service.config import Settings
+from service.config import ApiSettings, Settings
 from service.errors import StorageError, UnreachableError, UsageError
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import read_queue_gauges
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 GAUGE_SECONDS = 5.0
 DELETION_SECONDS = 2.0
+QUEUED = Gauge("evolve_runs_queued", "Runs that no runner has taken up yet")
 DRAIN_SECONDS = 5
 # Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
 KEEP_ALIVE_SECONDS = 75
@@ -120,7 +123,7 @@ async def open_api(
     """
     with _listening(address) as (listener, heard):
         async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
-            yield Service(address=heard, server=_server(create(parts)), listener=listener)
+            yield Service(address=heard, server=_server(create(parts), settings.api), listener=listener)
 
 
 @asynccontextmanager
@@ -155,7 +158,7 @@ async def open_all(
             )
             yield Service(
                 address=heard,
-                server=_server(create(parts)),
+                server=_server(create(parts), settings.api),
                 listener=listener,
                 login=login,
                 runner=opened.runner,
@@ -197,6 +200,8 @@ async def _read_gauges(parts: "Parts") -> None:
     while True:
         with suppress(UnreachableError):
             await read_queue_gauges(parts.workers)
+        with suppress(StorageError):
+            QUEUED.set(await asyncio.to_thread(parts.queued))
         await asyncio.sleep(GAUGE_SECONDS)
 
 
@@ -219,9 +224,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(app: "FastAPI") -> uvicorn.Server:
+def _server(app: "FastAPI", settings: ApiSettings) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
+        http=deadline_protocol(settings.head_seconds, settings.body_seconds),
         log_config=None,
         access_log=False,
         server_header=False,

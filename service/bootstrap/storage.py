@@ -1,10 +1,14 @@
 """Storage, opened by the URL that the settings or a flag name."""
 
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import structlog
 
 from service.bootstrap.clock import SystemClock
 from service.errors import NotFoundError
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
     from service.config import Settings
     from service.db.engine import Database
     from service.db.schema import Revision
+
+SCHEMA_SECONDS, SCHEMA_LOG_TRIES = 2.0, 15
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +103,29 @@ def check_database(url: str) -> "Revision":
     from service.db.engine import check
 
     return check(url)
+
+
+def wait_for_schema(settings: "Settings", override: str | None) -> None:
+    """Wait, without end, until somebody has brought a PostgreSQL to this version's schema; a SQLite file needs nobody.
+
+    SIGTERM ends the waiting as Ctrl-C does.
+
+    Raises:
+        StorageError: the database is away.
+    """
+    url = database_url(settings, override)
+    if url.startswith("sqlite:"):
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        tries = 0
+        while (found := check_database(url)).behind:
+            if tries % SCHEMA_LOG_TRIES == 0:
+                log.warning("schema.awaited", current=found.current, needed=found.head, mend="run 'evolve db upgrade'")
+            tries += 1
+            time.sleep(SCHEMA_SECONDS)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def upgrade_database(url: str) -> None:

@@ -114,6 +114,8 @@ class BundledSubmissions:
             InvalidProblemError: it cannot be searched on; with every complaint.
         """
         loaded = load_upload(upload)
+        if place := _place_outside(loaded.search):
+            raise InvalidProblemError([place])
         return NewProblem(
             tenant=DEFAULT_TENANT,
             name=loaded.problem.name,
@@ -133,6 +135,8 @@ class BundledSubmissions:
             loaded = await asyncio.to_thread(load_upload, upload)
         except InvalidProblemError as error:
             return ProblemReport(name=upload.name, document={}, complaints=error.complaints)
+        if place := _place_outside(loaded.search):
+            return ProblemReport(name=loaded.problem.name, document={}, complaints=[place])
         name, document = loaded.problem.name, _document(loaded)
         self._refuse_unpermitted(loaded.problem)
         try:
@@ -257,7 +261,8 @@ class BundledSubmissions:
             limits=limits_of(layers, f"problem {start.loaded.problem.name}"),
             labels=check_labels(request.labels),
         )
-        _refuse_outside(config.prompt.template_dir)
+        if place := _outside(config.prompt.template_dir):
+            raise ConfigurationError(place)
         read_templates(plan)
         self._refuse_unpermitted(plan.problem)
         return plan
@@ -329,7 +334,15 @@ def _refuse_used(tenant: str, used: int, taken: int, limit: int | None, words: s
         raise QuotaError(f"the tenant {tenant} has used {used} of {limit} {words}")
 
 
-def _refuse_outside(template_dir: str) -> None:
+def _place_outside(search: Mapping[str, Any]) -> str:
+    """What is wrong with the folder of templates that a problem's own configuration names; empty: nothing."""
+    prompt = search.get("prompt")
+    named = prompt.get("template_dir", "") if isinstance(prompt, Mapping) else ""
+    return _outside(named) if isinstance(named, str) else ""
+
+
+def _outside(template_dir: str) -> str:
     place = os.path.normpath(template_dir) if template_dir else "."
     if os.path.isabs(place) or place.startswith("~") or place.split(os.sep)[0] == "..":
-        raise ConfigurationError(f"prompt.template_dir {template_dir[:80]!r} lies outside of the problem's folder")
+        return f"prompt.template_dir {template_dir[:80]!r} lies outside of the problem's folder"
+    return ""

@@ -7,7 +7,7 @@ import signal
 from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.runners import open_runner
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.storage import Storage, open_storage, wait_for_schema
 from service.cli import figures
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
@@ -22,8 +22,10 @@ def serve_runs(
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
-    with metrics_shown(*metrics), open_storage(settings, db) as storage:
-        return asyncio.run(_serve(terminal, settings, storage, runs, queue))
+    with metrics_shown(*metrics):
+        wait_for_schema(settings, db)
+        with open_storage(settings, db) as storage:
+            return asyncio.run(_serve(terminal, settings, storage, runs, queue))
 
 
 async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs: int | None, queue: str | None) -> int:

@@ -3,12 +3,15 @@
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from service.app import create_app
 from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.serving import Address, Service, open_all, open_api
+from service.bootstrap.storage import wait_for_schema
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
@@ -25,24 +28,32 @@ def serve_all(
     metrics_port: int | None,
 ) -> int:
     """Serve everything from this process until told to leave, and return the exit code."""
-    service = open_all(load_settings(), address, create_app, db, queue, runs=runs, slots=slots)
-    return _run(terminal, service, address, metrics_port)
+    settings = load_settings()
+    service = open_all(settings, address, create_app, db, queue, runs=runs, slots=slots)
+    return _run(terminal, service, address, metrics_port, partial(wait_for_schema, settings, db))
 
 
 def serve_api(
     terminal: Terminal, address: Address, *, db: str | None, queue: str | None, metrics_port: int | None
 ) -> int:
     """Serve the API until told to leave, and return the exit code."""
-    return _run(terminal, open_api(load_settings(), address, create_app, db, queue), address, metrics_port)
+    settings = load_settings()
+    service = open_api(settings, address, create_app, db, queue)
+    return _run(terminal, service, address, metrics_port, partial(wait_for_schema, settings, db))
 
 
 def _run(
-    terminal: Terminal, service: AbstractAsyncContextManager[Service], address: Address, metrics_port: int | None
+    terminal: Terminal,
+    service: AbstractAsyncContextManager[Service],
+    address: Address,
+    metrics_port: int | None,
+    wait: Callable[[], None],
 ) -> int:
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
     with metrics_shown(metrics_port, address.host):
+        wait()
         return asyncio.run(_serve(terminal, service, address))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, RowMapping, func, insert, select
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select
 
 from service.db.deletion import there
 from service.db.engine import Database
@@ -10,7 +10,7 @@ from service.db.identifiers import resolve
 from service.db.models import RunRow
 from service.db.people import BatchRow
 from service.db.rebuild import chunks
-from service.ports import BatchRecord
+from service.ports import ALL_BATCHES, BatchFilter, BatchRecord
 
 
 class SqlBatchStore:
@@ -45,14 +45,27 @@ class SqlBatchStore:
             (found,) = _records(connection, connection.execute(query).mappings().all())
         return found
 
-    def batches(self, tenant: str, before: str = "", limit: int = 50) -> list[BatchRecord]:
+    def batches(
+        self, tenant: str, before: str = "", limit: int = 50, only: BatchFilter = ALL_BATCHES
+    ) -> list[BatchRecord]:
         """Batches of a tenant, newest first."""
         query = select(*BatchRow.__table__.c).where(BatchRow.tenant == tenant)
         if before:
             query = query.where(BatchRow.id < before)
+        if only.name:
+            query = query.where(BatchRow.name == only.name)
+        if only.created_after:
+            query = query.where(BatchRow.created_at >= only.created_after)
+        if only.created_before:
+            query = query.where(BatchRow.created_at < only.created_before)
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(BatchRow.id.desc()).limit(limit)).mappings().all()
             return _records(connection, rows)
+
+    def remove(self, tenant: str, batch_id: str) -> None:
+        """Remove a batch that has no runs any more, by its whole id."""
+        with self._database.write() as connection:
+            connection.execute(delete(BatchRow).where(BatchRow.tenant == tenant, BatchRow.id == batch_id))
 
 
 def _records(connection: Connection, rows: Sequence[RowMapping]) -> list[BatchRecord]:

@@ -24,6 +24,10 @@ def of_runs(only: RunFilter) -> list[ColumnElement[bool]]:
         conditions.append(RunRow.batch_id.in_(wellformed([only.batch_id])))
     if only.created_by:
         conditions.append(RunRow.created_by == only.created_by)
+    if only.created_after:
+        conditions.append(RunRow.created_at >= only.created_after)
+    if only.created_before:
+        conditions.append(RunRow.created_at < only.created_before)
     return conditions
 
 

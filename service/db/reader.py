@@ -28,6 +28,7 @@ from service.ports import (
     PolicyHealth,
     ProposalRecord,
     RunFilter,
+    RunKey,
     RunRecord,
     Scored,
     Undominated,
@@ -49,21 +50,17 @@ class SqlRunReader:
         self._database = database
         self._scope = Scope(tenant=tenant, run=run_id)
 
-    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
-        """Runs, newest first.
-
-        Raises:
-            NotFoundError: no such run as the one before which they are wanted.
-            UsageError: several ids begin so.
-        """
+    def runs(
+        self, limit: int = 50, after: RunKey | None = None, only: RunFilter = ALL_RUNS, *, oldest_first: bool = False
+    ) -> list[RunRecord]:
+        """Runs by the time of their creation, newest first or oldest first, from the one behind `after`."""
         with self._database.read() as connection:
             query = records.RUNS.where(self._scope.runs(), *filters.of_runs(only))
-            if before is not None:
-                last = select(RunRow.created_at, RunRow.id).where(RunRow.id == self._scope.run_id(connection, before))
-                created_at, run_id = connection.execute(last).one()
-                seen = tuple_(literal(created_at, UtcDateTime()), literal(run_id, String))
-                query = query.where(tuple_(RunRow.created_at, RunRow.id) < seen)
-            query = query.order_by(RunRow.created_at.desc(), RunRow.id.desc())
+            keys = (RunRow.created_at, RunRow.id)
+            if after is not None:
+                seen = tuple_(literal(after[0], UtcDateTime()), literal(after[1], String))
+                query = query.where(tuple_(*keys) > seen if oldest_first else tuple_(*keys) < seen)
+            query = query.order_by(*(key.asc() if oldest_first else key.desc() for key in keys))
             if only.labels:
                 found = filters.labelled(connection, query, only.labels, limit)
                 query = query.where(RunRow.id.in_(found))
@@ -348,6 +345,12 @@ class SqlRunReader:
         query = select(RunRow.id, RunRow.sequence).where(RunRow.state.in_(LIVE), self._scope.named())
         with self._database.read() as connection:
             return {row.id: row.sequence for row in connection.execute(query)}
+
+    def queued(self) -> int:
+        """Runs that no runner has taken up yet."""
+        query = select(func.count()).select_from(RunRow).where(RunRow.state == "queued", self._scope.named())
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> rebuild.AnySelect:
         found = self._scope.run_id(connection, run_id)

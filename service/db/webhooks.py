@@ -13,15 +13,17 @@ from evolve.identity import digest
 from service.db.columns import is_id
 from service.db.engine import Database
 from service.db.models import RunRow
-from service.db.people import DeliveryRow, WebhookRow
+from service.db.people import BatchRow, DeliveryRow, WebhookRow
 from service.db.rebuild import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError
-from service.ports import ENDED, Delivery, LoggedEvent, Webhook
+from service.ports import ENDED, PAUSED, Delivery, LoggedEvent, Webhook
 from service.projections import entered
 from service.times import rfc3339
 
-_IMPROVED = "run.improved"
+_IMPROVED, _WAITING = "run.improved", "run.waiting"
+# The state of a batch that has ended: the first of these that one of its runs has.
+_WHOLE = ("succeeded", "failed", "cancelled")
 _PENDING = "pending"
 _WEBHOOKS: AnySelect = select(*WebhookRow.__table__.c)
 _DELIVERIES: AnySelect = select(*DeliveryRow.__table__.c)
@@ -150,7 +152,10 @@ class SqlWebhooks:
 
 def announce(connection: Connection, run_id: str, events: Iterable[LoggedEvent]) -> None:
     """Put into the outbox what the webhooks of the run's tenant shall hear of a batch of events."""
-    messages = dict(_messages(events))
+    messages = {kind: (logged, logged.run_id) for kind, logged in _messages(events)}
+    for state, (logged, _) in [(kind.removeprefix("run."), told) for kind, told in messages.items()]:
+        if state in ENDED and (ended := _ended_batch(connection, run_id, state)):
+            messages[f"batch.{ended[1]}"] = (logged, ended[0])
     if not messages:
         return
     # Held against their removal; one that is being removed is waited for, and then not there.
@@ -162,9 +167,9 @@ def announce(connection: Connection, run_id: str, events: Iterable[LoggedEvent])
         .with_for_update(of=WebhookRow, read=True, key_share=True)
     )
     rows = [
-        _message(webhook_id, kind, logged)
+        _message(webhook_id, kind, logged, subject)
         for webhook_id, types in connection.execute(listening)
-        for kind, logged in messages.items()
+        for kind, (logged, subject) in messages.items()
         if kind in types
     ]
     add(connection, DeliveryRow, rows)
@@ -177,19 +182,38 @@ def _messages(events: Iterable[LoggedEvent]) -> Iterator[tuple[str, LoggedEvent]
         if event.kind is Kind.BEST_IMPROVED:
             if event.payload.get("objective") is None:
                 yield _IMPROVED, logged
-        elif (state := entered(event)) in ENDED:
+        elif event.kind is Kind.RUN_WAITING:
+            yield _WAITING, logged
+        elif (state := entered(event)) in ENDED or state == PAUSED:
             yield f"run.{state}", logged
 
 
-def _message(webhook_id: str, kind: str, logged: LoggedEvent) -> dict[str, Any]:
+def _ended_batch(connection: Connection, run_id: str, state: str) -> tuple[str, str] | None:
+    """The batch of which a run that enters a state is the last to end, and the state of the whole; None: there is none.
+
+    The batch is locked: of two runs that end at once, the later one sees the end of the other.
+    """
+    mine = select(BatchRow.id, BatchRow.tenant).join(
+        RunRow, (RunRow.batch_id == BatchRow.id) & (RunRow.tenant == BatchRow.tenant)
+    )
+    batch = connection.execute(mine.where(RunRow.id == run_id).with_for_update(of=BatchRow, key_share=True)).first()
+    if batch is None:
+        return None
+    others = select(RunRow.state).distinct()
+    others = others.where(RunRow.batch_id == batch.id, RunRow.tenant == batch.tenant, RunRow.id != run_id)
+    held = {state, *connection.execute(others).scalars()}
+    return (batch.id, next(one for one in _WHOLE if one in held)) if held <= set(ENDED) else None
+
+
+def _message(webhook_id: str, kind: str, logged: LoggedEvent, subject: str) -> dict[str, Any]:
     return {
-        "id": _delivery_id(webhook_id, logged),
+        "id": _delivery_id(webhook_id, logged, subject),
         "webhook_id": webhook_id,
         "type": kind,
         "payload": {
             "type": kind,
             "timestamp": rfc3339(logged.at),
-            "data": {"id": logged.run_id},
+            "data": {"id": subject},
         },
         "state": _PENDING,
         "attempts": 0,
@@ -200,9 +224,10 @@ def _message(webhook_id: str, kind: str, logged: LoggedEvent) -> dict[str, Any]:
     }
 
 
-def _delivery_id(webhook_id: str, logged: LoggedEvent) -> str:
+def _delivery_id(webhook_id: str, logged: LoggedEvent, subject: str) -> str:
     """Sorts by age as every delivery's does, and is the same for the same event: one UUID of version 7."""
-    chance = int(digest(f"{webhook_id}/{logged.run_id}/{logged.sequence}", 19), 16)
+    told = "" if subject == logged.run_id else f"/{subject}"
+    chance = int(digest(f"{webhook_id}/{logged.run_id}/{logged.sequence}{told}", 19), 16)
     milliseconds = int(logged.at.timestamp() * 1000)
     value = (
         (milliseconds << 80) | (0x7 << 76) | ((chance >> 62 & 0xFFF) << 64) | (0b10 << 62) | (chance & (1 << 62) - 1)

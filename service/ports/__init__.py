@@ -27,10 +27,7 @@ from service.ports.annotations import (
     Shares,
     View,
 )
-from service.ports.batches import (
-    BatchRecord,
-    BatchStore,
-)
+from service.ports.batches import ALL_BATCHES, BatchFilter, BatchRecord, BatchStore
 from service.ports.evaluations import (
     Evaluated,
     EvaluationLeases,
@@ -84,6 +81,7 @@ from service.ports.reader import (
     Readers,
     ResultReader,
     RunFilter,
+    RunKey,
     RunReader,
 )
 from service.ports.time import (
@@ -114,6 +112,7 @@ from service.ports.webhooks import (
 )
 
 __all__ = [
+    "ALL_BATCHES",
     "ALL_CANDIDATES",
     "ALL_RUNS",
     "CANCELLED",
@@ -127,6 +126,7 @@ __all__ = [
     "Annotations",
     "AuditEntry",
     "AuditLog",
+    "BatchFilter",
     "BatchRecord",
     "BatchStore",
     "Bundle",
@@ -175,6 +175,7 @@ __all__ = [
     "RunClaims",
     "RunFilter",
     "RunIntents",
+    "RunKey",
     "RunLog",
     "RunReader",
     "RunRecord",

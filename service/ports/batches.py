@@ -34,6 +34,23 @@ class BatchRecord:
         return next(state for state in ("succeeded", "failed", "cancelled") if state in held)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFilter:
+    """Which batches; empty: all.
+
+    Attributes:
+        created_after: those created then or later.
+        created_before: those created earlier.
+    """
+
+    name: str = ""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+ALL_BATCHES = BatchFilter()
+
+
 class BatchStore(Protocol):
     """Batches; their runs name them."""
 
@@ -48,5 +65,10 @@ class BatchStore(Protocol):
             AmbiguousIdError: the beginning is that of several, or too short to tell.
         """
 
-    def batches(self, tenant: str, before: str = "", limit: int = 50) -> list[BatchRecord]:
+    def batches(
+        self, tenant: str, before: str = "", limit: int = 50, only: BatchFilter = ALL_BATCHES
+    ) -> list[BatchRecord]:
         """Batches of a tenant, newest first."""
+
+    def remove(self, tenant: str, batch_id: str) -> None:
+        """Remove a batch that has no runs any more, by its whole id."""

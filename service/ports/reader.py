@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from evolve.program import Program
@@ -22,13 +23,22 @@ from service.ports.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs; empty: all. `problem`, `created_by`: by a name. `labels`: those that have all of these pairs."""
+    """Which runs; empty: all.
+
+    Attributes:
+        problem, created_by: by a name.
+        labels: those that have all of these pairs.
+        created_after: those created then or later.
+        created_before: those created earlier.
+    """
 
     states: Sequence[str] = ()
     problem: str = ""
     batch_id: str = ""
     created_by: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    created_after: datetime | None = None
+    created_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +53,8 @@ class CandidateFilter:
     number: int | None = None
 
 
+# (time of creation, id) of a run: its place in a list, which stays where it is when the run is removed.
+RunKey = tuple[datetime, str]
 # (proposal number, position) of a candidate; in a ranking behind its fitness.
 CandidateKey = tuple[int, int] | tuple[float, int, int]
 
@@ -123,8 +135,10 @@ class RunReader(ResultReader, Protocol):
     Ids may be given by any unambiguous beginning of at least six characters. What another tenant has is not there.
     """
 
-    def runs(self, limit: int = 50, before: str | None = None, only: RunFilter = ALL_RUNS) -> list[RunRecord]:
-        """Runs, newest first."""
+    def runs(
+        self, limit: int = 50, after: RunKey | None = None, only: RunFilter = ALL_RUNS, *, oldest_first: bool = False
+    ) -> list[RunRecord]:
+        """Runs by the time of their creation, newest first or oldest first, from the one behind `after`."""
 
     def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
         """How many there are."""

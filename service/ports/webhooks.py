@@ -5,7 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-WEBHOOK_TYPES = ("run.succeeded", "run.failed", "run.cancelled", "run.improved")
+WEBHOOK_TYPES = (
+    "run.succeeded",
+    "run.failed",
+    "run.cancelled",
+    "run.improved",
+    "run.waiting",
+    "run.paused",
+    "batch.succeeded",
+    "batch.failed",
+    "batch.cancelled",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

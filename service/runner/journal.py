@@ -4,9 +4,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from prometheus_client import Histogram
+
 from evolve.events import Event, Kind
 from service.ports import Clock, LoggedEvent, RunLog
 from service.runner.patience import Patience
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+COMMIT = Histogram("evolve_commit_duration_seconds", "From a batch of events to its end in storage", buckets=_SECONDS)
 
 
 class Journal:
@@ -56,5 +61,6 @@ class Journal:
         """
         batch, self._outbox = self._outbox, []
         if batch:
-            await self._patience.call(partial(self._log.append, self._run_id, self._fence, batch))
+            with COMMIT.time():
+                await self._patience.call(partial(self._log.append, self._run_id, self._fence, batch))
         return batch

@@ -13,6 +13,8 @@ from service.ports import LoggedEvent
 from service.runner.status import RunStatus
 
 RUNS = Gauge("evolve_runs", "Runs that this runner drives, by state", ["state"])
+WAITING = Gauge("evolve_runs_waiting", "Runs that this runner drives and that wait for something outside of them")
+TAKEOVERS = Counter("evolve_run_takeovers", "Running runs that this runner took up after another process had them")
 PROPOSALS = Counter("evolve_proposals", "Proposals that ended, by operator and outcome", ["operator", "outcome"])
 TOKENS = Counter("evolve_policy_tokens", "Tokens of policies, by model and direction", ["model", "direction"])
 MONEY = Counter("evolve_policy_cost", "Money spent on policies, by model and currency", ["model", "currency"])
@@ -27,11 +29,13 @@ class RunMetrics:
 
     def __init__(self) -> None:
         self._states: dict[str, str] = {}
+        self._waiting: set[str] = set()
         self._asked: dict[str, dict[int, tuple[str, str]]] = {}
 
     def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
         """Count what a run made durable."""
         self._states[status.run_id] = status.state
+        (self._waiting.add if status.waiting else self._waiting.discard)(status.run_id)
         for logged in events:
             self._count(logged.run_id, logged.event)
         self._show()
@@ -39,10 +43,12 @@ class RunMetrics:
     def rests(self, run_id: str) -> None:
         """This process drives the run no longer."""
         self._states.pop(run_id, None)
+        self._waiting.discard(run_id)
         self._asked.pop(run_id, None)
         self._show()
 
     def _show(self) -> None:
+        WAITING.set(len(self._waiting))
         RUNS.clear()
         for state, count in Tally(self._states.values()).items():
             RUNS.labels(state).set(count)

@@ -24,6 +24,7 @@ from service.errors import (
 from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
 from service.runner.drive import RunJob, drive
 from service.runner.lease import LEASE_SECONDS
+from service.runner.metrics import TAKEOVERS
 from service.runner.orders import Orders
 from service.runner.outside import give_up, settle, tell_waiting
 from service.runner.owner import is_gone
@@ -162,6 +163,8 @@ class Runner:
                 return
             wanted = await asyncio.to_thread(self._claims.wanted, [record.id])
             if record.id in wanted:
+                if record.state == RUNNING and record.id not in self._retries.known:
+                    TAKEOVERS.inc()
                 self._take_up(record, wanted[record.id])
 
     def _take_up(self, record: RunRecord, intent: Intent) -> None:

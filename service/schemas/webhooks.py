@@ -7,9 +7,19 @@ from pydantic import Field
 from service.schemas.described import DescribedAs
 from service.schemas.types import Count, Moment, Object, Page, Reply, Request
 
-Type = Literal["run.succeeded", "run.failed", "run.cancelled", "run.improved"]
+Type = Literal[
+    "run.succeeded",
+    "run.failed",
+    "run.cancelled",
+    "run.improved",
+    "run.waiting",
+    "run.paused",
+    "batch.succeeded",
+    "batch.failed",
+    "batch.cancelled",
+]
 Address = Annotated[str, Field(min_length=8, max_length=2000, pattern=r"^https?://[^\x00-\x20]+$")]
-Types = Annotated[list[Type], Field(min_length=1, max_length=4)]
+Types = Annotated[list[Type], Field(min_length=1, max_length=9)]
 
 
 class WebhookCreate(Request):

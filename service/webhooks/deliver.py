@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import structlog
+from prometheus_client import Counter
 
 from service.errors import NotFoundError, ServiceError
 from service.net import Resolve
@@ -29,6 +30,8 @@ _GONE = 410
 _MOST_DIGITS = 6
 
 _HEADERS = {"User-Agent": "evolve-webhooks", "Content-Type": "application/json", "Accept-Encoding": "identity"}
+
+ATTEMPTS = Counter("evolve_webhook_attempts", "Tries to deliver, by the state that the message has then", ["state"])
 
 _log = structlog.get_logger(__name__)
 
@@ -130,6 +133,7 @@ class Dispatcher:
     async def _deliver(self, webhook: Webhook, delivery: Delivery) -> None:
         outcome = await self._try(webhook, delivery)
         done = self._concluded(delivery, outcome)
+        ATTEMPTS.labels(done.state).inc()
         _log.info("webhook.tried", webhook_id=webhook.id, delivery_id=delivery.id, state=done.state, status=done.status)
         try:
             if outcome.status == _GONE:

@@ -1,5 +1,6 @@
 """Batches over the API: all or none, sweeps, sums, and steering as one."""
 
+import asyncio
 import statistics
 from itertools import product
 from typing import Any
@@ -251,3 +252,76 @@ async def test_there_is_no_batch_of_others(told: Told, owner: httpx.AsyncClient,
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         assert (await foreign.get("/v1/batches")).json()["items"] == []
     assert (await owner.get(f"/v1/batches/{batch['id']}")).json() == batch
+
+
+def end(told: Told, run_id: str) -> None:
+    """A runner takes a run up and it ends."""
+    fence = told.log.take(run_id, "test", 60)
+    told.log.append(run_id, fence, [Story(run_id).tell(Kind.RUN_FINISHED, reason="target")])
+    told.log.release(run_id, fence)
+
+
+async def test_a_batch_has_a_tag_that_changes_with_its_runs(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(owner)
+    path = f"/v1/batches/{batch['id']}"
+    tag = (await owner.get(path)).headers["ETag"]
+    assert (await owner.get(path, headers={"If-None-Match": tag})).status_code == 304
+    end(told, (await runs_of(owner, batch))[0]["id"])
+    answer = await owner.get(path, headers={"If-None-Match": tag})
+    assert (answer.status_code, answer.json()["states"]) == (200, {"queued": 1, "succeeded": 1})
+
+
+async def test_a_batch_is_waited_for(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    batch = await swept(owner)
+    path, runs = f"/v1/batches/{batch['id']}", await runs_of(owner, batch)
+    short = await owner.get(path, headers={"Prefer": "wait=1"})
+    assert (short.json()["state"], short.headers["Preference-Applied"]) == ("queued", "wait=1")
+    tag = short.headers["ETag"]
+    waiting = asyncio.create_task(owner.get(path, headers={"Prefer": "wait=60", "If-None-Match": tag}))
+    done, _ = await asyncio.wait([waiting], timeout=0.3)
+    assert not done
+    for run in runs:
+        end(told, run["id"])
+    answer = await asyncio.wait_for(waiting, 30)
+    assert (answer.status_code, set(answer.json()["states"]) <= {"queued", "succeeded"}) == (200, True)
+    assert answer.headers["ETag"] != tag
+    at_once = await asyncio.wait_for(owner.get(path, headers={"Prefer": "wait=60"}), 30)
+    assert at_once.json()["state"] == "succeeded"
+
+
+async def test_a_batch_is_removed_with_its_runs_once_they_have_ended(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    batch, other = await swept(owner), await swept(owner)
+    path, runs = f"/v1/batches/{batch['id']}", await runs_of(owner, batch)
+    tag = (await owner.get(path)).headers["ETag"]
+    story = Story(runs[0]["id"])
+    fence = told.log.take(story.run_id, "test", 60)
+    told.log.append(story.run_id, fence, [story.tell(Kind.RUN_STARTED)])
+    assert (await owner.delete(path)).status_code == 409
+    assert len(await runs_of(owner, batch)) == 2
+    told.log.append(story.run_id, fence, [story.tell(Kind.RUN_FINISHED, reason="target")])
+    end(told, runs[1]["id"])
+    assert (await owner.delete(path, headers={"If-Match": tag})).status_code == 412
+    assert (await owner.delete(path)).status_code == 204
+    assert (await owner.get(path)).status_code == 404
+    assert {(await owner.get(f"/v1/runs/{run['id']}")).status_code for run in runs} == {404}
+    assert len(await runs_of(owner, other)) == 2
+    async with told.client(tenant="other") as foreign:
+        assert (await foreign.delete(f"/v1/batches/{other['id']}")).status_code == 404
+
+
+async def test_batches_are_chosen_by_name_and_time(owner: httpx.AsyncClient, problem: str) -> None:
+    first, second = await swept(owner, labels={"n": "1"}), await swept(owner, labels={"n": "2"})
+    named = await owner.post("/v1/batches", json={"name": "c", "runs": [{"problem": "p"}]})
+    queries: list[tuple[dict[str, str], list[str]]] = [
+        ({"name": "b"}, [second["id"], first["id"]]),
+        ({"name": "c"}, [named.json()["id"]]),
+        ({"created_before": first["created_at"]}, []),
+        ({"created_after": first["created_at"], "name": "b"}, [second["id"], first["id"]]),
+    ]
+    for query, ids in queries:
+        page = (await owner.get("/v1/batches", params=query)).json()
+        assert [one["id"] for one in page["items"]] == ids, query
+    cursor = (await owner.get("/v1/batches", params={"limit": 1})).json()["next_cursor"]
+    assert (await owner.get("/v1/batches", params={"cursor": cursor, "name": "b"})).status_code == 400

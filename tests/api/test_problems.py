@@ -32,6 +32,17 @@ async def test_another_content_is_the_next_version_and_the_same_one_is_there(own
     assert (await owner.get("/v1/problems", params={"name": "q"})).json()["items"] == []
 
 
+@pytest.mark.parametrize("place", ["/etc", "..", "~root"])
+async def test_a_problem_that_names_a_folder_of_the_server_is_not_stored(owner: httpx.AsyncClient, place: str) -> None:
+    files = FILES | {"problem.toml": f"{FILES['problem.toml']}[search.prompt]\ntemplate_dir = '{place}'\n"}
+    answer = await owner.post("/v1/problems", json={"files": files})
+    assert (answer.status_code, answer.json()["code"]) == (422, "problem_invalid")
+    assert "lies outside of the problem's folder" in answer.json()["detail"]
+    assert (await owner.get("/v1/problems")).json()["items"] == []
+    checked = (await owner.post("/v1/problems/check", json={"files": files})).json()
+    assert "lies outside of the problem's folder" in str(checked)
+
+
 async def test_a_problem_says_what_its_files_say(owner: httpx.AsyncClient) -> None:
     problem = (await submit(owner)).json()
     assert [one["name"] for one in problem["document"]["objectives"]] == ["gain"]

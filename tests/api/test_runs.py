@@ -1,15 +1,18 @@
 """Runs over the API: submitted, read, waited for, steered, forked, removed."""
 
 import asyncio
+import base64
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from anyio import to_thread
+from sqlalchemy import delete
 
 from evolve.events import Kind
 from evolve.program import Program
+from service.db.models import EventRow, RunRow
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
 from tests.contract.story import RUN, Story
@@ -341,6 +344,32 @@ async def test_lists_are_filtered_and_counted(told: Told, owner: httpx.AsyncClie
         assert page["count"] == len(await walk(owner, "/v1/runs", **query)) == count, query
         assert len(page["items"]) == min(count, 1)
     assert (await owner.get("/v1/runs")).json()["count"] is None
+
+
+async def test_runs_are_sorted_and_chosen_by_their_time_and_a_walk_outlasts_removals(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    ids = [(await submit(owner))["id"] for _ in range(4)]
+    assert [one["id"] for one in await walk(owner, "/v1/runs", sort="created_at", problem="p")] == ids
+    first = (await owner.get("/v1/runs", params={"sort": "created_at", "limit": 2, "problem": "p"})).json()
+    with told.database.write() as connection:
+        connection.execute(delete(EventRow).where(EventRow.run_id == ids[1]))
+        connection.execute(delete(RunRow).where(RunRow.id == ids[1]))
+    query = {"sort": "created_at", "problem": "p", "cursor": first["next_cursor"]}
+    assert [one["id"] for one in (await owner.get("/v1/runs", params=query)).json()["items"]] == ids[2:]
+    moment = (await owner.get(f"/v1/runs/{ids[2]}")).json()["created_at"]
+    since = await walk(owner, "/v1/runs", created_after=moment, problem="p")
+    assert {one["id"] for one in since} >= {ids[2], ids[3]}
+    assert (await owner.get("/v1/runs", params={"created_after": "yesterday"})).status_code == 422
+    assert (await owner.get("/v1/runs", params={"created_before": "2026-01-01T00:00:00"})).status_code == 422
+    assert b"RunFilter" not in base64.urlsafe_b64decode(first["next_cursor"] + "===")
+
+
+async def test_a_cursor_of_another_version_is_refused_with_a_sentence(told: Told, owner: httpx.AsyncClient) -> None:
+    old = told.parts.seal.sign("cursor", {"about": {"list": "runs"}, "after": RUN})
+    answer = await owner.get("/v1/runs", params={"cursor": old})
+    assert refused(answer) == (400, "invalid_cursor")
+    assert "begin again without one" in answer.json()["detail"]
 
 
 async def test_a_cursor_goes_on_with_the_same_question_only(told: Told, owner: httpx.AsyncClient, problem: str) -> None:

@@ -11,7 +11,7 @@ from evolve.program import Program
 from evolve.proposal import Charge, Usage
 from evolve.reply_form import ReplyForm
 from service.errors import NotFoundError, UsageError
-from service.ports import Bundle, Counters, ParentEdge, RunLog, RunReader
+from service.ports import Bundle, Counters, ParentEdge, RunFilter, RunLog, RunReader
 from tests.contract.story import RUN, START, WHY, Story, new_run
 from tests.contract.test_run_log import begin, reject
 
@@ -25,8 +25,21 @@ class TestRuns:
         expected = [ids[1], ids[0], ids[3], ids[2], ids[4]]
         assert [run.id for run in reader.runs()] == expected
         first = reader.runs(limit=3)
-        rest = reader.runs(limit=3, before=first[-1].id)
+        rest = reader.runs(limit=3, after=(first[-1].created_at, first[-1].id))
         assert [run.id for run in (*first, *rest)] == expected
+        oldest = reader.runs(limit=3, oldest_first=True)
+        newest = reader.runs(limit=3, after=(oldest[-1].created_at, oldest[-1].id), oldest_first=True)
+        assert [run.id for run in (*oldest, *newest)] == expected[::-1]
+
+    def test_runs_are_told_apart_by_the_time_of_their_creation(self, log: RunLog, reader: RunReader) -> None:
+        ids = [f"run_{n:032x}" for n in range(3)]
+        for age, run_id in enumerate(ids):
+            log.create(new_run(run_id, created_at=START - timedelta(minutes=age)))
+        moment = START - timedelta(minutes=1)
+        since, until = RunFilter(created_after=moment), RunFilter(created_before=moment)
+        assert [run.id for run in reader.runs(only=since)] == ids[:2]
+        assert [run.id for run in reader.runs(only=until)] == ids[2:]
+        assert (reader.count_runs(since), reader.count_runs(until)) == (2, 1)
 
     def test_no_runs_are_an_empty_list(self, reader: RunReader) -> None:
         assert reader.runs() == []

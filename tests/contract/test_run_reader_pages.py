@@ -151,7 +151,7 @@ class TestRuns:
         expected = [run.id for run in map(reader.run, order) if self.fits(run, only)]
         for size in (1, 2, 50):
             seen: list[RunRecord] = []
-            while page := reader.runs(size, seen[-1].id if seen else None, only):
+            while page := reader.runs(size, (seen[-1].created_at, seen[-1].id) if seen else None, only):
                 seen += page
             assert [run.id for run in seen] == expected
         assert reader.count_runs(only) == len(expected)

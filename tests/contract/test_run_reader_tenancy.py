@@ -55,7 +55,6 @@ def theirs(log: RunLog, readers: Readers, database: Database) -> Story:
 
 NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "run": lambda reader, _: reader.run(THEIRS),
-    "runs before": lambda reader, _: reader.runs(before=THEIRS),
     "candidate": lambda reader, story: reader.candidate(story.id(1)),
     "candidates": lambda reader, _: reader.candidates(THEIRS),
     "count_candidates": lambda reader, _: reader.count_candidates(THEIRS),

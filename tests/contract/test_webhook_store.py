@@ -10,12 +10,13 @@ import pytest
 from sqlalchemy import event as sqlalchemy_event
 
 from evolve.events import Kind
+from service.db.batches import SqlBatchStore
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
 from service.db.webhooks import SqlWebhooks
 from service.errors import ConflictError, NotFoundError
 from service.identifiers import new_id
-from service.ports import WEBHOOK_TYPES, Delivery, KeyRecord, RunLog, Webhook, Webhooks
+from service.ports import WEBHOOK_TYPES, BatchRecord, Delivery, KeyRecord, RunLog, Webhook, Webhooks
 from tests.contract.story import RUN, START, Story, new_run
 
 MINUTE = timedelta(minutes=1)
@@ -192,6 +193,8 @@ class TestOutbox:
             (Kind.RUN_FINISHED, {"reason": "error"}, "run.failed"),
             (Kind.RUN_CANCELLED, {"by": "key_1"}, "run.cancelled"),
             (Kind.BEST_IMPROVED, {"candidate_id": "cnd_1", "fitness": 2.0, "objective": None}, "run.improved"),
+            (Kind.RUN_WAITING, {"reason": "no worker", "since": "2026-01-01T00:00:00Z"}, "run.waiting"),
+            (Kind.RUN_PAUSED, {"by": "ada"}, "run.paused"),
         ],
     )
     def test_what_becomes_of_a_run_is_told(
@@ -238,6 +241,36 @@ class TestOutbox:
             RUN, fence, [story.tell(Kind.BEST_IMPROVED, candidate_id="cnd_1", fitness=2.0, objective="sum_radii")]
         )
         assert self.told(webhooks) == []
+
+    @pytest.mark.parametrize(
+        ("ends", "state"),
+        [
+            (["target", "error", "cancelled"], "succeeded"),
+            (["error", "cancelled", "error"], "failed"),
+            (["cancelled"] * 3, "cancelled"),
+        ],
+    )
+    def test_the_end_of_a_batch_is_told_once_with_its_last_run(
+        self, webhooks: Webhooks, database: Database, log: RunLog, ends: list[str], state: str
+    ) -> None:
+        record = BatchRecord(id="bat_1", tenant="default", name="b", request={}, states={}, created_at=START)
+        SqlBatchStore(database).add(record)
+        webhooks.add(webhook(types=["batch.succeeded", "batch.failed", "batch.cancelled"]))
+        webhooks.add(webhook(2))
+        runs = [f"run_{number:032x}" for number in range(3)]
+        for run in runs:
+            log.create(new_run(run, batch_id="bat_1"))
+        for run, end in zip(runs, ends, strict=True):
+            assert self.told(webhooks) == []
+            if end == "cancelled":
+                told = Story(run).tell(Kind.RUN_CANCELLED, by="ada")
+            else:
+                told = Story(run).tell(Kind.RUN_FINISHED, reason=end)
+            log.append(run, log.take(run, "runner-1", 60), [told])
+        [delivery] = webhooks.deliveries("default", "whk_1")
+        assert (delivery.type, delivery.payload["data"]) == (f"batch.{state}", {"id": "bat_1"})
+        both = {f"batch.{state}", "run.cancelled" if ends[-1] == "cancelled" else "run.failed"}
+        assert both <= set(self.told(webhooks, "whk_2"))
 
     def test_what_was_not_committed_is_not_told(
         self, webhooks: Webhooks, log: RunLog, fence: int, story: Story

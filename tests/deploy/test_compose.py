@@ -61,6 +61,7 @@ def test_each_service_can_do_no_more_than_it_needs(name: str) -> None:
     assert service["init"] is True
     assert service["pids_limit"] > 0
     assert service["mem_limit"]
+    assert float(filled(str(service["cpus"]))) > 0
     assert service["tmpfs"]
     assert "privileged" not in service
     assert "network_mode" not in service

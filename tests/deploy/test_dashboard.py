@@ -92,3 +92,27 @@ def test_prometheus_asks_services_that_share_a_network_with_it() -> None:
         (name,) = lookup["names"]
         assert set(compose[name]["networks"]) & set(compose["prometheus"]["networks"])
         assert lookup["port"] == (8000 if name == "vllm" else 9100)
+
+
+RULES: list[dict[str, Any]] = [
+    rule
+    for group in yaml.safe_load((TOP / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_every_alert_asks_for_what_is_counted_and_says_what_to_do(rule: dict[str, Any]) -> None:
+    names, known = NAME.findall(rule["expr"]), defined()
+    assert names
+    assert set(names) <= set(known)
+    for label in re.findall(r"[{,]\s*(\w+)\s*(?:=~|!=|=)", rule["expr"]):
+        assert all(label in known[name] for name in names), label
+    assert len(rule["annotations"]["summary"]) > 40
+
+
+def test_prometheus_reads_the_alerts() -> None:
+    settings = yaml.safe_load((TOP / "deploy/prometheus/prometheus.yml").read_text())
+    compose = yaml.safe_load((TOP / "docker-compose.yml").read_text())
+    mounted = {one["target"]: compose["configs"][one["source"]] for one in compose["services"]["prometheus"]["configs"]}
+    assert [mounted[path] for path in settings["rule_files"]] == [{"file": "./deploy/prometheus/alerts.yml"}]

@@ -1,6 +1,7 @@
 """Runners as processes over a real PostgreSQL and a real Redis: they share runs, and outlive each other."""
 
 import json
+import os
 import queue
 import signal
 import tempfile
@@ -28,6 +29,7 @@ from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRec
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
 from tests.patience import PATIENCE_SECONDS
+from tests.services import PostgresServer
 
 # In the evaluator, where no mutation makes a long time of a short one.
 SLOW = "import time\n" + EVALUATOR.replace("    if ", "    time.sleep(0.05)\n    if ", 1)
@@ -323,3 +325,32 @@ def test_a_runner_that_cannot_begin_says_why(alone: Installation, words: list[st
     assert refused.code == code, refused.err
     assert refused.err.count("evolve: ") == 1
     assert said in refused.err
+
+
+@pytest.mark.parametrize(("words", "ready"), [(["runner"], "driving up to"), (["api", "--port", "0"], "serving at")])
+def test_a_process_waits_for_the_schema_of_its_version(
+    tmp_path: Path, postgres_server: PostgresServer, redis_url: str, words: list[str], ready: str
+) -> None:
+    name = f"empty_{words[0]}_{os.getpid()}"
+    evolve = EvolveHere(tmp_path)
+    evolve.environment["EVOLVE_DATABASE__URL"] = postgres_server.create_database(name)
+    evolve.environment |= {"EVOLVE_QUEUE__URL": redis_url, "EVOLVE_API__SECRET": "of tests, and of nobody else at all"}
+    try:
+        waiting, leaving = evolve.start(*words), evolve.start(*words)
+        assert waiting.stderr is not None
+        assert leaving.stderr is not None
+        assert "schema.awaited" in leaving.stderr.readline()
+        leaving.terminate()
+        leaving.communicate(timeout=PATIENCE_SECONDS)
+        assert leaving.returncode == 130
+        assert "evolve db upgrade" in waiting.stderr.readline()
+        evolve.call("db", "upgrade")
+        lines = iter(waiting.stderr.readline, "")
+        assert any(ready in line for line in lines)
+        waiting.terminate()
+        waiting.communicate(timeout=PATIENCE_SECONDS)
+        assert waiting.returncode == 0
+    finally:
+        for process in (waiting, leaving):
+            process.kill()
+        postgres_server.drop_database(name)

@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+import migrations
 from evolve.archives import Status
 from evolve.configuration import default_keys
 from evolve.evaluation import Outcome
@@ -232,3 +233,8 @@ def test_every_template_is_documented_with_its_placeholders() -> None:
 
 def test_every_honoured_key_of_an_openevolve_project_is_documented() -> None:
     assert set(table(TOP / "docs" / "how-to" / "openevolve.md")) == HONOURED
+
+
+def test_every_revision_of_the_database_is_told_of() -> None:
+    text = (TOP / "docs" / "how-to" / "upgrade.md").read_text()
+    assert tuple(re.findall(r"^\| (\d{4}) \|", text, re.MULTILINE)) == migrations.REVISIONS

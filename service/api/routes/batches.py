@@ -1,5 +1,6 @@
 """Batches: many runs submitted as one, steered as one, summed up."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -7,24 +8,37 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep
-from service.api.answers import LOCATION, REPLAY_HEADER
+from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
+from service.api.opened import opened_of
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
-from service.api.routes.runs import Reading, Steering, Writing, reader_of
-from service.errors import ConflictError
+from service.api.routes.runs import (
+    CreatedAfter,
+    CreatedBefore,
+    Prefer,
+    Reading,
+    Steering,
+    Writing,
+    reader_of,
+    wait_of,
+)
+from service.api.tags import IfMatch, batch_tag, seen, tagged
+from service.errors import ConflictError, StaleError
 from service.identifiers import new_id
 from service.ports import (
     CANCELLED,
     ENDED,
     PAUSED,
     RUNNING,
+    BatchFilter,
     BatchRecord,
     Caller,
     NewRun,
@@ -39,6 +53,8 @@ from service.schemas.problem_details import Code
 router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
 
 BatchId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a batch.")]
+BatchName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those of this name.")]
+POLL_SECONDS = 1.0
 GROUPING = ("strategy", "policy", "variant")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
@@ -73,18 +89,51 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
 
 
 @router.get("", response_model=BatchPage, operation_id="list_batches")
-def list_batches(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> BatchPage:
+def list_batches(
+    *,
+    caller: Reading,
+    parts: PartsDep,
+    name: BatchName = "",
+    created_after: CreatedAfter = None,
+    created_before: CreatedBefore = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> BatchPage:
     """List batches, newest first."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "batches", "tenant": caller.tenant})
-    found = [] if caller.run_id else parts.batches.batches(caller.tenant, paging.after or "", paging.limit + 1)
+    only = BatchFilter(name=name, created_after=created_after, created_before=created_before)
+    paging = Paging(parts.seal, cursor, limit, {"list": "batches", "tenant": caller.tenant, "only": only})
+    shared = bool(caller.run_id)
+    found = [] if shared else parts.batches.batches(caller.tenant, paging.after or "", paging.limit + 1, only)
     rows, following = paging.cut(found, lambda row: row.id)
     return BatchPage(items=[_shown(row) for row in rows], next_cursor=following)
 
 
-@router.get("/{batch_id}", response_model=Batch, operation_id="get_batch")
-def get_batch(batch_id: BatchId, caller: Reading, parts: PartsDep) -> Batch:
-    """Read a batch; its runs are `/v1/runs?batch_id=`."""
-    return _shown(_batch(parts, caller, batch_id))
+@router.get("/{batch_id}", response_model=Batch, responses=NOT_MODIFIED, operation_id="get_batch")
+async def get_batch(
+    request: Request, batch_id: BatchId, caller: Reading, parts: PartsDep, prefer: Prefer = ""
+) -> Response:
+    """Read a batch; its runs are `/v1/runs?batch_id=`. With `Prefer: wait=30` once its state has changed."""
+    batch, seconds = await run_in_threadpool(_batch, parts, caller, batch_id), wait_of(prefer)
+    if seconds is None:
+        return tagged(request, _shown(batch), batch_tag(batch))
+    with opened_of(request).one(caller.actor):
+        batch = await _changed(request, parts, batch, seconds)
+    answer = tagged(request, _shown(batch), batch_tag(batch))
+    answer.headers["Preference-Applied"] = f"wait={seconds}"
+    return answer
+
+
+@router.delete("/{batch_id}", status_code=204, responses=EMPTY, operation_id="delete_batch")
+def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
+    """Remove a batch with its runs and everything that is theirs; none of them may be at work."""
+    with parts.unit():
+        batch = _batch(parts, caller, batch_id)
+        if if_match not in ("", "*", batch_tag(batch)):
+            raise StaleError(f"batch {batch.id} was changed since it was read: read it again")
+        for run in _runs(parts, caller, batch.id):
+            parts.intents(caller.tenant).delete(run.id)
+        parts.batches.remove(caller.tenant, batch.id)
+    return Response(status_code=204)
 
 
 @router.get("/{batch_id}/summary", response_model=BatchSummary, operation_id="get_batch_summary")
@@ -181,6 +230,19 @@ def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
     return _located(parts, caller, batch.id, 202)
 
 
+async def _changed(request: Request, parts: Parts, batch: BatchRecord, seconds: int) -> BatchRecord:
+    """A batch once its state has changed, or whatever of it `If-None-Match` has seen, or after some seconds."""
+    ended = batch.state in ENDED
+    until, tagged_ = parts.clock.monotonic() + seconds, bool(request.headers.get("if-none-match"))
+    now = batch
+    while not ended and parts.clock.monotonic() < until:
+        if not seen(request, batch_tag(now)) if tagged_ else now.state != batch.state:
+            break
+        await asyncio.sleep(POLL_SECONDS)
+        now = await run_in_threadpool(parts.batches.get, batch.tenant, batch.id)
+    return now
+
+
 def _batch(parts: Parts, caller: Caller, batch_id: str) -> BatchRecord:
     if caller.run_id:
         raise ApiFault(404, Code.NOT_FOUND, f"there is no batch {batch_id}: a share shows one run")
@@ -192,7 +254,8 @@ def _runs(parts: Parts, caller: Caller, batch_id: str) -> list[RunRecord]:
 
 
 def _located(parts: Parts, caller: Caller, batch_id: str, status: int) -> Response:
-    return made(_shown(parts.batches.get(caller.tenant, batch_id)), status, {"Location": f"/v1/batches/{batch_id}"})
+    batch = parts.batches.get(caller.tenant, batch_id)
+    return made(_shown(batch), status, {"Location": f"/v1/batches/{batch_id}", "ETag": batch_tag(batch)})
 
 
 def _shown(batch: BatchRecord) -> Batch:

@@ -1,10 +1,12 @@
 """Runs: submit, watch, steer."""
 
 import re
-from typing import Annotated, Any, get_args
+from datetime import datetime
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
+from pydantic import AwareDatetime
 from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, parts_of, requires
@@ -54,6 +56,11 @@ Submitter = Annotated[
     str,
     Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those submitted with a key of this name."),
 ]
+CreatedAfter = Annotated[AwareDatetime | None, Query(description="Only those created at this time or later, RFC 3339.")]
+CreatedBefore = Annotated[AwareDatetime | None, Query(description="Only those created before this time, RFC 3339.")]
+Sort = Annotated[
+    Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first; `created_at`: oldest first.")
+]
 BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
 Prefer = Annotated[
     str,
@@ -89,6 +96,7 @@ def check_run(body: RunCreate, caller: Writing, parts: PartsDep) -> RunCheck:
 
 @router.get("", response_model=RunPage, operation_id="list_runs")
 def list_runs(
+    *,
     caller: Reading,
     parts: PartsDep,
     state: States = "",
@@ -96,21 +104,28 @@ def list_runs(
     batch_id: BatchId = "",
     created_by: Submitter = "",
     labels: LabelPairs = "",
+    created_after: CreatedAfter = None,
+    created_before: CreatedBefore = None,
+    sort: Sort = "-created_at",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
     include: Include = "",
 ) -> RunPage:
-    """List runs, newest first."""
+    """List runs, newest first, or as `sort` says."""
     only = RunFilter(
         states=tuple(filter(None, state.split(","))),
         problem=problem,
         batch_id=batch_id,
         created_by=created_by,
         labels=_pairs(labels),
+        created_after=created_after,
+        created_before=created_before,
     )
-    paging = Paging(parts.seal, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only})
+    paging = Paging(parts.seal, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only, "sort": sort})
+    after = (datetime.fromisoformat(paging.after[0]), paging.after[1]) if paging.after else None
     reader = reader_of(parts, caller)
-    rows, following = paging.cut(reader.runs(paging.limit + 1, paging.after, only), lambda run: run.id)
+    found = reader.runs(paging.limit + 1, after, only, oldest_first=sort == "created_at")
+    rows, following = paging.cut(found, lambda run: (run.created_at.isoformat(), run.id))
     count = reader.count_runs(only) if include else None
     return RunPage(items=[shown(run, caller) for run in rows], next_cursor=following, count=count)
 
@@ -120,10 +135,9 @@ async def get_run(request: Request, run_id: RunId, caller: Reading, parts: Parts
     """Read a run; with `Prefer: wait=30` once its state has changed."""
     reader = reader_of(parts, caller)
     run = await run_in_threadpool(reader.run, run_id)
-    wait = _WAIT.search(prefer)
-    if wait is None:
+    seconds = wait_of(prefer)
+    if seconds is None:
         return tagged(request, shown(run, caller), run_tag(run))
-    seconds = min(int(wait.group(1)), LONGEST_WAIT_SECONDS)
     if run.state not in ENDED:
         with opened_of(request).one(caller.actor):
             if not request.headers.get("if-none-match"):
@@ -196,6 +210,12 @@ def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, on
         raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
     request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
     return _submitted(parts, caller, request, once)
+
+
+def wait_of(prefer: str) -> int | None:
+    """How many seconds a caller prefers to wait; None: it did not say."""
+    wait = _WAIT.search(prefer)
+    return min(int(wait.group(1)), LONGEST_WAIT_SECONDS) if wait else None
 
 
 def _asked(body: RunCreate) -> RunRequest:

@@ -1,5 +1,8 @@
 """Calls about batches of runs."""
 
+from datetime import datetime
+from types import NoneType
+
 from service.client.call import Call, chosen, place
 from service.schemas.batches import Batch, BatchCreate, BatchPage, BatchSummary
 
@@ -11,14 +14,33 @@ def create_batch(batch: BatchCreate) -> Call[Batch]:
     return Call(method="POST", path=BATCHES, body=batch, answer=Batch)
 
 
-def list_batches(*, limit: int | None = None) -> Call[BatchPage]:
+def list_batches(
+    *,
+    name: str = "",
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    limit: int | None = None,
+) -> Call[BatchPage]:
     """List batches, newest first."""
-    return Call(method="GET", path=BATCHES, params=chosen(limit=limit), answer=BatchPage)
+    params = chosen(
+        name=name,
+        created_after=created_after.isoformat() if created_after else "",
+        created_before=created_before.isoformat() if created_before else "",
+        limit=limit,
+    )
+    return Call(method="GET", path=BATCHES, params=params, answer=BatchPage)
 
 
-def get_batch(batch_id: str) -> Call[Batch]:
-    """Read a batch."""
-    return Call(method="GET", path=place(BATCH, batch_id), answer=Batch)
+def get_batch(batch_id: str, wait_seconds: int = 0) -> Call[Batch]:
+    """Read a batch; with `wait_seconds`, once its state has changed or so much time has passed."""
+    headers = {"Prefer": f"wait={wait_seconds}"} if wait_seconds else {}
+    return Call(method="GET", path=place(BATCH, batch_id), headers=headers, answer=Batch, wait_seconds=wait_seconds)
+
+
+def delete_batch(batch_id: str, tag: str = "") -> Call[None]:
+    """Remove a batch with its runs, none of which may be at work."""
+    headers = {"If-Match": tag} if tag else {}
+    return Call(method="DELETE", path=place(BATCH, batch_id), headers=headers, answer=NoneType)
 
 
 def get_batch_summary(batch_id: str) -> Call[BatchSummary]:

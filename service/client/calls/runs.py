@@ -1,7 +1,9 @@
 """Calls about runs: submit, watch, steer."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import NoneType
+from typing import Literal
 
 from service.client.call import Call, chosen, place
 from service.schemas.events import EventFeed, EventPage
@@ -27,10 +29,13 @@ def list_runs(
     batch_id: str = "",
     created_by: str = "",
     labels: Mapping[str, str] | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    sort: Literal["-created_at", "created_at"] = "-created_at",
     limit: int | None = None,
     count: bool = False,
 ) -> Call[RunPage]:
-    """List runs, newest first."""
+    """List runs, newest first, or oldest first."""
     pairs = ",".join(f"{key}={value}" for key, value in (labels or {}).items())
     params = chosen(
         state=",".join(states),
@@ -38,6 +43,9 @@ def list_runs(
         batch_id=batch_id,
         created_by=created_by,
         labels=pairs,
+        created_after=created_after.isoformat() if created_after else "",
+        created_before=created_before.isoformat() if created_before else "",
+        sort=sort,
         limit=limit,
         include="count" if count else "",
     )

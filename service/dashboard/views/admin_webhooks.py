@@ -17,6 +17,11 @@ TYPES = (
     ("run.failed", "a run cannot go on"),
     ("run.cancelled", "somebody ended a run"),
     ("run.improved", "a run has a new best"),
+    ("run.waiting", "a run waits for something outside of it"),
+    ("run.paused", "a run was paused"),
+    ("batch.succeeded", "all runs of a batch have ended, and one succeeded"),
+    ("batch.failed", "all runs of a batch have ended, and none succeeded"),
+    ("batch.cancelled", "all runs of a batch were cancelled"),
 )
 USUAL = ["run.succeeded", "run.failed"]
 router = APIRouter(prefix="/admin/webhooks", route_class=PageRoute, include_in_schema=False)

@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import DEFAULT_TENANT, CandidateFilter, RunFilter
-from tests.contract.story import RUN, Story, new_run
+from tests.contract.story import RUN, START, Story, new_run
 
 Asked = list[tuple[str, Any]]
 
@@ -49,7 +49,8 @@ def walks(database: Database, asked: Asked) -> list[str]:
 
 READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
     "runs": lambda reader, _: reader.runs(),
-    "runs before": lambda reader, _: reader.runs(before=RUN),
+    "runs before": lambda reader, _: reader.runs(after=(START, RUN)),
+    "oldest runs": lambda reader, _: reader.runs(after=(START, RUN), oldest_first=True),
     "run": lambda reader, _: reader.run(RUN[:12]),
     "candidate": lambda reader, story: reader.candidate(story.id(1)[:12]),
     "candidates": lambda reader, _: reader.candidates(RUN, after=(0, 0)),

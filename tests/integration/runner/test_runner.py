@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evolve.errors import PolicyUnavailable, ReplayError
-from evolve.events import Kind
+from evolve.events import Event, Kind
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
@@ -28,9 +28,9 @@ from service.errors import (
     UnreachableError,
     UsageError,
 )
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Intent, LoggedEvent, RunRecord
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Counters, Intent, LoggedEvent, RunRecord
 from service.runner.drive import RunJob
-from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, RunMetrics
+from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, TAKEOVERS, WAITING, RunMetrics
 from service.runner.reassess import Reassessment
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
@@ -423,3 +423,26 @@ def test_what_runs_do_is_counted(place: Place) -> None:
     assert answered.get() - before > 0
     assert inserted > 0
     assert [sample for metric in RUNS.collect() for sample in metric.samples] == []
+
+
+def test_runs_that_wait_are_counted_until_they_rest(place: Place) -> None:
+    watch = RunMetrics()
+    status = RunStatus(run_id=ONE, state="running", counters=Counters(), waiting="no worker")
+    watch.committed([], status)
+    watch.committed([], replace(status, run_id=TWO))
+    assert WAITING._value.get() == 2
+    watch.committed([], replace(status, waiting=""))
+    assert WAITING._value.get() == 1
+    watch.rests(TWO)
+    assert WAITING._value.get() == 0
+
+
+def test_a_run_that_another_process_left_running_counts_as_taken_over(place: Place) -> None:
+    before = TAKEOVERS._value.get()
+    place.create(ONE, TWO)
+    fence = place.log.take(ONE, "another", 60)
+    started = LoggedEvent(run_id=ONE, sequence=2, at=START, event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"}))
+    place.log.append(ONE, fence, [started])
+    place.log.release(ONE, fence)
+    act(place, ended(place, ONE, TWO))
+    assert TAKEOVERS._value.get() - before == 1
