@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import AwareDatetime
+from pydantic.json_schema import SkipJsonSchema
 from starlette.concurrency import run_in_threadpool
 
 from service.api.access import PartsDep, parts_of, requires
@@ -56,8 +57,9 @@ Submitter = Annotated[
     str,
     Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those submitted with a key of this name."),
 ]
-CreatedAfter = Annotated[AwareDatetime | None, Query(description="Only those created at this time or later, RFC 3339.")]
-CreatedBefore = Annotated[AwareDatetime | None, Query(description="Only those created before this time, RFC 3339.")]
+Instant = AwareDatetime | SkipJsonSchema[None]  # a parameter of a query is left out, and never null
+CreatedAfter = Annotated[Instant, Query(description="Only those created at this time or later, RFC 3339.")]
+CreatedBefore = Annotated[Instant, Query(description="Only those created before this time, RFC 3339.")]
 Sort = Annotated[
     Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first; `created_at`: oldest first.")
 ]

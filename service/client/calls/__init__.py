@@ -39,6 +39,7 @@ from service.client.calls.archives import (
 from service.client.calls.batches import (
     cancel_batch,
     create_batch,
+    delete_batch,
     get_batch,
     get_batch_summary,
     list_batches,
@@ -128,6 +129,7 @@ __all__ = [
     "create_share",
     "create_view",
     "create_webhook",
+    "delete_batch",
     "delete_note",
     "delete_problem",
     "delete_run",

@@ -3,14 +3,13 @@
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any, cast, get_type_hints
+from typing import Any, get_type_hints
 
 import httpx
 import pytest
 from pydantic import BaseModel
 
-from service.api.app import create_api
-from service.api.parts import Parts
+from service.api.app import document
 from service.client import Call, calls
 
 # Workers lease by a client of their own, and browsers have sessions.
@@ -23,7 +22,7 @@ ELSEWHERE = {
 
 def operations() -> Iterator[tuple[str, str, str, set[str]]]:
     """Name, method, path and query parameters of every operation."""
-    for path, methods in create_api(cast(Parts, None)).openapi()["paths"].items():
+    for path, methods in document()["paths"].items():
         for method, operation in methods.items():
             if operation["operationId"] in ELSEWHERE or method == "head":
                 continue
