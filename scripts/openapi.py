@@ -10,8 +10,8 @@ from pathlib import Path
 from fastapi.routing import APIRoute
 
 from service.api.app import TAGS, document, door_of, routes_of
-from service.api.routes.system import MEANINGS
 from service.ports import DEFAULT_TENANT
+from service.schemas.problem_details import MEANINGS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PLACE = DOCS / "openapi.json"

@@ -21,6 +21,11 @@ ServiceError
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evolve.errors import ConfigurationError
+
+REQUEST = "the request"  # the layer of a configuration that came with a request
 
 
 class ServiceError(Exception):
@@ -88,6 +93,44 @@ class InvalidProblemError(ServiceError):
     def __init__(self, complaints: Sequence[str]) -> None:
         super().__init__("; ".join(complaints))
         self.complaints = tuple(complaints)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationComplaint:
+    """One thing that is wrong with a run configuration.
+
+    Attributes:
+        layer: where the configuration stood, such as `the request`; empty: not known.
+        key: dotted; empty: of the whole.
+        detail: one sentence, without the layer.
+        place: names that lead through the layer, as it was written, to the value.
+    """
+
+    layer: str
+    key: str
+    detail: str
+    place: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The complaint with its layer."""
+        return f"{self.layer}: {self.detail}" if self.layer else self.detail
+
+
+class InvalidConfigurationError(ConfigurationError):
+    """A run configuration cannot be honoured: an error of the library, with every complaint.
+
+    Attributes:
+        complaints: every complaint found.
+        run: number of the run that it is of, where several were asked for together, from 0.
+        base: JSON Pointer, in the request, of what holds `config`.
+    """
+
+    def __init__(self, complaints: Sequence[ConfigurationComplaint]) -> None:
+        super().__init__("; ".join(complaint.sentence for complaint in complaints))
+        self.complaints = tuple(complaints)
+        self.run = 0
+        self.base = ""
 
 
 class UnreachableError(ServiceError):

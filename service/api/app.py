@@ -18,7 +18,7 @@ from starlette.types import Lifespan
 from evolve import __version__
 from service.api import faults
 from service.api.access import requires
-from service.api.answers import ERRORS
+from service.api.error_responses import declare, errors_of
 from service.api.event_pages import EventPages
 from service.api.folds import Folds
 from service.api.methods import Methods
@@ -218,7 +218,7 @@ def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
 @cache
 def _routes() -> list[BaseRoute]:
     """The routes of all applications of this process, analysed once, at the first request: that takes a while."""
-    together = APIRouter(responses=ERRORS)
+    together = APIRouter()
     for router in ROUTERS:
         together.include_router(router)
     return together.routes
@@ -226,13 +226,15 @@ def _routes() -> list[BaseRoute]:
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:
     """Put in the one schema that routes only point to, and the scopes; take out what the declared errors replace."""
+    components = document.setdefault("components", {})
     for route in routes_of():
         for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            operation["responses"].pop("422", None)
+            declare(operation, errors_of(route), components)
             if door := door_of(route):
-                document["paths"][route.path_format][method.lower()]["x-required-scopes"] = [
-                    str(one) for one in door.scopes
-                ]
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+                operation["x-required-scopes"] = [str(one) for one in door.scopes]
+    schemas = components["schemas"]
     details = ProblemDetails.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= details.pop("$defs", {})
     schemas[ProblemDetails.__name__] = details

@@ -12,9 +12,12 @@ from starlette.exceptions import HTTPException
 
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyRefused, PolicyUnavailable, ProblemError
 from service.errors import (
+    REQUEST,
     AmbiguousIdError,
+    ConfigurationComplaint,
     ConflictError,
     InProgressError,
+    InvalidConfigurationError,
     InvalidProblemError,
     KeyReusedError,
     NoRoomError,
@@ -150,9 +153,26 @@ def _outward(error: Exception) -> str:
 
 
 def _complaints(error: Exception) -> list[Fault]:
+    if isinstance(error, InvalidConfigurationError):
+        return [
+            Fault(pointer=_config_pointer(error, one), code="invalid_configuration", detail=one.sentence)
+            for one in error.complaints[:50]
+        ]
+    if isinstance(error, ConfigurationError):
+        return [Fault(pointer="", code="invalid_configuration", detail=str(error))]  # of the whole
     if not isinstance(error, InvalidProblemError):
         return []
     return [Fault(pointer="/files", code="problem_invalid", detail=text) for text in error.complaints]
+
+
+def _config_pointer(error: InvalidConfigurationError, complaint: ConfigurationComplaint) -> str:
+    """Where in the request the complaint lies; what the problem or the run forked says lies beside it."""
+    place = complaint.place if complaint.layer == REQUEST else ()
+    return f"{error.base}/config" + "".join(f"/{_escaped(name)}" for name in place)
+
+
+def _escaped(name: object) -> str:
+    return _printable(str(name).replace("~", "~0").replace("/", "~1"))
 
 
 async def _on_fault(request: Request, error: Exception) -> Response:
@@ -188,7 +208,7 @@ def _pointer(error: ErrorDetails, body: object) -> str:
     where, *inside = error["loc"] or [""]
     if where == "body":
         inside = place_of(error, body, start=1)
-    names = [str(part).replace("~", "~0").replace("/", "~1") for part in inside]
+    names = [_escaped(part) for part in inside]
     return _printable("/" + "/".join(names) if where == "body" else "/".join(names) or str(where))
 
 

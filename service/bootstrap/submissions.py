@@ -27,7 +27,15 @@ from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
-from service.errors import InvalidProblemError, QuotaError, RefusedError, UnreachableError, UsageError
+from service.errors import (
+    REQUEST,
+    InvalidConfigurationError,
+    InvalidProblemError,
+    QuotaError,
+    RefusedError,
+    UnreachableError,
+    UsageError,
+)
 from service.identifiers import new_id
 from service.net import Resolve
 from service.policy.settings import PolicySettings
@@ -166,7 +174,14 @@ class BundledSubmissions:
             UnreachableError: a policy's address does not resolve.
         """
         known: dict[str, LoadedProblem] = {}
-        return [replace(self._prepared(tenant, request, known), created_by=by) for request in requests]
+        found: list[NewRun] = []
+        for request in requests:
+            try:
+                found.append(replace(self._prepared(tenant, request, known), created_by=by))
+            except InvalidConfigurationError as error:
+                error.run = len(found)
+                raise
+        return found
 
     def store(self, run: NewRun) -> RunRecord:
         """Store a prepared run, queued.
@@ -246,10 +261,10 @@ class BundledSubmissions:
 
     def _plan(self, start: _Start, request: RunRequest, now: datetime) -> Plan:
         try:
-            check_size("the request", request.config)
+            check_size(REQUEST, request.config)
         except DocumentError as error:
             raise ConfigurationError(str(error)) from error
-        layers = [*start.layers, ("the request", request.config)]
+        layers = [*start.layers, (REQUEST, request.config)]
         config = read_config(layers)
         plan = Plan(
             run_id=new_id("run", now),

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from evolve.configuration import RunConfig, VariantConfig
 from evolve.errors import ConfigurationError
 from evolve.money import Money, read_money
+from service.errors import ConfigurationComplaint, InvalidConfigurationError
 from service.problems.documents import DocumentError, read_file, storable
 from service.problems.nearest import hint
 
@@ -44,10 +45,10 @@ def read_config(layers: Sequence[Layer]) -> RunConfig:
         ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
             of range, all of them in one text.
     """
-    complaints: list[str] = []
+    complaints: list[ConfigurationComplaint] = []
     config = _build(_without_default_time(_merged(layers, complaints)), complaints)
     if complaints or config is None:
-        raise ConfigurationError("; ".join(complaints))
+        raise _invalid(layers, complaints)
     return config
 
 
@@ -57,10 +58,10 @@ def merge(layers: Sequence[Layer]) -> dict[str, Any]:
     Raises:
         ConfigurationError: as for `read_config`, as far as it shows without those.
     """
-    complaints: list[str] = []
+    complaints: list[ConfigurationComplaint] = []
     merged = _merged(layers, complaints)
     if complaints:
-        raise ConfigurationError("; ".join(complaints))
+        raise _invalid(layers, complaints)
     return {key: str(value) if isinstance(value, Money) else value for key, (_, value) in merged.items()}
 
 
@@ -81,7 +82,7 @@ def _without_default_time(merged: dict[str, tuple[str, Any]]) -> dict[str, tuple
     return merged if stands else {key: entry for key, entry in merged.items() if key != _TIME}
 
 
-def _merged(layers: Sequence[Layer], complaints: list[str]) -> dict[str, tuple[str, Any]]:
+def _merged(layers: Sequence[Layer], complaints: list[ConfigurationComplaint]) -> dict[str, tuple[str, Any]]:
     merged: dict[str, tuple[str, Any]] = {}
     for name, layer in layers:
         values = _flatten(name, layer, complaints)
@@ -91,10 +92,26 @@ def _merged(layers: Sequence[Layer], complaints: list[str]) -> dict[str, tuple[s
 
 def check_layer(name: str, layer: Mapping[str, Any]) -> list[str]:
     """Complaints about one layer of a run configuration by itself; empty when it is sound."""
-    complaints: list[str] = []
+    complaints: list[ConfigurationComplaint] = []
     values = _typed(name, _flatten(name, layer, complaints), complaints)
     _build({key: (name, value) for key, value in values.items()}, complaints)
-    return complaints
+    return [complaint.sentence for complaint in complaints]
+
+
+def _invalid(layers: Sequence[Layer], complaints: Sequence[ConfigurationComplaint]) -> InvalidConfigurationError:
+    written = dict(layers)
+    placed = [dataclasses.replace(one, place=_place(written.get(one.layer, {}), one.key)) for one in complaints]
+    return InvalidConfigurationError(placed)
+
+
+def _place(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Names that lead through a layer, nested or dotted as it is written, to a dotted key; as far as they are there."""
+    for word, value in values.items():
+        if key in {word, SHORT.get(word)}:
+            return (word,)
+        if key.startswith(f"{word}.") and isinstance(value, Mapping):
+            return (word, *_place(value, key.removeprefix(f"{word}.")))
+    return ()
 
 
 def read_config_file(path: Path) -> Layer:
@@ -188,7 +205,9 @@ def _tables() -> frozenset[str]:
     return frozenset(name for name, kind in _types().items() if typing.get_origin(kind) is Mapping)
 
 
-def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefix: str = "") -> dict[str, Any]:
+def _flatten(
+    layer: str, values: Mapping[str, Any], complaints: list[ConfigurationComplaint], prefix: str = ""
+) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for word, value in values.items():
         key = SHORT.get(prefix + word, prefix + word)
@@ -197,15 +216,16 @@ def _flatten(layer: str, values: Mapping[str, Any], complaints: list[str], prefi
                 inner = _flatten(layer, value, complaints, f"{key}.")
             else:
                 inner, keys = {}, ", ".join(name for name in _types() if name.startswith(f"{key}."))
-                complaints.append(f"{layer}: {key} is a table with the keys {keys}")
+                complaints.append(_complaint(layer, key, f"{key} is a table with the keys {keys}"))
         elif key in _types():
             inner = {key: value}
         elif (table := key.partition(".")[0]) in _tables() and key != table:
             inner = {table: {**flat.get(table, {}), key.removeprefix(f"{table}."): value}}
         else:
             inner = {}
-            complaints.append(f"{layer}: {_unknown(key)}")
-        complaints += [f"{layer}: {name} is given twice" for name in inner if name in flat and name not in _tables()]
+            complaints.append(_complaint(layer, key, _unknown(key)))
+        twice = [name for name in inner if name in flat and name not in _tables()]
+        complaints += [_complaint(layer, name, f"{name} is given twice") for name in twice]
         flat |= inner
     return flat
 
@@ -214,10 +234,14 @@ def _unknown(key: str) -> str:
     for absent, sentence in _ABSENT.items():
         if key == absent or key.startswith(f"{absent}."):
             return sentence
-    return f"unknown key {key!r}{hint(key, [*_types(), *SHORT])}"
+    return f"unknown key {key!r}{hint(key, [*_types(), *SHORT, *_groups()])}"
 
 
-def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict[str, Any]:
+def _complaint(layer: str, key: str, detail: str) -> ConfigurationComplaint:
+    return ConfigurationComplaint(layer=layer, key=key, detail=detail)
+
+
+def _typed(layer: str, values: Mapping[str, Any], complaints: list[ConfigurationComplaint]) -> dict[str, Any]:
     typed = {}
     for key, value in values.items():
         kind = _types()[key]
@@ -226,7 +250,8 @@ def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict
             value = None
         try:
             if isinstance(value, str) and not storable(value):
-                complaints.append(f"{layer}: {key} holds a character that cannot be stored: write it as UTF-8")
+                detail = f"{key} holds a character that cannot be stored: write it as UTF-8"
+                complaints.append(_complaint(layer, key, detail))
                 continue
             if key == VARIANTS:
                 value = [_variant(layer, table, complaints) for table in _TABLES.validate_python(value)]
@@ -235,19 +260,20 @@ def _typed(layer: str, values: Mapping[str, Any], complaints: list[str]) -> dict
                 value = TypeAdapter(kind, config=_STRICT).validate_python(value)
             typed[key] = value
         except ConfigurationError as error:
-            complaints.append(f"{layer}: {key}: {error}")
+            complaints.append(_complaint(layer, key, f"{key}: {error}"))
         except ValidationError:
-            complaints.append(f"{layer}: {key} must be {_word(kind)}, not {_shown(value)}")
+            complaints.append(_complaint(layer, key, f"{key} must be {_word(kind)}, not {_shown(value)}"))
     return typed
 
 
-def _variant(layer: str, table: Mapping[str, Any], complaints: list[str]) -> dict[str, Any]:
+def _variant(layer: str, table: Mapping[str, Any], complaints: list[ConfigurationComplaint]) -> dict[str, Any]:
     """A table of keys for some islands, as a layer by itself, its keys dotted."""
     own = {key: value for key, value in table.items() if key != "islands" and value is not None}
     values = _flatten(f"{layer}: {VARIANTS}", own, complaints)
     strange = [key for key in values if key.partition(".")[0] not in _varied()]
     complaints += [
-        f"{layer}: {VARIANTS}: islands may differ in {', '.join(_varied())}, not in {key}" for key in strange
+        _complaint(layer, VARIANTS, f"{VARIANTS}: islands may differ in {', '.join(_varied())}, not in {key}")
+        for key in strange
     ]
     known = {key: value for key, value in values.items() if key not in strange}
     typed = _typed(f"{layer}: {VARIANTS}", known, complaints)
@@ -269,7 +295,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[str]) -> RunConfig | None:
+def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[ConfigurationComplaint]) -> RunConfig | None:
     parts: dict[str, Any] = {key: value for key, (_, value) in merged.items() if "." not in key}
     for name, kind in _groups().items():
         inner = {
@@ -278,13 +304,13 @@ def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[str]) -> RunC
         try:
             parts[name] = kind(**inner)
         except ConfigurationError as error:
-            complaints.append(f"{_origin(str(error), merged)}{error}")
+            complaints.append(_traced(error, merged))
     try:
         if VARIANTS in parts:
             parts[VARIANTS] = tuple(_differing(table, parts) for table in parts[VARIANTS])
         return RunConfig(**parts)
     except ConfigurationError as error:
-        complaints.append(f"{_origin(str(error), merged)}{error}")
+        complaints.append(_traced(error, merged))
         return None
 
 
@@ -301,9 +327,10 @@ def _differing(table: Mapping[str, Any], parts: Mapping[str, Any]) -> VariantCon
     return VariantConfig(**{**own, "islands": tuple(table["islands"])})
 
 
-def _origin(message: str, merged: Mapping[str, tuple[str, Any]]) -> str:
-    named = [key for key in merged if message.startswith(key)]
-    return f"{merged[max(named, key=len)][0]}: " if named else ""
+def _traced(error: ConfigurationError, merged: Mapping[str, tuple[str, Any]]) -> ConfigurationComplaint:
+    """An error of the values together as a complaint about the key that it begins with, in the layer that set it."""
+    key = max((key for key in merged if str(error).startswith(key)), key=len, default="")
+    return _complaint(merged[key][0] if key else "", key, str(error))
 
 
 def _literal(text: str) -> Any:

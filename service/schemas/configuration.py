@@ -116,6 +116,8 @@ RunConfiguration.__doc__ = (
     " written with a dot, as `budget.evaluations`."
 )
 
+BudgetKeys = _GROUPS[BudgetConfig]
+
 # As it is sent: the room of problems validates it, with the layers below it.
 AskedConfiguration = Annotated[Plain, DescribedAs(RunConfiguration)]
 # As it is stored.

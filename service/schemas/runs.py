@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from service.schemas.configuration import AskedConfiguration, StoredConfiguration
+from service.schemas.configuration import AskedConfiguration, BudgetKeys, StoredConfiguration
 from service.schemas.described import DescribedAs
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.policies import PolicyDescription
@@ -209,7 +209,7 @@ class Run(Reply):
     labels: dict[str, str] = Field(description="Labels by key")
     batch_id: str | None = Field(description="Id of the batch that it belongs to; null: to none")
     fork_of: str | None = Field(description="Id of the candidate that it was forked from; null: it was not forked")
-    wanted_budget: Annotated[Object, DescribedAs(Budget)] = Field(
+    wanted_budget: Annotated[Object, DescribedAs(BudgetKeys)] = Field(
         description="Limits that were asked for since it began, and that its runner has not taken over yet",
     )
     sequence: Count = Field(description="Of its last event")

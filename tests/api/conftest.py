@@ -8,6 +8,7 @@ import httpx
 import pytest
 import structlog
 
+from tests.api.documented import BREACHES
 from tests.api.told import Told, open_told
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
 
@@ -19,6 +20,14 @@ def logs() -> Iterator[list[MutableMapping[str, Any]]]:
     """What was logged meanwhile."""
     with structlog.testing.capture_logs() as entries:
         yield entries
+
+
+@pytest.fixture(autouse=True)
+def documented() -> Iterator[None]:
+    """Every response of the test is as the document says."""
+    BREACHES.clear()
+    yield
+    assert list(dict.fromkeys(BREACHES)) == []
 
 
 @pytest.fixture

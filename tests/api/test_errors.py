@@ -16,10 +16,9 @@ from service.api.app import routes_of
 from service.api.faults import STATUSES, as_fault
 from service.api.middleware import SECURITY_HEADERS, STRANGERS_BYTES
 from service.api.parts import Parts
-from service.api.routes.system import MEANINGS
 from service.errors import StorageAwayError
 from service.ports import Scope
-from service.schemas.problem_details import Code, ProblemDetails
+from service.schemas.problem_details import MEANINGS, Code, ProblemDetails
 from tests.api.conftest import FILES
 from tests.api.told import Told, bearer, open_told, served, small_run
 from tests.contract.story import RUN

@@ -124,7 +124,7 @@ class TestStream:
     async def test_it_tells_everything_and_ends_with_the_run(
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         async with following(remote) as events:
             everything = [event async for event in events]
         assert [event.get("id") for event in everything[:-1]] == [str(n) for n in range(1, story.sequence + 1)]
@@ -165,7 +165,7 @@ class TestStream:
         async with following(remote, kinds="best.improved,run.finished") as events:
             (first,) = await take(events, 1)
             told.append(story.child(4, story.id(0)))
-            told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+            told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
             rest = await take(events, 2)
         assert [event["event"] for event in (first, *rest)] == ["best.improved", "run.finished", "end"]
 
@@ -264,7 +264,7 @@ class TestAllRuns:
         async with following(remote, "/v1/events") as events:
             await until(lambda: bool(told.app.state.roster._entries))
             other = small_run(told, OTHER, created_at=told.parts.clock.now())
-            told.append([other.tell(Kind.RUN_FINISHED, reason="evaluations")])
+            told.append([other.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
             seen = await take(events, other.sequence)
         assert [event["data"]["sequence"] for event in seen] == list(range(1, other.sequence + 1))
         assert {event["data"]["run_id"] for event in seen} == {OTHER}
@@ -310,7 +310,7 @@ class TestAllRuns:
         told.create(new_run(OTHER))
         position = (await client.get("/v1/events")).json()["position"]
         assert set(position_of(position).seen) == {RUN, OTHER}
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         for _ in range(2):
             page = (await client.get("/v1/events", params={"cursor": position})).json()
             position = page["position"]

@@ -9,6 +9,7 @@ from jsonschema_rs import Draft202012Validator, meta
 
 from scripts.openapi import PAGE, PLACE, page, text
 from service.api.app import TAGS, document, door_of, routes_of
+from service.api.faults import STATUSES
 from service.schemas.problem_details import Code
 
 METHODS = {"get", "put", "post", "delete", "patch", "head"}
@@ -88,14 +89,41 @@ def test_every_operation_names_its_key_and_scopes_but_the_open_ones() -> None:
     assert set(document()["components"]["securitySchemes"]) == {"key"}
 
 
-def test_every_operation_has_a_success_and_its_errors_are_problems() -> None:
+def responses(operation: Operation) -> dict[str, Schema]:
+    """Responses of an operation by status, those among the components too."""
+    shared = document()["components"]["responses"]
+    return {
+        status: shared[one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+        for status, one in operation["responses"].items()
+    }
+
+
+def test_every_operation_has_a_success_and_its_errors_are_problems_by_status_and_code() -> None:
     for name, operation in operations().items():
-        answers = operation["responses"]
-        assert any(status.startswith(("2", "3")) for status in answers), name
-        for status in ("4XX", "5XX"):
-            assert list(answers[status]["content"]) == ["application/problem+json"], name
-        assert "422" not in answers, name
-        assert all(answer["description"] for answer in answers.values()), name
+        found = responses(operation)
+        assert any(status.startswith(("2", "3")) for status in found), name
+        assert all(answer["description"] for answer in found.values()), name
+        assert {"413", "500", "503"} <= found.keys(), name
+        for status in {one for one in found if one >= "400"} - ({"503"} if name == "get_readiness" else set()):
+            assert list(found[status]["content"]) == ["application/problem+json"], name
+            assert found[status]["x-codes"], name
+        if operation.get("security"):
+            assert {"401", "403", "422"} <= found.keys(), name
+        if "{" in operation["path"]:
+            assert "404" in found, name
+        if "requestBody" in operation:
+            assert {"400", "415", "422"} <= found.keys(), name
+
+
+def test_every_code_of_the_error_table_is_declared_somewhere() -> None:
+    declared = {
+        (int(status), code)
+        for operation in operations().values()
+        for status, answer in responses(operation).items()
+        for code in answer.get("x-codes", ())
+    }
+    assert {(status, str(code)) for _, status, code in STATUSES} <= declared
+    assert set(Code) - {code for _, code in declared} == {Code.METHOD_NOT_ALLOWED}  # which no operation is asked with
 
 
 def test_every_list_that_pages_takes_a_limit_and_a_cursor() -> None:
@@ -193,7 +221,8 @@ def test_every_parameter_is_described() -> None:
 
 def test_references_lead_somewhere_and_no_component_is_unused() -> None:
     found = {one["$ref"] for one in everything(document()) if isinstance(one, dict) and "$ref" in one}
-    assert found == {f"#/components/schemas/{name}" for name in document()["components"]["schemas"]}
+    kinds = ("schemas", "responses", "examples")
+    assert found == {f"#/components/{kind}/{name}" for kind in kinds for name in document()["components"][kind]}
 
 
 def test_schemas_are_schemas_and_their_examples_and_defaults_fit() -> None:

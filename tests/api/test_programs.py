@@ -338,7 +338,7 @@ class TestReassessment:
         path = f"/v1/programs/{story.id(3)}/evaluations"
         early = await client.post(path)
         assert (early.status_code, early.json()["code"]) == (409, "conflict")
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         first, second = await client.post(path), await client.post(path)
         assert (first.status_code, first.json()["wanted"], second.json()["wanted"]) == (202, True, False)
         assert first.headers["location"] == path

@@ -240,7 +240,9 @@ async def evolved(told: Told, owner: httpx.AsyncClient) -> tuple[str, str]:
     story = Story(run["id"])
     told.fences[run["id"]] = told.log.take(run["id"], "test", 3600.0)
     program = Program.of({"seed.py": "def solve():\n    return 2\n"})
-    told.append([story.tell(Kind.RUN_STARTED), story.create(0, program=program), story.evaluate(story.id(0))])
+    told.append(
+        [story.tell(Kind.RUN_STARTED, by="test"), story.create(0, program=program), story.evaluate(story.id(0))]
+    )
     return run["id"], story.id(0)
 
 

@@ -35,7 +35,7 @@ def trade(told: Told) -> Story:
     """Two objectives: three candidates that trade one for the other, and one that loses to them all."""
     told.create(new_run(TRADE, objectives=[ACCURACY, DELAY], measures=[DEPTH, {"name": "complexity", "bins": 4}]))
     story = Story(TRADE)
-    told.append([story.tell(Kind.RUN_STARTED), story.create(0), *_traded(story, story.id(0), 0.5, 5.0)])
+    told.append([story.tell(Kind.RUN_STARTED, by="test"), story.create(0), *_traded(story, story.id(0), 0.5, 5.0)])
     for number, (accuracy, delay) in enumerate(((0.9, 9.0), (0.2, 1.0), (0.1, 9.5)), start=1):
         told.append([
             story.propose(number, story.id(0)),

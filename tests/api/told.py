@@ -21,6 +21,7 @@ from service.config import ApiSettings, DatabaseSettings, PoliciesSettings, Sett
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.ports import KeyRecord, LoggedEvent, NewRun, Scope
+from tests.api.documented import Documented
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 from tests.databases import sqlite_file
 
@@ -95,6 +96,7 @@ async def open_told(
     async with open_parts(settings) as opened:
         parts = change(opened)
         app = create_api(parts)
+        app.add_middleware(Documented)
         async with _living(app):
             yield Told(app=app, parts=parts, database=database, log=SqlRunLog(database, FixedClock()), fences={})
     database.close()

@@ -234,7 +234,7 @@ class Story:
         """The run starts and its seed is evaluated and kept."""
         seed = self.id(0)
         return [
-            self.tell(Kind.RUN_STARTED),
+            self.tell(Kind.RUN_STARTED, by="test"),
             self.create(0),
             self.evaluate(seed, fitness),
             self.insert(seed),

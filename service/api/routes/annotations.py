@@ -9,11 +9,13 @@ from service import keys
 from service.api.access import PartsDep
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
 from service.api.routes.runs import Reading, RunId, Writing, reader_of
+from service.errors import NotFoundError
 from service.identifiers import new_id
 from service.ports import Annotations, Caller
 from service.ports import Note as StoredNote
@@ -135,7 +137,13 @@ def unpin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, par
     return Response(status_code=204)
 
 
-@router.post("/views", status_code=201, response_model=View, responses=_made(View), operation_id="create_view")
+@router.post(
+    "/views",
+    status_code=201,
+    response_model=View,
+    responses=_made(View) | raises(NotFoundError),
+    operation_id="create_view",
+)
 def create_view(body: ViewCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Save a view."""
     run = reader_of(parts, caller).run(body.run_id).id if body.run_id else ""
@@ -156,7 +164,7 @@ def create_view(body: ViewCreate, caller: Writing, parts: PartsDep, once: OnceDe
     return once(effect)
 
 
-@router.get("/views", response_model=ViewPage, operation_id="list_views")
+@router.get("/views", response_model=ViewPage, responses=raises(NotFoundError), operation_id="list_views")
 def list_views(
     caller: Reading, parts: PartsDep, run_id: OfRun = "", limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> ViewPage:

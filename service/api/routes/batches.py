@@ -12,9 +12,11 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from evolve.errors import ConfigurationError
 from service.api.access import PartsDep
 from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.opened import opened_of
@@ -31,7 +33,15 @@ from service.api.routes.runs import (
     wait_of,
 )
 from service.api.tags import IfMatch, batch_tag, seen, tagged
-from service.errors import ConflictError, StaleError
+from service.errors import (
+    ConflictError,
+    InvalidConfigurationError,
+    InvalidProblemError,
+    NotFoundError,
+    QuotaError,
+    RefusedError,
+    StaleError,
+)
 from service.identifiers import new_id
 from service.ports import (
     CANCELLED,
@@ -57,10 +67,11 @@ BatchName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, descript
 POLL_SECONDS = 1.0
 GROUPING = ("strategy", "policy", "variant")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
+_SUBMITTED = _MADE | raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError, QuotaError)
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
 
 
-@router.post("", status_code=201, response_model=Batch, responses=_MADE, operation_id="create_batch")
+@router.post("", status_code=201, response_model=Batch, responses=_SUBMITTED, operation_id="create_batch")
 def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Submit many runs as one: all of them are stored, or none."""
     now = parts.clock.now()
@@ -81,7 +92,11 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
         return _located(parts, caller, batch_id, 201)
 
     def prepare() -> Sequence[NewRun]:
-        runs = parts.submissions.prepare(caller.tenant, requests, caller.name)
+        try:
+            runs = parts.submissions.prepare(caller.tenant, requests, caller.name)
+        except InvalidConfigurationError as error:
+            error.base = "/sweep" if body.sweep is not None else f"/runs/{error.run}"
+            raise
         _refuse_twice(body.sweep, runs)
         return runs
 
@@ -123,7 +138,7 @@ async def get_batch(
     return answer
 
 
-@router.delete("/{batch_id}", status_code=204, responses=EMPTY, operation_id="delete_batch")
+@router.delete("/{batch_id}", status_code=204, responses=EMPTY | raises(ConflictError), operation_id="delete_batch")
 def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Remove a batch with its runs and everything that is theirs; none of them may be at work."""
     with parts.unit():

@@ -10,8 +10,10 @@ from evolve.evaluation import Evaluation, Outcome
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.parts import Parts
+from service.errors import ConflictError
 from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, TaskInHand, WorkerBeat, WorkerState
 from service.schemas.evaluations import (
     LeaseCompletion,
@@ -72,7 +74,12 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
     )
 
 
-@router.post("/evaluations/{lease_id}/renew", response_model=LeaseStanding, operation_id="renew_evaluation")
+@router.post(
+    "/evaluations/{lease_id}/renew",
+    response_model=LeaseStanding,
+    responses=raises(ConflictError),
+    operation_id="renew_evaluation",
+)
 async def renew_evaluation(
     lease_id: LeaseId, body: LeaseRenewal, request: Request, caller: Working, parts: PartsDep
 ) -> LeaseStanding:
@@ -92,7 +99,7 @@ async def renew_evaluation(
     "/evaluations/{lease_id}/complete",
     status_code=204,
     response_class=Response,
-    responses=EMPTY,
+    responses=EMPTY | raises(ConflictError),
     operation_id="complete_evaluation",
 )
 async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: Working, parts: PartsDep) -> Response:

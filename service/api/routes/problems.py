@@ -10,10 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.errors import InvalidProblemError
+from service.errors import ConflictError, InvalidProblemError, RefusedError
 from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, Upload
 from service.schemas.problem_details import Code
 from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
@@ -27,7 +28,9 @@ ProblemId = Annotated[
     str,
     Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest one, or `name@version`."),
 ]
-_MADE: dict[int | str, dict[str, Any]] = {201: {"model": Problem, "headers": LOCATION | REPLAY_HEADER}}
+_MADE: dict[int | str, dict[str, Any]] = raises(InvalidProblemError, RefusedError) | {
+    201: {"model": Problem, "headers": LOCATION | REPLAY_HEADER}
+}
 
 
 @router.post("", status_code=201, response_model=Problem, responses=_MADE, operation_id="create_problem")
@@ -42,7 +45,12 @@ def create_problem(body: ProblemCreate, caller: Writing, parts: PartsDep, once: 
     return once(effect)
 
 
-@router.post("/check", response_model=ProblemCheck, operation_id="check_problem")
+@router.post(
+    "/check",
+    response_model=ProblemCheck,
+    responses=raises(InvalidProblemError, RefusedError),
+    operation_id="check_problem",
+)
 async def check_problem(
     body: ProblemCreate,
     caller: Writing,
@@ -99,7 +107,7 @@ def download_problem(problem_id: ProblemId, caller: Downloading, parts: PartsDep
     return Response(parts.problems.bundle(record.bundle_hash).content, 200, headers, "application/gzip")
 
 
-@router.delete("/{problem_id}", status_code=204, responses=EMPTY, operation_id="delete_problem")
+@router.delete("/{problem_id}", status_code=204, responses=EMPTY | raises(ConflictError), operation_id="delete_problem")
 def delete_problem(problem_id: ProblemId, caller: Writing, parts: PartsDep) -> Response:
     """Remove a version of a problem that has no runs."""
     parts.problems.delete(caller.tenant, parts.problems.get(caller.tenant, problem_id).id)

@@ -13,12 +13,13 @@ from evolve.evaluation import Outcome
 from service.api.access import PartsDep, missing, requires
 from service.api.answers import NOT_MODIFIED, REPLAY_HEADER
 from service.api.contents import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
+from service.api.error_responses import raises
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.programs_shown import shown_evaluation, shown_program
 from service.api.routes.runs import Reading, RunId, Steering, reader_of
 from service.api.tags import seen
-from service.errors import NotFoundError
+from service.errors import ConflictError, NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of
 from service.projections.diff import Files, file_diffs
@@ -264,7 +265,7 @@ def list_evaluations(
     "/programs/{candidate_id}/evaluations",
     status_code=202,
     response_model=Reassessment,
-    responses=_TAKEN,
+    responses=_TAKEN | raises(ConflictError),
     operation_id="reassess_program",
 )
 def reassess_program(candidate_id: CandidateId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:

@@ -10,9 +10,11 @@ from pydantic import AwareDatetime
 from pydantic.json_schema import SkipJsonSchema
 from starlette.concurrency import run_in_threadpool
 
+from evolve.errors import ConfigurationError
 from service.api.access import PartsDep, parts_of, requires
 from service.api.answers import LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.once import Once, OnceDep, made
 from service.api.opened import opened_of
@@ -21,7 +23,7 @@ from service.api.parts import Parts
 from service.api.runs_shown import shown, shown_alike
 from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
 from service.api.watch import watch_of
-from service.errors import StaleError
+from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
@@ -75,7 +77,12 @@ LONGEST_WAIT_SECONDS = 60
 _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
 _DELETED: dict[int | str, dict[str, Any]] = {202: {"description": "It is not found from now on.", "content": {}}}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
-_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
+_PREPARED = raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError)
+_SUBMITTED = _MADE | _PREPARED | raises(QuotaError)
+_STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
+    202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}
+}
+_EXTENDED = _STEERED | raises(ConfigurationError)
 
 
 def reader_of(parts: Parts, caller: Caller) -> RunReader:
@@ -83,13 +90,13 @@ def reader_of(parts: Parts, caller: Caller) -> RunReader:
     return parts.readers.of(caller.tenant, caller.run_id)
 
 
-@router.post("", status_code=201, response_model=Run, responses=_MADE, operation_id="create_run")
+@router.post("", status_code=201, response_model=Run, responses=_SUBMITTED, operation_id="create_run")
 def create_run(body: RunCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run. It is queued, and a runner takes it up; everything that cannot work is refused here."""
     return _submitted(parts, caller, _asked(body), once)
 
 
-@router.post("/check", response_model=RunCheck, operation_id="check_run")
+@router.post("/check", response_model=RunCheck, responses=_PREPARED, operation_id="check_run")
 def check_run(body: RunCreate, caller: Writing, parts: PartsDep) -> RunCheck:
     """Say what a run would be, or refuse it as submitting it would; nothing is stored, and nothing is run."""
     run = parts.submissions.prepare(caller.tenant, [_asked(body)])[0]
@@ -160,7 +167,7 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     return made(shown(run, caller), 200, {"ETag": run_tag(run)})
 
 
-@router.delete("/{run_id}", status_code=202, responses=_DELETED, operation_id="delete_run")
+@router.delete("/{run_id}", status_code=202, responses=_DELETED | raises(ConflictError), operation_id="delete_run")
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
     wanted = revision_of(if_match)
@@ -172,25 +179,25 @@ def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatc
     return Response(status_code=202)
 
 
-@router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_TAKEN, operation_id="pause_run")
+@router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_STEERED, operation_id="pause_run")
 def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Have a run stop until it is resumed; repeating changes nothing."""
     return once(lambda: _want(parts, caller, run_id, PAUSED))
 
 
-@router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_TAKEN, operation_id="resume_run")
+@router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_STEERED, operation_id="resume_run")
 def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Have a paused run go on, or one that has failed try again; repeating changes nothing."""
     return once(lambda: _want(parts, caller, run_id, RUNNING))
 
 
-@router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=_TAKEN, operation_id="cancel_run")
+@router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=_STEERED, operation_id="cancel_run")
 def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """End a run for good; repeating changes nothing."""
     return once(lambda: _want(parts, caller, run_id, CANCELLED))
 
 
-@router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_TAKEN, operation_id="extend_run")
+@router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_EXTENDED, operation_id="extend_run")
 def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Change the budget of a run. One that has succeeded or failed is continued with it: it is queued again."""
     budget = body.budget.model_dump(exclude_unset=True)
@@ -203,7 +210,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
     return once(extend)
 
 
-@router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_MADE, operation_id="fork_run")
+@router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_SUBMITTED, operation_id="fork_run")
 def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run that begins with a program of this one."""
     reader = reader_of(parts, caller)

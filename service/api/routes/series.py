@@ -10,9 +10,11 @@ from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
 from service.api.columns_shown import shown_columns
 from service.api.compared_shown import shown
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
+from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
 from service.projections import costs, series
 from service.projections.comparison import Order, compare
@@ -120,7 +122,7 @@ def get_run_columns(
     return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
 
-@router.get("/compare", response_model=RunComparison, operation_id="compare_runs")
+@router.get("/compare", response_model=RunComparison, responses=raises(NotFoundError), operation_id="compare_runs")
 def compare_runs(
     request: Request,
     caller: Reading,

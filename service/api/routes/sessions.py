@@ -10,6 +10,7 @@ from service import keys
 from service.api.access import PartsDep, limit_stranger
 from service.api.answers import EMPTY
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.sessions import close_session, open_session
 from service.ports import Caller, Scope
@@ -18,8 +19,10 @@ from service.schemas.sessions import SessionCreate
 
 router = APIRouter(tags=["sessions"], route_class=JsonRoute)
 
+_REFUSED = raises((401, Code.UNAUTHENTICATED), (429, Code.RATE_LIMITED))
 
-@router.get("/login", status_code=303, response_class=RedirectResponse, operation_id="log_in_once")
+
+@router.get("/login", status_code=303, response_class=RedirectResponse, responses=_REFUSED, operation_id="log_in_once")
 async def log_in_once(
     request: Request,
     parts: PartsDep,
@@ -36,7 +39,7 @@ async def log_in_once(
     return response
 
 
-@router.post("/v1/session", status_code=204, responses=EMPTY, operation_id="create_session")
+@router.post("/v1/session", status_code=204, responses=EMPTY | _REFUSED, operation_id="create_session")
 async def create_session(request: Request, body: SessionCreate, parts: PartsDep) -> Response:
     """Open a session with a key; it ends with the key, or after twelve hours."""
     await limit_stranger(request, parts)

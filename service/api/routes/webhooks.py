@@ -9,11 +9,12 @@ from fastapi.responses import Response
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.bodies import JsonRoute
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
-from service.errors import ConflictError, UnreachableError, UsageError
+from service.errors import ConflictError, RefusedError, UnreachableError, UsageError
 from service.identifiers import new_id
 from service.ports import Caller, Scope
 from service.ports import Delivery as StoredDelivery
@@ -38,7 +39,9 @@ WebhookId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="I
 DeliveryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a delivery.")]
 PING = "webhook.ping"
 BY_HAND = "disabled over the API"
-_MADE: dict[int | str, dict[str, Any]] = {201: {"model": NewWebhook, "headers": LOCATION | REPLAY_HEADER}}
+_MADE: dict[int | str, dict[str, Any]] = (
+    raises(ConflictError) | {201: {"model": NewWebhook, "headers": LOCATION | REPLAY_HEADER}} | raises(RefusedError)
+)
 _SENT: dict[int | str, dict[str, Any]] = {202: {"model": Delivery, "headers": REPLAY_HEADER}}
 
 
@@ -79,7 +82,7 @@ def get_webhook(webhook_id: WebhookId, caller: Reading, parts: PartsDep) -> Webh
     return _shown(parts.webhooks.get(caller.tenant, webhook_id))
 
 
-@router.patch("/{webhook_id}", response_model=Webhook, operation_id="update_webhook")
+@router.patch("/{webhook_id}", response_model=Webhook, responses=raises(RefusedError), operation_id="update_webhook")
 def update_webhook(webhook_id: WebhookId, body: WebhookPatch, caller: Writing, parts: PartsDep) -> Webhook:
     """Change where a webhook lies, what it hears, and whether it does."""
     if body.url is not None:
