@@ -36,7 +36,7 @@ class Code(StrEnum):
 MEANINGS: Mapping[Code, str] = {
     Code.INVALID_REQUEST: "The request does not fit the document of the API; `errors` names each place.",
     Code.INVALID_CURSOR: "The cursor was changed, or belongs to another list or other filters: begin without one.",
-    Code.INVALID_CONFIGURATION: "A key of the run configuration is unknown, or a value is off; `errors` has each.",
+    Code.INVALID_CONFIGURATION: "A key of the run configuration is unknown, or a value is off; `errors` has places.",
     Code.PROBLEM_INVALID: "The problem cannot be searched on; `errors` holds every complaint.",
     Code.UNAUTHENTICATED: "No key was shown, or one that is unknown, revoked or expired.",
     Code.FORBIDDEN: "The key is valid and does not allow this: it lacks a scope, or is of another tenant.",

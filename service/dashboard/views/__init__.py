@@ -20,6 +20,7 @@ from service.dashboard.views import (
     program,
     programs,
     proposals,
+    reference,
     run,
     runs,
     runs_bulk,
@@ -56,4 +57,5 @@ ROUTERS = (
     events.router,
     compare.router,
     workers.router,
+    reference.router,
 )
