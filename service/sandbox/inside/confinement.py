@@ -16,22 +16,6 @@ from . import kernel, landlock, limits, namespaces, seccomp, view, wipe
 from .cell import MAX_FILES, ROOMS, SCORER, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
-SYSTEM = (
-    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
-)  # fmt: skip
-PUBLIC_PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
-NAMES = (
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/nsswitch.conf",
-    "/etc/ssl",
-    "/etc/ca-certificates",
-    "/run/systemd/resolve",
-)
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-ACCELERATORS = ("nvidia", "dri", "kfd")
-
 Layer = tuple[str, bool, str]
 
 
@@ -207,21 +191,21 @@ class Confinement:
                     self._build_rules()
 
     def _build_rules(self) -> None:
-        accelerators = _accelerators() if self._cell.gpu else ()
+        accelerators = view.accelerators() if self._cell.gpu else ()
         for role in ROOMS:
             self._rules[role] = landlock.ruleset(
                 readable=self._readable(role),
                 writable=self._writable(role),
-                devices=[*DEVICES, *accelerators],
+                devices=[*view.DEVICES, *accelerators],
                 network=self._cell.network,
             )
 
     def _readable(self, role: str) -> list[str]:
         cell = self._cell
-        proc = ("/proc",) if self.own_proc else PUBLIC_PROC
+        proc = ("/proc",) if self.own_proc else view.PUBLIC_PROC
         own = (cell.problem, cell.shim) if role == SCORER else ()
-        names = NAMES if cell.network else ()
-        return [*SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.readable]
+        names = view.NAMES if cell.network else ()
+        return [*view.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.readable]
 
     def _writable(self, role: str) -> tuple[str, ...]:
         return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)
@@ -229,7 +213,7 @@ class Confinement:
     def _view(self, role: str) -> view.View:
         return view.View(
             confined="landlock" in self._on,
-            visible=[*self._readable(role), *self._writable(role), *DEVICES],
+            visible=[*self._readable(role), *self._writable(role), *view.DEVICES],
             granted=self._cell.readable,
             masked=self._masked,
         )
@@ -385,10 +369,6 @@ def _in_child(work: Callable[[], Any]) -> Any:
         answer = file.read()
     os.waitpid(pid, 0)
     return json.loads(answer) if answer else None
-
-
-def _accelerators() -> list[str]:
-    return [f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(ACCELERATORS)]
 
 
 def _close_all_but(channel: int) -> None:

@@ -5,6 +5,21 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+SYSTEM = (
+    "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
+)  # fmt: skip
+PUBLIC_PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
+NAMES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/ssl",
+    "/etc/ca-certificates",
+    "/run/systemd/resolve",
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ACCELERATORS = ("nvidia", "dri", "kfd")
 KEY = "evaluator.read"
 _MAX_CAUSES = 8
 _READ_ONLY = "the sandbox lets nothing be written outside of the working folder"
@@ -82,3 +97,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _below(path: str, folders: Sequence[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def accelerators() -> list[str]:
+    """The devices of accelerators that the machine has."""
+    return [f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(ACCELERATORS)]
