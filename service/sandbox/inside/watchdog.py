@@ -87,20 +87,26 @@ def disk_use(folder: str, pids: Iterable[int], max_files: int) -> DiskUse:
     while queue and files <= max_files:
         try:
             entries = _entries(queue.pop(), folder)
+            files += len(entries)
+            queue += _counted(entries, found)
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 return DiskUse(files=max_files + 1)
-            continue
-        files += len(entries)
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                about = entry.stat(follow_symlinks=False)
-                found[about.st_ino] = about.st_blocks
-                if stat.S_ISDIR(about.st_mode):
-                    queue.append(entry.path)
     with contextlib.suppress(OSError):
         found |= _nameless(pids, os.stat(folder).st_dev)
     return DiskUse(kb=sum(found.values()) * _BLOCK // 1024, files=files)
+
+
+def _counted(entries: Iterable["os.DirEntry[str]"], found: dict[int, int]) -> list[str]:
+    """Note the blocks of each, by inode; the folders among them."""
+    folders = []
+    for entry in entries:
+        with contextlib.suppress(FileNotFoundError):
+            about = entry.stat(follow_symlinks=False)
+            found[about.st_ino] = about.st_blocks
+            if stat.S_ISDIR(about.st_mode):
+                folders.append(entry.path)
+    return folders
 
 
 def _entries(folder: str, inside: str) -> list["os.DirEntry[str]"]:

@@ -1,6 +1,7 @@
 """Files of a program are bounded where the scratch is on disk too, and are gone before the next one begins."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,21 @@ async def test_names_on_disk_are_bounded(tmp_path: Path, force: Level) -> None:
     assert (evaluation.outcome, evaluation.reason.rpartition(" took ")[2]) == (Outcome.MEMORY, "more than 16384 files")
 
 
+@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
+async def test_folders_too_deep_to_count_are_refused(tmp_path: Path, force: Level) -> None:
+    source = """
+        import os, time
+        def solve():
+            for _ in range(60):
+                os.mkdir("d" * 200); os.chdir("d" * 200)
+            open("hidden", "wb").write(bytes(1 << 20))
+            time.sleep(60)
+    """
+    async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+    assert (evaluation.outcome, evaluation.reason.rpartition(" took ")[2]) == (Outcome.MEMORY, "more than 16384 files")
+
+
 @pytest.mark.parametrize("integrity", list(Integrity))
 @pytest.mark.parametrize("force", ON_DISK)
 async def test_a_scratch_is_empty_as_soon_as_its_evaluation_ended(
@@ -105,14 +121,15 @@ async def test_no_folder_outside_is_opened_by_who_counts_files(tmp_path: Path, f
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A disk of 64 MB, where scratch is made."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk of 64 MB, where scratch is made; other users must be able to enter it."""
+    disk = Path(tempfile.mkdtemp())
+    disk.chmod(0o711)
     namespaces.mount_scratch(str(disk), size_kb=64 << 10, files=32_768, owner=0, mode="711")
     monkeypatch.setattr("tempfile.tempdir", str(disk))
     yield disk
     namespaces.unmount(str(disk))
+    disk.rmdir()
 
 
 def free_bytes(disk: Path) -> int:

@@ -1,9 +1,11 @@
 """Folders of processes that were killed go, those of the living and of others stay."""
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from service.sandbox import scratch
+from service.sandbox.inside import wipe
 from tests.integration.sandbox.bench import GOOD, names_in, sandbox
 
 HOLDER = """
@@ -117,3 +120,28 @@ def test_a_folder_for_a_socket_lies_at_a_short_path(tmp_path: Path, monkeypatch:
         assert len(str(folder)) <= 90
         assert other.parent == long
     assert not folder.exists()
+
+
+def test_folders_as_deep_as_a_program_can_make_them_are_removed_at_once(tmp_path: Path) -> None:
+    deep = tmp_path / "deep"
+    deep.mkdir()
+    with contextlib.chdir(deep):
+        for _ in range(4000):
+            os.mkdir("d", mode=0o300)
+            os.chdir("d")
+        (Path() / "file").touch()
+    began = time.process_time()
+    wipe.remove(str(deep))
+    assert time.process_time() - began < 3.0, "in time by their number, not by its square"
+    assert names_in(tmp_path) == []
+
+
+def test_folders_that_their_owner_closed_are_removed(tmp_path: Path) -> None:
+    for name in ("a/b", "a/c/d", "e"):
+        (tmp_path / "top" / name).mkdir(parents=True)
+    (tmp_path / "target").mkdir()
+    (tmp_path / "top" / "a" / "link").symlink_to(tmp_path / "target")
+    for name in ("a/c/d", "a/c", "a", "e", ""):
+        (tmp_path / "top" / name).chmod(0)
+    wipe.remove(str(tmp_path / "top"))
+    assert names_in(tmp_path) == ["target"]
