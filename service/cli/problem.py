@@ -1,6 +1,7 @@
 """The commands `evolve problem`: check a folder, or make one."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +53,21 @@ def check(terminal: Terminal, project: Project) -> int:
     for error in report.errors:
         terminal.show(plain(f"✗ the evaluator reports an error of the seed, and scores it all the same: {error}"))
     terminal.show("✓ the problem can be searched on" if not report.errors else "the problem can be searched on")
+    _advise(terminal, report)
     terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")
     return OK
+
+
+def _advise(terminal: Terminal, report: "CheckReport") -> None:
+    """How long a run will take, and a limit of time that suits the seeds better."""
+    cores = len(os.sched_getaffinity(0))
+    workers = figures.plural(min(report.slots or cores, cores), "worker")
+    took = figures.duration(report.run_seconds(cores))
+    evaluations = figures.plural(report.evaluations, "evaluation")
+    pace = "if programs are as fast as the seed"
+    terminal.note(f"time: {evaluations} take about {took} with {workers}, {pace}", style="dim")
+    if report.advice:
+        terminal.note(f"time: {report.advice}", style="dim")
 
 
 def show_warnings(terminal: Terminal, warnings: Sequence[str]) -> None:
@@ -77,6 +91,8 @@ def report_json(folder: Path, report: "CheckReport") -> dict[str, Any]:
         "complaints": list(report.complaints),
         "warnings": list(report.warnings),
         "seeds": [_seed_json(seed) for seed in report.seeds],
+        "advice": report.advice or None,
+        "run_seconds": report.run_seconds(len(os.sched_getaffinity(0))) if report.seconds else None,
     }
 
 

@@ -1,13 +1,16 @@
 """Checking a problem before a run: everything that would go wrong, explained."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from evolve.errors import ProblemError
+from evolve.configuration import RunConfig
+from evolve.errors import ConfigurationError, ProblemError
 from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
-from evolve.problem import Measure, Objective, Problem
+from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.program import Program
 from evolve.regions import check_markers
+from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, expected_seconds
+from service.problems.configuration import PROBLEM, read_config
 from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
 from service.problems.requirements import check_requirements
@@ -34,12 +37,32 @@ class CheckReport:
         complaints: what must be mended, one sentence each.
         warnings: what is not honoured, one sentence each.
         lenient: whether the evaluator's results are read as OpenEvolve reads them.
+        limits: of each evaluation.
+        evaluations: of a run that names no other number.
+        slots: evaluations at once; 0: as many as the machine has cores.
     """
 
     complaints: tuple[str, ...]
     warnings: tuple[str, ...]
     seeds: tuple[SeedReport, ...]
     lenient: bool = False
+    limits: Limits = field(default_factory=Limits)
+    evaluations: int = DEFAULT_EVALUATIONS
+    slots: int = 0
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """How long each seed took that could be scored."""
+        return tuple(seed.evaluation.seconds for seed in self.seeds if seed.evaluation.ok)
+
+    @property
+    def advice(self) -> str:
+        """A limit of time that suits the seeds better; empty: the one that there is suits them."""
+        return advise_limit(self.seconds, self.limits)
+
+    def run_seconds(self, cores: int) -> float:
+        """How long the evaluations of a run take on so many cores, if its programs are as fast as the seeds."""
+        return expected_seconds(self.seconds, self.evaluations, min(self.slots or cores, cores))
 
     @property
     def ok(self) -> bool:
@@ -64,7 +87,8 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         look_up: whether the interpreter is that of this machine, and may be started outside of a sandbox.
     """
     problem = loaded.problem
-    complaints = [*_declarations(problem), *_markers(problem)]
+    config, complaints = _configured(loaded)
+    complaints += [*_declarations(problem), *_markers(problem)]
     spec = problem.evaluator
     lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if look_up else []
     seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
@@ -76,8 +100,22 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         if not held_out.ok:
             complaints.append(f"holdout fails for the seed {good.name} ({held_out.outcome}): {held_out.reason}")
     return CheckReport(
-        complaints=(*complaints, *lacking), warnings=loaded.warnings, seeds=tuple(seeds), lenient=spec.lenient
+        complaints=(*complaints, *lacking),
+        warnings=loaded.warnings,
+        seeds=tuple(seeds),
+        lenient=spec.lenient,
+        limits=problem.limits,
+        evaluations=config.budget.evaluations or DEFAULT_EVALUATIONS,
+        slots=config.concurrency.evaluations,
     )
+
+
+def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
+    """The configuration of a run that names nothing else, and what is wrong with it."""
+    try:
+        return read_config([(PROBLEM, loaded.search)]), []
+    except ConfigurationError as error:
+        return RunConfig(), [str(error)]
 
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:

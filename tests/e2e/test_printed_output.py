@@ -15,7 +15,7 @@ from tests.e2e.evolving import Evolve
 TOP = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ELISION = "…"
-ADVICE = "next: "  # goes to the other stream, and names the command as it was called
+ADVICE = ("next: ", "time: ")  # goes to the other stream, and names the command as it was called
 # What differs from one time to the next: how long something took, ids and when.
 CHANGES = [
     (re.compile(r"\b\d+ m?s\b"), "TIME"),

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation, Outcome, Scoring, read_result
+from evolve.problem import Limits
 from evolve.program import Program
+from service.problems.advice import advise_limit
 from service.problems.check import CheckReport, check_problem
 from service.problems.load import load_problem
 from tests.unit.problems.folders import NATIVE, native, project
@@ -95,3 +97,26 @@ async def test_what_is_held_out_is_tried_on_a_seed(tmp_path: Path) -> None:
 
     report = await check_problem(loaded, evaluate)
     assert report.complaints == ("holdout fails for the seed seed.py (error): KeyError: 'unseen'",)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit", "said"),
+    [
+        (0.18, 20.0, "limits.wall_seconds is 20: with 2,"),
+        (0.01, 20.0, "limits.wall_seconds is 20: with 1,"),
+        (1.9, 20.0, ""),
+        (12.0, 20.0, "of limits.wall_seconds = 20: slower programs are cut off, raise it to 120"),
+    ],
+)
+def test_a_limit_of_time_is_proposed_by_what_the_seed_takes(seconds: float, limit: float, said: str) -> None:
+    advice = advise_limit([seconds / 2, seconds], Limits(wall_seconds=limit))
+    assert said in advice
+    assert bool(advice) == bool(said)
+
+
+async def test_how_long_a_run_takes_follows_from_its_budget_the_seed_and_the_cores(tmp_path: Path) -> None:
+    document = NATIVE + "[search]\nevaluations = 90\n"
+    report = await check(native(tmp_path, document), Evaluation(outcome=Outcome.OK, scores={"gain": 3.0}, seconds=0.5))
+    assert report.evaluations == 90
+    assert report.run_seconds(4) == 0.5 * 23
+    assert report.run_seconds(1) == 0.5 * 90
