@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from evolve.events import Kind
+from service.api.feeds import Feed
 from service.api.position import Position, position_of
 from service.api.stream import EventStream, Lifetime
 from service.ports import Scope
@@ -325,3 +327,13 @@ class TestAllRuns:
     def test_a_position_is_read_back_as_it_was(self) -> None:
         position = Position(since=START, seen={RUN: 3, OTHER: 0})
         assert position_of(position.text()) == position
+
+
+def test_a_run_that_was_told_to_its_end_is_told_again_only_from_where_it_is_continued(told: Told) -> None:
+    story = small_run(told)
+    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
+    reader, position = told.parts.readers.of("default", ""), Position(since=START + timedelta(days=1), seen={})
+    assert Feed(reader, told.parts.clock, position).read(50) == []
+    told.parts.intents("default").extend(RUN, {"evaluations": 900}, "ada")
+    events = [event.event.kind for event, _ in Feed(reader, told.parts.clock, position).read(50)]
+    assert events == [Kind.RUN_CONTINUED, Kind.BUDGET_EXTENDED]
