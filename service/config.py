@@ -51,13 +51,16 @@ def make_folder(file: Path) -> None:
 
     Raises:
         NotFoundError: another folder that is not there.
-        OSError: it cannot be made.
+        OSError, ValueError: it cannot be made, or there is no folder of such a name.
     """
     folder = file.parent
     if folder == data_home() / "evolve":
         folder.mkdir(parents=True, exist_ok=True)
-    elif not folder.is_dir():
-        raise NotFoundError(f"there is no folder {folder}: make it, or name a database elsewhere")
+        return
+    try:
+        folder.stat()
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no folder {folder}: make it, or name a database elsewhere") from None
 
 
 def default_database() -> SecretStr:

@@ -163,8 +163,6 @@ def test_a_run_is_paused_extended_resumed_forked_and_cancelled(service: Service,
     watched = remote.call("watch", run, "--json", code=130).splitlines()
     assert json.loads(watched[-1])["state"] == "paused"
     before = remote.json("show", run)["counters"]["evaluations"]
-    said = remote.said("extend", run, "--evaluations", str(before - 1))
-    assert (said.code, f"has used {before} of budget.evaluations already" in said.err) == (5, True)
     remote.call("extend", run, "--evaluations", str(before + 30))
     remote.call("resume", run)
     assert "succeeded" in remote.call("watch", run)

@@ -106,6 +106,9 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(environment: Env
     events, summary = read("".join(lines) + rest)
     assert summary["state"] == "paused"
     assert f"evolve run --resume {summary['run_id'][:17]}" in said
+    refused = evolve(environment, "extend", "last", "--evaluations", "9")
+    used = f"has used {summary['evaluations']} of budget.evaluations already, and 9 is less"
+    assert (refused.code, used in refused.err, len(refused.err.splitlines())) == (5, True, 1)
     whole = summary["evaluations"] + 100
     assert evolve(environment, "extend", "last", "--evaluations", str(whole)).code == 0
     again = evolve(environment, "run", "--resume", "last", "--json")
