@@ -130,3 +130,21 @@ def test_what_is_due_is_what_the_log_does_not_tell() -> None:
     left = [(one.kind, one.candidate_id, one.number) for one in closing.due]
     held = [(Kind.HOLDOUT_SCORED, name, 0) for name in ("best", "seed")]
     assert left == [*held, (Kind.AUDIT_SCORED, "best", 1), (Kind.AUDIT_SCORED, "best", 3)]
+
+
+def test_a_run_that_is_continued_is_examined_anew_at_its_next_end() -> None:
+    scored = {"candidate_id": "old", "outcome": "ok", "reason": "", "fitness": 1.0, "scores": {}}
+    first = [plan(["old"], audit=None), Event(kind=Kind.HOLDOUT_SCORED, payload=scored)]
+    closing = Closing()
+    for event in first:
+        closing.apply(event)
+    assert closing.due == []
+    closing.apply(Event(kind=Kind.RUN_CONTINUED, payload={"by": "ada", "after": "evaluations"}))
+    assert (closing.reason, closing.due) == ("", [])
+    again = plan(["old", "new"], audit=None)
+    closing.apply(again)
+    assert [one.candidate_id for one in closing.due] == ["old", "new"]
+    worth = Worth(fitness=1.0, scores={})
+    found = assess([*first, again], {"old": worth, "new": worth}, ())
+    assert found is not None
+    assert [(one.candidate_id, one.outcome) for one in found.holdout] == [("old", ""), ("new", "")]
