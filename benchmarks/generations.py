@@ -142,16 +142,17 @@ def main() -> None:
     with scratch() as folder, slow_server(asked.latency) as url, ThreadPoolExecutor(asked.side_by_side) as pool:
         policy = Path(folder) / "policy.toml"
         policy.write_text(_POLICY.format(url=url))
-        for evaluations in asked.evaluations:
-            for calls in asked.calls:
-                seeds = range(1, asked.seeds + 1)
-                jobs = [
-                    pool.submit(searched, asked.problem, policy, Path(folder), evaluations, calls, seed)
-                    for seed in seeds
-                ]
-                name = f"{evaluations} evaluations, {f'{calls} calls' if calls else 'default'}"
-                figures[name] = told([job.result() for job in jobs])
-                print(name, figures[name], file=sys.stderr, flush=True)
+        settings = [(evaluations, calls) for evaluations in asked.evaluations for calls in asked.calls]
+        # Seed by seed, so that whatever else the machine does slows all settings alike.
+        jobs = {
+            (seed, *setting): pool.submit(searched, asked.problem, policy, Path(folder), *setting, seed)
+            for seed in range(1, asked.seeds + 1)
+            for setting in settings
+        }
+        for evaluations, calls in settings:
+            name = f"{evaluations} evaluations, {f'{calls} calls' if calls else 'default'}"
+            figures[name] = told([jobs[seed, evaluations, calls].result() for seed in range(1, asked.seeds + 1)])
+            print(name, figures[name], file=sys.stderr, flush=True)
     report("generations", {"latency_seconds": asked.latency, "problem": asked.problem, "runs": figures}, asked.out)
 
 
