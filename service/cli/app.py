@@ -72,16 +72,31 @@ ProblemPath = Annotated[
     ),
 ]
 
-Isolation = Annotated[str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")]
+Isolation = Annotated[
+    str | None,
+    typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),
+]
 Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 RunProblem = Annotated[
     Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
 ]
-Islands = Annotated[int | None, typer.Option(min=1, metavar="K", help="Sub-populations.")]
-Seed = Annotated[int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.")]
-Workers = Annotated[int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.")]
-Answers = Annotated[int | None, typer.Option(min=1, metavar="M", help="Answers in one chain.")]
-Samples = Annotated[int | None, typer.Option(min=1, metavar="N", help="Chains in one proposal.")]
+Islands = Annotated[
+    int | None, typer.Option(min=1, metavar="K", help="Sub-populations.", show_default="problem's, else by the budget")
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.", show_default="problem's, else 0")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.", show_default="problem's, else one a core")
+]
+Answers = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="M", help="Answers in one chain.", show_default="problem's, else the policy's"),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Chains in one proposal.", show_default="problem's, else the policy's"),
+]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
 
 

@@ -10,7 +10,6 @@ from service.cli.words import (
     Json,
     KeyFile,
     Limit,
-    Money,
     RunId,
     RunLabels,
     RunName,
@@ -34,7 +33,9 @@ Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning
 Steered = Annotated[
     str, typer.Argument(metavar="ID", help="Id of a run or a batch, its beginning, or: last (the newest run).")
 ]
-Evaluations = Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.")]
+Evaluations = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="as before")
+]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")]
 
 
@@ -125,13 +126,27 @@ def extend(
     run_id: Named,
     *,
     evaluations: Evaluations = None,
-    answers: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: answers.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: tokens.")] = None,
-    money: Money = None,
-    wall_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Budget: time at work.")] = None,
-    target: Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.")] = None,
+    answers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Budget: answers.", show_default="as before")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Budget: tokens.", show_default="as before")
+    ] = None,
+    money: Annotated[
+        str | None,
+        typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.", show_default="as before"),
+    ] = None,
+    wall_seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="S", help="Budget: time at work.", show_default="as before")
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(metavar="F", help="Fitness that ends the run.", show_default="as before")
+    ] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end the run.")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Evaluations without a better one that end it.", show_default="as before"
+        ),
     ] = None,
     db: Db = None,
     server: Server = None,
@@ -227,10 +242,16 @@ def batch(
     detach: Annotated[
         bool, typer.Option("--detach", help="Return at once: with the new batch's id, or how far the batch is.")
     ] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What a new batch is called. [name in FILE]")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What a new batch is called.", show_default="name in FILE")
+    ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Label of every run of a new batch; may be repeated. [labels in FILE]"),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Label of every run of a new batch; may be repeated.",
+            show_default="labels in FILE",
+        ),
     ] = None,
     server: Server = None,
     api_key_file: KeyFile = None,

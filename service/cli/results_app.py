@@ -38,7 +38,8 @@ def runs(
     ctx: typer.Context,
     limit: Limit = 20,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only runs with this label; may be repeated. [all]")
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Only runs with this label; may be repeated.", show_default="all"),
     ] = None,
     db: Db = None,
     server: Server = None,

@@ -34,15 +34,20 @@ def named_project(problem: Path, evaluator: Path | None, config: Path | None, py
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Evaluations = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated. [problem's, else 200]")
+    int | None,
+    typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="problem's, else 200"),
 ]
-Tokens = Annotated[int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies. [no limit]")]
+Tokens = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies.", show_default="no limit")
+]
 WallSeconds = Annotated[
-    float | None, typer.Option(min=0, metavar="S", help="Budget: time at work. [problem's, else no limit]")
+    float | None,
+    typer.Option(min=0, metavar="S", help="Budget: time at work.", show_default="problem's, else no limit"),
 ]
-Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run. [no target]")]
+Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.", show_default="no target")]
 Patience = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it. [no limit]")
+    int | None,
+    typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it.", show_default="no limit"),
 ]
 PolicyNames = Annotated[
     list[str] | None,
@@ -52,18 +57,24 @@ PolicyNames = Annotated[
         help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
     ),
 ]
-Model = Annotated[str | None, typer.Option(metavar="M", help="Model to ask the server for.")]
+Model = Annotated[
+    str | None, typer.Option(metavar="M", help="Model to ask the server for.", show_default="the policy's")
+]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
 ]
 RunName = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="What the run is called: the label name. [none]")
+    str | None,
+    typer.Option("--name", metavar="NAME", help="What the run is called: the label name.", show_default="none"),
 ]
 RunLabels = Annotated[
-    list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="Label of the run; may be repeated. [none]")
+    list[str] | None,
+    typer.Option("--label", metavar="KEY=VALUE", help="Label of the run; may be repeated.", show_default="none"),
 ]
-Money = Annotated[str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.")]
+Money = Annotated[
+    str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.", show_default="no limit")
+]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
@@ -73,9 +84,13 @@ EvaluatorFile = Annotated[
     typer.Argument(metavar="[EVALUATOR]", readable=False, help="OpenEvolve's evaluator; PROBLEM is then the program."),
 ]
 Python = Annotated[
-    str | None, typer.Option(metavar="PATH", help="Interpreter of program and evaluator. [problem's, else this one]")
+    str | None,
+    typer.Option(metavar="PATH", help="Interpreter of program and evaluator.", show_default="problem's, else this one"),
 ]
-Db = Annotated[str | None, typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.")]
+Db = Annotated[
+    str | None,
+    typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.", show_default="database.url"),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
 Server = Annotated[
     str | None, typer.Option("--server", metavar="URL", help="Service whose runs these are; else EVOLVE_SERVER.")

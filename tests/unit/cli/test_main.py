@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -128,3 +129,20 @@ def test_what_needs_no_work_imports_nothing_heavy(words: list[str]) -> None:
     command = [sys.executable, "-c", script, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"})
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+LIMITS = ("--evaluations", "--tokens", "--money", "--wall-seconds", "--target", "--patience")
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("run", ("--answers", "--samples", "--islands", "--seed", "--workers", "--name", "--label")), ("extend", ())],
+)
+def test_the_help_says_what_holds_where_an_option_is_left_out(
+    evolve: Evolve, monkeypatch: pytest.MonkeyPatch, command: str, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = evolve(command, "-h").out.splitlines()
+    for option in (*LIMITS, *more):
+        line = next(line for line in shown if re.search(rf"^. +{option} ", line))
+        assert re.search(r"\[default: .+\]", line), line
