@@ -327,7 +327,6 @@ def live(held: list[_Parts]) -> None:
             os._exit(1)
         del parts
         gc.enable()
-        gc.collect()
         channel.send(STARTED)
         work(channel, task, prepared)
     except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
