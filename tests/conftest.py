@@ -16,6 +16,7 @@ from tests.browser.chromium import REMEDY, find_chromium
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
+CLIENTS_PYTHON = "EVOLVE_TEST_CLIENTS_PYTHON"
 TORCH = importlib.util.find_spec("torch") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
@@ -46,6 +47,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="holds for the superuser only: run as root"))
         if item.get_closest_marker("vllm") and VLLM_PYTHON not in os.environ:
             item.add_marker(pytest.mark.skip(reason="needs a vLLM of its own: make test-vllm"))
+        if item.get_closest_marker("clients") and CLIENTS_PYTHON not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="needs generators of clients: make test-clients"))
         if item.get_closest_marker("browser") and not find_chromium():
             item.add_marker(pytest.mark.skip(reason=REMEDY))
         if item.get_closest_marker("training") and not TORCH:
