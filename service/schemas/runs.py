@@ -57,6 +57,19 @@ State = Literal["queued", "running", "pausing", "paused", "cancelling", "cancell
 class RunCreate(Request):
     """A new run."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "problem": "packing@2",
+                    "config": {"islands": 2, "archive": {"kind": "top"}, "budget": {"evaluations": 500}, "seed": 7},
+                    "policy": {"base_url": "http://localhost:8000/v1", "edits": "diff"},
+                    "labels": {"team": "geometry"},
+                }
+            ]
+        }
+    )
+
     problem: ProblemName = Field(
         description="Id of a problem, or its name for the latest version, or `name@version`", examples=["packing@2"]
     )

@@ -240,5 +240,21 @@ def test_schemas_are_schemas_and_their_examples_and_defaults_fit() -> None:
             assert "null" not in repr(schema), name
 
 
+def test_examples_of_bodies_fit_their_schemas() -> None:
+    components, checked = document()["components"], 0
+    for media in [one for one in everything(document()) if isinstance(one, dict) and "schema" in one]:
+        found = list(media.get("examples", {}).values()) if isinstance(media.get("examples"), dict) else []
+        values = [components["examples"][one["$ref"].rpartition("/")[2]]["value"] for one in found]
+        values += [media["example"]] if "example" in media else []
+        validator = Draft202012Validator(media["schema"] | {"components": components})
+        assert [value for value in values if not validator.is_valid(value)] == []
+        checked += len(values)
+    for name, schema in components["schemas"].items():
+        validator = Draft202012Validator(schema | {"components": components})
+        assert [one for one in schema.get("examples", ()) if not validator.is_valid(one)] == [], name
+        checked += len(schema.get("examples", ()))
+    assert checked > 30
+
+
 def test_the_codes_of_errors_are_a_closed_list() -> None:
     assert document()["components"]["schemas"]["Code"]["enum"] == list(Code)
