@@ -146,7 +146,7 @@ class SqlRunIntents:
         record = _record(connection, run.id)
         if why := refusal(record, budget):
             raise ConflictError(why)
-        fence = leases.take(connection, run.id, by, self._clock.now(), 0.0, lambda _: True)
+        fence = leases.take(connection, run.id, by, self._lease_time(connection, self._clock), 0.0, lambda _: True)
         _, before = held(connection, run.id, fence)
         old = record.config.get("budget", {})
         events = [Event(kind=Kind.RUN_CONTINUED, payload={"by": by, "after": record.reason})]
