@@ -41,13 +41,18 @@ _POLICY = """
 name = "model"
 base_url = "{url}"
 model = "{model}"
-edits = "{edits}"
-answers = {answers}
 samples = 8
 concurrency = 1
 temperature = {temperature}
 max_tokens = {max_tokens}
+{form}
 """
+# Ways in which Evolve asks, as keys of its policy file: one program a completion, the rest of one, and what it chooses.
+FORMS = {
+    "rewrite, m = 1": 'edits = "rewrite"\nanswers = 1',
+    "continue": 'edits = "continue"',
+    "the form that it chooses": "",
+}
 PARALLEL = 8
 
 
@@ -82,10 +87,10 @@ def run_openevolve(python: Path, sampling: Any, folder: Path, seed: int, tokens:
     return best_of(_SCORE.findall(log.read_text(errors="replace")), log)
 
 
-def run_evolve(sampling: Any, folder: Path, seed: int, tokens: int, *, edits: str, answers: int) -> float:
+def run_evolve(sampling: Any, folder: Path, seed: int, tokens: int, form: str) -> float:
     folder.mkdir()
     more = {"url": sampling.url, "model": sampling.model, "temperature": sampling.temperature}
-    policy = _POLICY.format(edits=edits, answers=answers, max_tokens=sampling.max_tokens, **more)
+    policy = _POLICY.format(form=form, max_tokens=sampling.max_tokens, **more)
     (folder / "policy.toml").write_text(policy)
     command = [
         str(Path(sys.executable).with_name("evolve")), "run", str(PROJECT), "--policy", str(folder / "policy.toml"),
@@ -118,10 +123,9 @@ def compare_runs(python: Path, sampling: Any, home: Path, seeds: int, tokens: in
             title = f"OpenEvolve {VERSION}, {'diff' if diff else 'rewrite'}"
             score = run_openevolve(python, sampling, home / f"their{seed}{diff}", seed, tokens, diff=diff)
             best.setdefault(title, []).append(score)
-        for answers in (1, 4):
-            folder = home / f"our{seed}{answers}"
-            score = run_evolve(sampling, folder, seed, tokens, edits="rewrite", answers=answers)
-            best.setdefault(f"Evolve, rewrite, m = {answers}", []).append(score)
+        for place, (title, form) in enumerate(FORMS.items()):
+            score = run_evolve(sampling, home / f"our{seed}{place}", seed, tokens, form)
+            best.setdefault(f"Evolve, {title}", []).append(score)
         sys.stderr.write(f"{best}\n")
     return [
         {"system": title, "output_tokens": tokens, "best": scores, "mean_best": round(statistics.mean(scores), 4)}
