@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Any, cast
 
 from evolve.configuration import DeterministicConfig, RunConfig
@@ -27,23 +26,22 @@ from service.bootstrap.answering import Answering, BuildFor, answering, prompt_b
 from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
 from service.bootstrap.labels import named
 from service.bootstrap.line import Line
+from service.bootstrap.notebook_problem import Function, read_problem, scored_by
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, plan_loaded
 from service.bootstrap.read_paths import private_places
 from service.bootstrap.retold import RunResult, told
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
-from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
+from service.errors import InvalidProblemError, ServiceError, UsageError
 from service.policy.cast import Cast, refuse_unread
 from service.policy.function import FunctionPolicy, form_for
 from service.policy.reviewed import Critic, reviewed
 from service.problems.configuration import SHORT, known_keys
-from service.problems.load import LoadedProblem, load_problem
+from service.problems.load import LoadedProblem
 from service.problems.nearest import hint
-from service.problems.sketch import Sketch, load_sketch, loaded_from, scored_here, scored_in_sandbox
 from service.sandbox.function import FunctionEvaluator
 
-Function = Callable[[Any], Any]
 Asked = str | Policy | Function
 Watcher = Callable[[Event], object]
 
@@ -103,7 +101,7 @@ def run(
     """
     words = (description, language, _several(objectives), _several(measures), limits)
     sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
-    loaded = _scored_by(evaluate, _load(problem, evaluate, name, sketch), limits, sandbox=sandbox)
+    loaded = scored_by(evaluate, read_problem(problem, evaluate, name, sketch), limits, sandbox=sandbox)
     names, own = _sorted(policy)
     order = RunOrder(
         flags=configuration, policies=names, model=model, require_isolation=require_isolation, apart=bool(own)
@@ -275,69 +273,6 @@ def _sit(
     sitting = make(earlier=earlier, extension=budget)
     result = Beside(sitting.work, sitting.calls, sitting.stop).run()
     return told(_with_seed(result), plan, partial(_sit, make, plan))
-
-
-def _load(
-    problem: str | Path | Problem, evaluate: Function | None, name: str | None, sketch: Mapping[str, Any]
-) -> LoadedProblem:
-    """The problem that is meant: a folder's, a value, or one of a seed's text."""
-    if isinstance(problem, str | Path) and _is_file(problem):
-        raise UsageError(
-            f"{problem} is a file: give its text, evolve.run(Path({str(problem)!r}).read_text(), evaluate=...),"
-            f" or on the command line: evolve run {quote(str(problem))} EVALUATOR"
-        )
-    if evaluate is not None and not callable(evaluate):
-        raise UsageError(f"evaluate is a {type(evaluate).__name__}: give a function that takes a program's text")
-    if isinstance(problem, str) and not problem.strip():
-        raise UsageError("the problem is empty: give its folder, such as . for this one, or a seed's text")
-    text = isinstance(problem, str) and evaluate is not None and not _is_folder(problem)
-    if text:
-        drawn = Sketch(seed=str(problem), **sketch)
-        return load_sketch(drawn if name is None else replace(drawn, name=name))
-    if sketch:
-        raise UsageError(
-            f"{', '.join(sketch)}: a folder and a Problem say these themselves; they go with a seed's text"
-        )
-    if isinstance(problem, Problem):
-        if evaluate is None:
-            raise UsageError("a Problem does not hold its evaluator: name its folder, or give evaluate")
-        return loaded_from(problem)
-    if "\n" in str(problem):
-        raise UsageError(
-            "a seed's text needs evaluate, a function that scores programs: evolve.run(seed, evaluate=...)"
-        )
-    return load_problem(Path(problem).expanduser())
-
-
-def _is_file(place: str | Path) -> bool:
-    """Whether a path or a text of one line names a file, which is a seed or an evaluator and not yet a problem."""
-    text = str(place)
-    return "\n" not in text and "\0" not in text and len(text) <= 4096 and Path(text).expanduser().is_file()
-
-
-def _is_folder(text: str) -> bool:
-    """Whether a text names a folder.
-
-    Raises:
-        NotFoundError: it looks like the path of one that is not there.
-    """
-    if "\n" in text or "\0" in text or len(text) > 4096:
-        return False
-    if Path(text).expanduser().is_dir():
-        return True
-    if "/" in text and len(text.split()) == 1:
-        raise NotFoundError(f"there is no folder {text!r}; if that is a program, end it with a line break")
-    return False
-
-
-def _scored_by(
-    evaluate: Function | None, loaded: LoadedProblem, limits: Limits | None, *, sandbox: bool
-) -> LoadedProblem:
-    if limits is not None and not sandbox:
-        raise UsageError("limits hold in the sandbox alone: say sandbox=True, or leave them out")
-    if evaluate is None:
-        return loaded
-    return scored_in_sandbox(loaded, evaluate) if sandbox else scored_here(loaded)
 
 
 def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Policy | Function]]:

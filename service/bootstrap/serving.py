@@ -123,7 +123,7 @@ async def open_api(
     """
     with _listening(address) as (listener, heard):
         async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
-            yield Service(address=heard, server=_server(create(parts), settings.api), listener=listener)
+            yield Service(address=heard, server=http_server(create(parts), settings.api), listener=listener)
 
 
 @asynccontextmanager
@@ -158,7 +158,7 @@ async def open_all(
             )
             yield Service(
                 address=heard,
-                server=_server(create(parts), settings.api),
+                server=http_server(create(parts), settings.api),
                 listener=listener,
                 login=login,
                 runner=opened.runner,
@@ -224,7 +224,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(app: "FastAPI", settings: ApiSettings) -> uvicorn.Server:
+def http_server(app: "FastAPI", settings: ApiSettings) -> uvicorn.Server:
+    """What serves the API over HTTP, with the deadlines and limits of an installation."""
     config = uvicorn.Config(
         app,
         http=deadline_protocol(settings.head_seconds, settings.body_seconds),

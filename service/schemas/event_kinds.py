@@ -65,6 +65,14 @@ class RunCancelledEvent(EventBase):
     by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
 
 
+class RunContinuedEvent(EventBase):
+    """The run, which had ended, is queued again."""
+
+    kind: Literal["run.continued"] = Field(description="Kind of the event")
+    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
+    after: str = Field(description="Why it had ended")
+
+
 class RunFinishedEvent(EventBase):
     """The run has ended by itself."""
 
@@ -312,6 +320,7 @@ class EventSchema(
             RunCreatedEvent
             | RunStartedEvent
             | RunResumedEvent
+            | RunContinuedEvent
             | RunPausingEvent
             | RunPausedEvent
             | RunCancelledEvent

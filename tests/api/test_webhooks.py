@@ -61,7 +61,7 @@ async def test_a_secret_is_not_shown_again_to_a_request_that_is_repeated(owner: 
         ({"url": "https://name.invalid/"}, (422, "invalid_request")),
         ({"url": "https://192.0.43.8:99999/"}, (422, "invalid_request")),
         ({"types": []}, (422, "invalid_request")),
-        ({"types": ["run.paused"]}, (422, "invalid_request")),
+        ({"types": ["run.resumed"]}, (422, "invalid_request")),
     ],
 )
 async def test_webhooks_lead_to_public_addresses_only(

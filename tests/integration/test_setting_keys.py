@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from anyio import to_thread
-from fastapi import Request
+from fastapi import FastAPI, Request
 
 from service import keys
 from service.api.faults import ApiFault
@@ -21,6 +21,7 @@ from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.maintenance import retention
 from service.bootstrap.runners import open_runner
 from service.bootstrap.secret import open_seal
+from service.bootstrap.serving import http_server
 from service.bootstrap.site import Where, server_key, server_of
 from service.bootstrap.storage import database_url, open_storage
 from service.bootstrap.submissions import BundledSubmissions
@@ -116,6 +117,16 @@ async def _body(_: object, __: object, client: httpx.AsyncClient) -> object:
     return (await client.post("/v1/runs", content=b" " * (2 << 20))).status_code
 
 
+async def _origin(_: object, __: object, client: httpx.AsyncClient) -> object:
+    answer = await client.get("/healthz", headers={"Origin": "https://lab.example"})
+    return answer.headers.get("access-control-allow-origin")
+
+
+def _deadlines(settings: Settings) -> object:
+    protocol: Any = http_server(FastAPI(), settings.api).config.http
+    return protocol.seconds
+
+
 async def _often(_: object, __: object, client: httpx.AsyncClient) -> object:
     return [(await client.get("/v1/runs")).status_code for _ in range(3)]
 
@@ -169,6 +180,9 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "api.threads": ("3", served(_threads)),
     "api.requests_per_minute": ("1", served(_often)),
     "api.streams": ("3", served(lambda app, *_: crowd(app, itertools.repeat("key_1")))),
+    "api.cors_origins": ("https://lab.example", served(_origin)),
+    "api.head_seconds": ("9", of(_deadlines)),
+    "api.body_seconds": ("9", of(_deadlines)),
     "api.all_streams": ("3", served(lambda app, *_: crowd(app, itertools.count()))),
     "api.unaudited": ("create_key", served(_audited)),
     "policies.file": ("FOLDER/policies.toml", submitting(policy="own")),

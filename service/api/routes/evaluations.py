@@ -115,7 +115,7 @@ async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: 
     "/evaluations/{lease_id}/release",
     status_code=204,
     response_class=Response,
-    responses=EMPTY,
+    responses=EMPTY | raises(ConflictError),
     operation_id="release_evaluation",
 )
 async def release_evaluation(lease_id: LeaseId, body: LeaseRelease, caller: Working, parts: PartsDep) -> Response:

@@ -100,12 +100,6 @@ def list_artifacts(
     responses=ranged("text/plain", _GZIP),
     operation_id="get_artifact",
 )
-@router.head(
-    "/artifacts/{name:path}",
-    response_class=Response,
-    responses=ranged("text/plain", _GZIP),
-    operation_id="head_artifact",
-)
 def get_artifact(
     request: Request,
     run_id: RunId,

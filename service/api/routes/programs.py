@@ -162,12 +162,6 @@ def get_program_source(request: Request, candidate_id: CandidateId, caller: Text
     responses=ranged("text/plain"),
     operation_id="get_program_file",
 )
-@router.head(
-    "/programs/{candidate_id}/files/{path:path}",
-    response_class=Response,
-    responses=ranged("text/plain"),
-    operation_id="head_program_file",
-)
 def get_program_file(
     request: Request,
     candidate_id: CandidateId,

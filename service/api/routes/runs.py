@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator
 from pydantic.json_schema import SkipJsonSchema
 from starlette.concurrency import run_in_threadpool
 
@@ -59,7 +59,17 @@ Submitter = Annotated[
     str,
     Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those submitted with a key of this name."),
 ]
-Instant = AwareDatetime | SkipJsonSchema[None]  # a parameter of a query is left out, and never null
+
+
+def _spelled(value: object) -> object:
+    if isinstance(value, str) and not _DATE.match(value):
+        raise ValueError("must be a time as RFC 3339 writes it, such as 2026-01-31T12:00:00Z")
+    return value
+
+
+# A parameter of a query is left out, and never null; seconds since 1970 are no time that a person writes.
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+Instant = Annotated[AwareDatetime, BeforeValidator(_spelled)] | SkipJsonSchema[None]
 CreatedAfter = Annotated[Instant, Query(description="Only those created at this time or later, RFC 3339.")]
 CreatedBefore = Annotated[Instant, Query(description="Only those created before this time, RFC 3339.")]
 Sort = Annotated[

@@ -42,7 +42,7 @@ BY_HAND = "disabled over the API"
 _MADE: dict[int | str, dict[str, Any]] = (
     raises(ConflictError) | {201: {"model": NewWebhook, "headers": LOCATION | REPLAY_HEADER}} | raises(RefusedError)
 )
-_SENT: dict[int | str, dict[str, Any]] = {202: {"model": Delivery, "headers": REPLAY_HEADER}}
+_SENT: dict[int | str, dict[str, Any]] = raises(ConflictError) | {202: {"model": Delivery, "headers": REPLAY_HEADER}}
 
 
 @router.post("", status_code=201, response_model=NewWebhook, responses=_MADE, operation_id="create_webhook")

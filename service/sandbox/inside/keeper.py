@@ -33,7 +33,7 @@ Task = Mapping[str, Any]
 Prepare = Callable[[Task], Any]
 Work = Callable[[Channel, Task, Any], None]
 # What a program's child gets of its task: nothing of how it is scored.
-_OF_A_PROGRAM = ("files", "main", "entry", "command")
+_OF_A_PROGRAM = ("files", "main", "entry", "command", "build")
 
 
 def main(line: socket.socket, cell: Cell, unavailable: str) -> None:

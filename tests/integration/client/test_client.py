@@ -73,7 +73,7 @@ REFUSED: list[tuple[type[Exception], Callable[[str], Any]]] = [
     (NotFoundError, lambda _: calls.get_run("run_ffffffff")),
     (NotFoundError, lambda _: calls.get_program("cnd_ffffffff")),
     (ConflictError, calls.pause_run),
-    (ConflictError, lambda run: calls.extend_run(run, BudgetExtension(budget=Budget(evaluations=99)))),
+    (ConflictError, lambda run: calls.extend_run(run, BudgetExtension(budget=Budget(evaluations=1)))),
     (ConfigurationError, lambda _: calls.create_run(RunCreate(problem="toy", config={"islnds": 2}))),
     (NotFoundError, lambda _: calls.create_run(RunCreate(problem="nobodys"))),
     (UsageError, lambda _: calls.list_runs(states=["UPPER"])),

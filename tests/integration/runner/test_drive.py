@@ -213,7 +213,7 @@ def test_proposals_that_are_owed_are_put_although_fewer_go_out_at_once(log: SqlR
     notes = Notes(react=policy.hear)
     status = play(job(log, policy), notes)
     assert notes.kinds().count(Kind.PROPOSAL_ANSWERED) >= 4
-    assert status.reason == "no_usable_answers"
+    assert status.reason == "no_new_programs"
 
 
 def test_nothing_is_in_flight_where_a_run_ends_at_once(log: SqlRunLog) -> None:

@@ -46,7 +46,7 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
         ({"problem": Path("p")}, "PROBLEM"),
         ({"policies": ("syntax",)}, "--policy"),
         ({"settings": ("seed=1",)}, "--set"),
-        ({"flags": {"budget.evaluations": 5}}, "--evaluations"),
+        ({"flags": {"seed": 5}}, "--seed"),
         ({"deterministic": True}, "--deterministic"),
     ],
 )
