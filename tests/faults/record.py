@@ -97,14 +97,16 @@ def _replayed(storage: Storage, record: RunRecord, events: Sequence[LoggedEvent]
 
 
 def sequences(run: Run) -> Complaints:
-    """Sequence numbers are dense from 1, times go on, and nothing follows the end."""
+    """Sequence numbers are dense from 1, times go on, and nothing but a continuation follows an end."""
     numbers = [entry.sequence for entry in run.events]
     if numbers != list(range(1, len(numbers) + 1)) or run.record.sequence != len(numbers):
         yield f"its sequence is not dense: {len(numbers)} events, the last is {numbers[-1]} and {run.record.sequence}"
     for earlier, later in pairwise(run.events):
         if (earlier.at - later.at).total_seconds() > CLOCK_SECONDS:
             yield f"event {later.sequence} is of {later.at}, and the one before it of {earlier.at}"
-    lasts = [entry.sequence for entry in run.events if entry.event.kind in _LAST]
+    following = [entry.event.kind for entry in run.events[1:]] + [None]
+    ends = zip(run.events, following, strict=True)
+    lasts = [end.sequence for end, after in ends if end.event.kind in _LAST and after is not Kind.RUN_CONTINUED]
     if lasts != [numbers[-1]]:
         yield f"it ends at {lasts}, and its last event is {numbers[-1]}"
 
