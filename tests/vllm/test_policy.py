@@ -44,7 +44,8 @@ def showing(text: str) -> PromptBuilder:
 
 
 async def test_the_preflight_finds_model_context_and_tokenizer(make: Make) -> None:
-    assert await make().check() == Served(model=MODEL, context_tokens=CONTEXT_TOKENS, tokenizer=True, told=True)
+    found = Served(model=MODEL, context_tokens=CONTEXT_TOKENS, tokenizer=True, told=True, continues=True)
+    assert await make().check() == found
 
 
 async def test_what_waits_at_the_server_is_read_and_calls_begin_low(make: Make) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODEL = "EVOLVE_TEST_REAL_MODEL"
 SAMPLES = 8
-RUN_SECONDS = 60
+RUN_SECONDS = 100
 # Shares of the completions of a run. They leave a margin for the seed and the machine. A program is valid when it is
 # Python: a model of this size seldom writes what the evaluator can call.
 MIN_PARSED = 0.2
