@@ -1,5 +1,6 @@
 """Words that many commands share."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -29,7 +30,12 @@ def named_project(problem: Path, evaluator: Path | None, config: Path | None, py
     """The problem that the words of a command name."""
     from service.problems.project import Project
 
-    return Project(folder=problem, evaluator=evaluator, config=config, python=python or "")
+    return Project(folder=problem, evaluator=evaluator, config=config, python=_interpreter(python or ""))
+
+
+def _interpreter(python: str) -> str:
+    """A path is meant from where the command is typed, and a link of an environment is kept; a name is looked up."""
+    return str(Path(python).expanduser().absolute()) if os.sep in python else python
 
 
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]

@@ -12,6 +12,7 @@ from service.cli.run import _code, _Interrupts, _order
 from service.cli.summary import read_outcome
 from service.cli.terminal import Terminal
 from service.cli.wish import Wish
+from service.cli.words import named_project
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from tests.unit.cli.conftest import Evolve
@@ -53,6 +54,18 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
 def test_a_resumed_run_keeps_its_configuration(words: dict[str, Any], named: str) -> None:
     with pytest.raises(UsageError, match=named):
         _order(wish(resume=RUN, **words))
+
+
+@pytest.mark.parametrize(
+    ("python", "meant"),
+    [
+        (".venv/bin/python", str(Path.cwd() / ".venv/bin/python")),
+        ("/opt/python", "/opt/python"),
+        ("python3", "python3"),
+    ],
+)
+def test_an_interpreter_is_meant_from_where_the_command_is_typed(python: str, meant: str) -> None:
+    assert named_project(Path("p"), None, None, python).python == meant
 
 
 def test_a_resumed_run_may_have_other_workers() -> None:
