@@ -160,10 +160,11 @@ def solve(n):
         found |= {{type(value).__name__}} & {{"Keeper", "Dialogue", "Phase"}}
     return sorted(found) or "blocked"
 """
-# Every program of a campaign holds a mark. Memory is asked for by a system call, which refuses what is not there.
+# Every program of a campaign holds a mark, which has an end: half of one's own is no mark of another. Memory is asked for
+# by a system call, which refuses what is not there.
 _MEMORY = """
 import re
-MARK = re.compile("mark-" + "{token}-([0-9]+)").pattern.encode()
+MARK = re.compile("mark-" + "{token}-([0-9]+);").pattern.encode()
 def regions():
     starts = {{id(value) >> 20 << 20 for value in gc.get_objects()}}
     starts |= {{id(value) >> 20 << 20 for value in ("", b"", MARK, [], object())}}
