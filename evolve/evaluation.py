@@ -12,6 +12,7 @@ from evolve.problem import BUILT_IN_MEASURES, LARGEST, Problem
 
 COMBINED, ANSWER = "combined_score", "answer"
 ANSWER_CHARACTERS = 1000
+MAX_TRACE_CHARACTERS, MAX_ARTIFACTS = 2000, 20
 _TEXT_KEYS = ("artifacts", "feedback")
 
 
@@ -24,11 +25,13 @@ class Scoring:
             not needed to see that it falls short may be spared. None: all are made.
         holdout: whether the evaluator's `holdout` scores it, in place of what a search goes by.
         draw: which of the seeds that program and scorer get: 0 those of a search, each other number others.
+        traced: whether the evaluation has a trace, for people.
     """
 
     bar: float | None = None
     holdout: bool = False
     draw: int = 0
+    traced: bool = False
 
 
 PLAIN = Scoring()
@@ -50,6 +53,23 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """For people, beside the result of an evaluation that succeeded; a search never sees it.
+
+    Attributes:
+        printed: the end of the printed text, by who printed it: `program`, `evaluator`, with shared integrity `both`.
+        artifacts: texts that the evaluator returned as artifacts, by name; bounded.
+        feedback: the feedback without the artifacts.
+        imports: seconds that importing took, by module, of those modules that took long.
+    """
+
+    printed: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    feedback: str = ""
+    imports: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """Outcome of one attempt at scoring a program.
 
@@ -65,6 +85,7 @@ class Evaluation:
         isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
         answer: what the program answers, as `canonical_answer` writes it, so that equal answers are equal texts; None:
             it gives none that could be compared with those of others.
+        trace: None: none was asked for, or the evaluation failed.
     """
 
     outcome: Outcome
@@ -79,6 +100,7 @@ class Evaluation:
     worker: str = ""
     isolation: str = ""
     answer: str | None = None
+    trace: Trace | None = None
 
     @property
     def ok(self) -> bool:

@@ -149,14 +149,13 @@ class BundledSubmissions:
         self._refuse_unpermitted(loaded.problem)
         try:
             async with self._checks, asyncio.timeout(CHECK_SECONDS):
-                seeds, complaints = await self._score(loaded)
+                return await self._score(loaded, document)
         except InvalidProblemError as error:
             return ProblemReport(name=name, document=document, complaints=error.complaints, warnings=loaded.warnings)
         except TimeoutError:
             raise UnreachableError(
                 f"the seeds were not scored within {CHECK_SECONDS:g} seconds: no worker is free, or they take longer"
             ) from None
-        return ProblemReport(name=name, document=document, complaints=complaints, warnings=loaded.warnings, seeds=seeds)
 
     def prepare(self, tenant: str, requests: Sequence[RunRequest], by: str = "") -> Sequence[NewRun]:
         """Make of requests the runs that they ask for; nothing is stored, and names of addresses are waited for.
@@ -317,7 +316,7 @@ class BundledSubmissions:
             _refuse_used(tenant, usage.evaluations, 1, quotas.evaluations_per_day, f"evaluations {words}")
             _refuse_used(tenant, tokens, 1, quotas.tokens_per_day, f"tokens {words}")
 
-    async def _score(self, loaded: LoadedProblem) -> tuple[list[SeedReport], Sequence[str]]:
+    async def _score(self, loaded: LoadedProblem, document: Mapping[str, Any]) -> ProblemReport:
         async with self._evaluator(loaded) as evaluator:
 
             async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
@@ -325,7 +324,17 @@ class BundledSubmissions:
 
             here = self._queue is None and self._broker is None
             report = await check_problem(loaded, evaluate, look_up=here)
-        return [SeedReport(name=seed.name, evaluation=seed.evaluation) for seed in report.seeds], report.complaints
+        return ProblemReport(
+            name=loaded.problem.name,
+            document=document,
+            complaints=report.complaints,
+            warnings=loaded.warnings,
+            seeds=[
+                SeedReport(name=seed.name, evaluation=seed.evaluation, fitness=seed.fitness) for seed in report.seeds
+            ],
+            errors=report.errors,
+            advice=report.advice,
+        )
 
     def _evaluator(self, loaded: LoadedProblem) -> AbstractAsyncContextManager[Evaluator]:
         if self._queue is not None:

@@ -1,48 +1,235 @@
 """The command `evolve problem check`, here or by a service."""
 
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evolve.evaluation import Trace
 from service.bootstrap.site import Where, open_client, server_of
 from service.cli import figures
-from service.cli.listing import plain_table
+from service.cli.listing import MOST_ANSWER, plain_table
 from service.cli.main import INVALID, OK
+from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.problems.project import Project
+
+MAX_FEEDBACK = 2000
+WRITERS = {"program": "printed by the program", "evaluator": "printed by the evaluator", "both": "printed"}
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from service.problems.check import CheckReport, SeedReport
+    from service.schemas.problems import ProblemCheck, SeedScore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedSeed:
+    """A seed in a check: its result, and what people read beside it."""
+
+    name: str
+    outcome: str
+    fitness: float | None
+    seconds: float
+    scores: Mapping[str, float]
+    answer: str | None
+    feedback: str
+    printed: Mapping[str, str]
+    artifacts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A check of a problem, made here or by a service.
+
+    Attributes:
+        pace: how long a run takes; empty: not known.
+        document: what `--json` prints.
+    """
+
+    ok: bool
+    complaints: Sequence[str]
+    warnings: Sequence[str]
+    seeds: Sequence[CheckedSeed]
+    errors: Sequence[str]
+    advice: Sequence[str]
+    pace: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_anywhere(terminal: Terminal, project: Project, where: Where) -> int:
     """Check a problem and explain every complaint; 8 when there is any."""
     server = server_of(load_settings(), where)
-    if not server:
-        from service.cli.problem import check
+    checked = _check_there(terminal, project, where, server) if server else _check_here(terminal, project)
+    if terminal.as_json:
+        terminal.emit({"problem": str(project.folder), **checked.document})
+        return OK if checked.ok else INVALID
+    return _show(terminal, project, checked)
 
-        return check(terminal, project)
-    return _check_there(terminal, project, where, server)
+
+def _check_here(terminal: Terminal, project: Project) -> Checked:
+    from service.bootstrap.runs import check_folder
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    settings = load_settings()
+    with terminal.doing("running the seed"):
+        report = asyncio.run(check_folder(settings, project))
+    return Checked(
+        ok=report.ok,
+        complaints=report.complaints,
+        warnings=report.warnings,
+        seeds=[_seed_here(seed) for seed in report.seeds],
+        errors=report.errors,
+        advice=report.advice,
+        pace=_pace(report),
+        document=report_json(report),
+    )
 
 
-def _check_there(terminal: Terminal, project: Project, where: Where, server: str) -> int:
-    from service.cli.problem import show_warnings
+def _check_there(terminal: Terminal, project: Project, where: Where, server: str) -> Checked:
     from service.cli.upload import upload_of
     from service.client import calls
 
     upload = upload_of(project)
     with open_client(load_settings(), where, server) as client, terminal.doing("running the seed"):
         report = client.send(calls.check_problem(upload))
-    if terminal.as_json:
-        found = report.model_dump(mode="json", include={"ok", "complaints", "warnings", "seeds"})
-        terminal.emit({"problem": str(project.folder), **found})
-        return OK if report.ok else INVALID
-    show_warnings(terminal, report.warnings)
-    for complaint in report.complaints:
+    return Checked(
+        ok=report.ok,
+        complaints=report.complaints,
+        warnings=report.warnings,
+        seeds=[_seed_there(seed) for seed in report.seeds],
+        errors=report.errors,
+        advice=report.advice,
+        document=_document(report),
+    )
+
+
+def _document(report: "ProblemCheck") -> dict[str, Any]:
+    said = report.model_dump(mode="json", include={"ok", "complaints", "warnings", "seeds", "advice"})
+    return {**said, "ready": report.ok and not report.errors}
+
+
+def _seed_here(seed: "SeedReport") -> CheckedSeed:
+    evaluation, trace = seed.evaluation, seed.evaluation.trace
+    return CheckedSeed(
+        name=seed.name,
+        outcome=str(evaluation.outcome),
+        fitness=seed.fitness,
+        seconds=evaluation.seconds,
+        scores=evaluation.scores,
+        answer=evaluation.answer,
+        feedback=trace.feedback if trace else evaluation.feedback,
+        printed=trace.printed if trace else {},
+        artifacts=trace.artifacts if trace else {},
+    )
+
+
+def _seed_there(seed: "SeedScore") -> CheckedSeed:
+    return CheckedSeed(
+        name=seed.seed,
+        outcome=seed.outcome,
+        fitness=seed.fitness,
+        seconds=seed.seconds,
+        scores=seed.scores,
+        answer=seed.answer,
+        feedback=seed.remarks if seed.artifacts else seed.feedback,
+        printed=seed.printed,
+        artifacts=seed.artifacts,
+    )
+
+
+def _show(terminal: Terminal, project: Project, checked: Checked) -> int:
+    show_warnings(terminal, checked.warnings)
+    for complaint in checked.complaints:
         terminal.show(plain(f"✗ {complaint}"))
-    if report.seeds:
-        table = plain_table("seed", "outcome", "took>", "scores")
-        for seed in report.seeds:
-            scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in seed.scores.items())
-            table.add_row(plain(seed.seed), seed.outcome, figures.duration(seed.seconds), scores)
-        terminal.show(table)
-    if not report.ok:
-        terminal.note(f"{figures.plural(len(report.complaints), 'complaint')}: the problem cannot be searched on yet")
+    if checked.seeds:
+        terminal.show(seeds_table(checked.seeds))
+    for seed in checked.seeds:
+        _show_texts(terminal, seed)
+    if not checked.ok:
+        terminal.note(f"{figures.plural(len(checked.complaints), 'complaint')}: the problem cannot be searched on yet")
         return INVALID
-    terminal.show("✓ the problem can be searched on")
+    for error in checked.errors:
+        terminal.show(plain(f"✗ the evaluator reports an error of the seed, and scores it all the same: {error}"))
+    terminal.show("✓ the problem can be searched on" if not checked.errors else "the problem can be searched on")
+    for sentence in filter(None, (checked.pace, *checked.advice)):
+        terminal.note(f"time: {sentence}", style="dim")
     terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")
     return OK
+
+
+def _show_texts(terminal: Terminal, seed: CheckedSeed) -> None:
+    """Feedback, artifacts and printed text of a seed, each in a section of its own."""
+    name = plain(seed.name)
+    if seed.feedback:
+        terminal.show(f"feedback on {name}:", *_indented(seed.feedback[:MAX_FEEDBACK]))
+    if seed.artifacts:
+        terminal.show(f"artifacts of {name}:")
+    for artifact, text in seed.artifacts.items():
+        lines = _indented(text)
+        terminal.show(*([f"  {plain(artifact)}: {lines[0].strip()}"] if len(lines) == 1 else [f"  {plain(artifact)}:"]))
+        terminal.show(*(f"  {line}" for line in lines[1 if len(lines) == 1 else 0 :]))
+    for writer, text in seed.printed.items():
+        terminal.show(f"{WRITERS.get(writer, 'printed')} for {name}:", *_indented(text))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in plain(text).splitlines()]
+
+
+def _pace(report: "CheckReport") -> str:
+    """How long a run will take."""
+    cores = len(os.sched_getaffinity(0))
+    workers = figures.plural(min(report.slots or cores, cores), "worker")
+    evaluations = figures.plural(report.evaluations, "evaluation")
+    took = figures.duration(report.run_seconds(cores))
+    return f"{evaluations} take about {took} with {workers}, if programs are as fast as the seed"
+
+
+def report_json(report: "CheckReport") -> dict[str, Any]:
+    """A report as `problem check --json` gives it."""
+    return {
+        "ok": report.ok,
+        "ready": report.ok and not report.errors,
+        "complaints": list(report.complaints),
+        "warnings": list(report.warnings),
+        "seeds": [_seed_json(seed) for seed in report.seeds],
+        "advice": list(report.advice),
+        "run_seconds": report.run_seconds(len(os.sched_getaffinity(0))) if report.seconds else None,
+    }
+
+
+def _seed_json(seed: "SeedReport") -> dict[str, Any]:
+    evaluation, trace = seed.evaluation, seed.evaluation.trace or Trace()
+    return {
+        "name": seed.name,
+        "program_id": seed.program.id,
+        "outcome": str(evaluation.outcome),
+        "reason": evaluation.reason,
+        "scores": dict(evaluation.scores),
+        "measures": dict(evaluation.measures),
+        "fitness": seed.fitness,
+        "answer": evaluation.answer,
+        "feedback": evaluation.feedback,
+        "printed": dict(trace.printed),
+        "artifacts": dict(trace.artifacts),
+        "imports": dict(trace.imports),
+        "seconds": evaluation.seconds,
+        "isolation": evaluation.isolation,
+    }
+
+
+def seeds_table(seeds: Sequence[CheckedSeed]) -> "Table":
+    """What each seed scored."""
+    answered = any(seed.answer is not None for seed in seeds)
+    table = plain_table("seed", "outcome", "fitness>", "took>", "scores~", *(["answer~"] if answered else []))
+    for seed in seeds:
+        scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in seed.scores.items())
+        answer = [plain(figures.cut(seed.answer or "–", MOST_ANSWER))] if answered else []
+        took = figures.duration(seed.seconds)
+        table.add_row(plain(seed.name), seed.outcome, figures.exact(seed.fitness), took, scores, *answer)
+    return table

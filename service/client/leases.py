@@ -70,7 +70,9 @@ class RemoteEvaluationLeases:
             bundle_hash=found.task.bundle_hash,
             program=program,
             pool=found.task.pool,
-            scoring=Scoring(bar=found.task.bar, holdout=found.task.holdout, draw=found.task.draw),
+            scoring=Scoring(
+                bar=found.task.bar, holdout=found.task.holdout, draw=found.task.draw, traced=found.task.traced
+            ),
         )
         return Lease(id=found.lease_id, task=task, delivery=found.delivery, waited_seconds=found.waited_seconds)
 

@@ -86,17 +86,25 @@ class SeedReport:
 
     name: str
     evaluation: Evaluation
+    fitness: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemReport:
-    """What a check of a problem found; it can be searched on when `complaints` is empty."""
+    """What a check of a problem found; it can be searched on when `complaints` is empty.
+
+    Attributes:
+        errors: what a lenient evaluator reports as the error of a seed that it scores.
+        advice: what would make evaluations faster or save their time.
+    """
 
     name: str
     document: Mapping[str, Any]
     complaints: Sequence[str] = ()
     warnings: Sequence[str] = ()
     seeds: Sequence[SeedReport] = ()
+    errors: Sequence[str] = ()
+    advice: Sequence[str] = ()
 
 
 PolicyWords = str | Mapping[str, Any]

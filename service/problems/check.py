@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ProblemError
-from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
+from evolve.evaluation import Evaluation, Scoring, fitness
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.program import Program
 from evolve.regions import check_markers
-from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, expected_seconds
+from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, advise_preload, expected_seconds
 from service.problems.configuration import PROBLEM, read_config
 from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
@@ -40,6 +40,7 @@ class CheckReport:
         limits: of each evaluation.
         evaluations: of a run that names no other number.
         slots: evaluations at once; 0: as many as the machine has cores.
+        preload: modules that the warm process imports.
     """
 
     complaints: tuple[str, ...]
@@ -49,6 +50,7 @@ class CheckReport:
     limits: Limits = field(default_factory=Limits)
     evaluations: int = DEFAULT_EVALUATIONS
     slots: int = 0
+    preload: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -56,9 +58,10 @@ class CheckReport:
         return tuple(seed.evaluation.seconds for seed in self.seeds if seed.evaluation.ok)
 
     @property
-    def advice(self) -> str:
-        """A limit of time that suits the seeds better; empty: the one that there is suits them."""
-        return advise_limit(self.seconds, self.limits)
+    def advice(self) -> tuple[str, ...]:
+        """What would make evaluations faster or save their time, a sentence each."""
+        scored = [seed.evaluation for seed in self.seeds if seed.evaluation.ok]
+        return tuple(filter(None, (advise_limit(self.seconds, self.limits), advise_preload(scored, self.preload))))
 
     def run_seconds(self, cores: int) -> float:
         """How long the evaluations of a run take on so many cores, if its programs are as fast as the seeds."""
@@ -107,6 +110,7 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         limits=problem.limits,
         evaluations=config.budget.evaluations or DEFAULT_EVALUATIONS,
         slots=config.concurrency.evaluations,
+        preload=spec.preload,
     )
 
 
@@ -119,7 +123,7 @@ def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
 
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
-    evaluation = await evaluate(program, PLAIN)
+    evaluation = await evaluate(program, Scoring(traced=True))
     return SeedReport(
         name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evolve.errors import EvolveError
-from evolve.evaluation import ANSWER_CHARACTERS, Evaluation, Outcome, Scoring
+from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, Scoring, Trace
 from evolve.problem import LARGEST
 from evolve.program import Program
 from service.errors import UsageError
@@ -19,6 +19,7 @@ SCHEMA = 1
 CLOSING_SCHEMA = 2
 _NUMBERS = ("scores", "measures", "cases", "spread")
 _TOO_OFTEN = 1 << 31
+_TRACED = ("printed", "artifacts")
 _TEXTS = ("reason", "feedback", "worker", "isolation")
 
 
@@ -35,6 +36,7 @@ def task_to_json(task: EvaluationTask) -> str:
             "bar": scoring.bar,
             "holdout": scoring.holdout,
             "draw": scoring.draw,
+            "traced": scoring.traced,
         }
     )
 
@@ -56,6 +58,7 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
                 bar=None if raw.get("bar") is None else _number(raw["bar"]),
                 holdout=raw.get("holdout") is True,
                 draw=_count(raw.get("draw", 0)),
+                traced=raw.get("traced") is True,
             ),
         )
     except (KeyError, TypeError, ValueError, EvolveError) as error:
@@ -74,7 +77,7 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
         values: dict[str, Any] = {name: _text(raw, name) for name in _TEXTS}
         values |= {name: {str(key): _number(value) for key, value in raw[name].items()} for name in _NUMBERS}
         # A worker of an earlier version says nothing of these.
-        values |= {"repeats": _count(raw.get("repeats", 0)), "answer": _answer(raw)}
+        values |= {"repeats": _count(raw.get("repeats", 0)), "answer": _answer(raw), "trace": _trace(raw)}
         return Evaluation(outcome=Outcome(_text(raw, "outcome")), seconds=_number(raw["seconds"]), **values)
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
@@ -127,6 +130,14 @@ def _answer(raw: Mapping[str, Any]) -> str | None:
     if not 0 < len(answer) <= ANSWER_CHARACTERS:
         raise ValueError(f"an answer has 1 to {ANSWER_CHARACTERS} characters, not {len(answer)}")
     return answer
+
+
+def _trace(raw: Mapping[str, Any]) -> Trace | None:
+    if (said := raw.get("trace")) is None:
+        return None
+    texts = {name: {key: _text(said[name], key)[:MAX_TRACE_CHARACTERS] for key in said[name]} for name in _TRACED}
+    imports = {str(key): _number(value) for key, value in said["imports"].items()}
+    return Trace(feedback=_text(said, "feedback"), imports=imports, **texts)
 
 
 def _count(value: object) -> int:

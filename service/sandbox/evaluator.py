@@ -99,7 +99,7 @@ class SandboxEvaluator:
         try:
             while not enough(problem.evaluator, worth, scoring.bar):
                 reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
-                rounds.append(read_reply(reply, problem))
+                rounds.append(read_reply(reply, problem, traced=scoring.traced))
                 value = fitness(problem, rounds[-1])
                 if value is None:
                     break
@@ -221,6 +221,7 @@ class SandboxEvaluator:
             "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],
             "inputs": self._held_out if scoring.holdout else self._inputs,
             "seed": _seed(program, repeat, scoring.draw),
+            "traced": scoring.traced,
         }
 
 

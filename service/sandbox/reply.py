@@ -7,24 +7,53 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evolve.evaluation import Evaluation, Outcome, read_result
-from evolve.problem import Problem
+from evolve.evaluation import MAX_ARTIFACTS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, Trace, read_result
+from evolve.problem import Integrity, Problem
 
 _FEEDBACK_CHARACTERS = 2000
 
 
-def read_reply(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
-    """An evaluation of what a keeper reported."""
+def read_reply(reply: Mapping[str, Any], problem: Problem, *, traced: bool = False) -> Evaluation:
+    """An evaluation of what a keeper reported, with its trace where one is wanted."""
+    evaluation = _read(reply, problem)
+    return replace(evaluation, trace=_trace(reply, problem)) if traced and evaluation.ok else evaluation
+
+
+def _read(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
     outcome, reason = Outcome(reply["outcome"]), str(reply.get("reason", ""))
     if outcome is Outcome.OK:
         return read_result(reply.get("result"), problem)
-    printed = str(reply.get("printed", "")).strip()[-_FEEDBACK_CHARACTERS:]
     if outcome is Outcome.STAGE and problem.evaluator.lenient:
         found = read_result(reply.get("result"), problem)
         return replace(found, feedback="\n".join(filter(None, (found.feedback, reason))))
     if outcome is Outcome.STAGE:
         return replace(read_result(reply.get("result"), problem), outcome=outcome, reason=reason)
+    printed = str(reply.get("printed", "")).strip()[-_FEEDBACK_CHARACTERS:]
     return Evaluation(outcome=outcome, reason=reason, feedback=f"it printed:\n{printed}" if printed else "")
+
+
+def _trace(reply: Mapping[str, Any], problem: Problem) -> Trace:
+    result = reply.get("result")
+    raw = dict(result) if isinstance(result, Mapping) else {}
+    given = raw.pop("artifacts", None)
+    artifacts = given if isinstance(given, Mapping) else {"artifacts": given} if given else {}
+    program = reply.get("program", {})
+    whole = "both" if problem.evaluator.integrity is Integrity.SHARED else "evaluator"
+    printed = {"program": program.get("printed", ""), whole: reply.get("printed", "")}
+    imports = Counter(program.get("imports", {}))
+    imports.update(reply.get("imports", {}))
+    return Trace(
+        printed={who: end for who, text in printed.items() if (end := _end(text))},
+        artifacts={str(name): _end(str(text)) for name, text in list(artifacts.items())[:MAX_ARTIFACTS]},
+        feedback=read_result(raw, problem).feedback,
+        imports=dict(imports),
+    )
+
+
+def _end(text: str) -> str:
+    """The end of a text without what neither databases nor the wire take."""
+    text = text.strip().encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+    return text if len(text) <= MAX_TRACE_CHARACTERS else f"…{text[1 - MAX_TRACE_CHARACTERS :]}"
 
 
 def combine(rounds: Sequence[Evaluation]) -> Evaluation:

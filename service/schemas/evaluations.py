@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from evolve.evaluation import ANSWER_CHARACTERS
+from evolve.evaluation import ANSWER_CHARACTERS, MAX_ARTIFACTS, MAX_TRACE_CHARACTERS
 from evolve.problem import LARGEST
 from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
@@ -17,6 +17,7 @@ Pool = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="What came with the lease")]
 Slots = Annotated[int, Field(strict=True, ge=1, le=MOST_SLOTS), BeforeValidator(integral)]
 Measured = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Traced = Annotated[dict[Text, Annotated[Text, Field(max_length=MAX_TRACE_CHARACTERS)]], Field(max_length=MAX_ARTIFACTS)]
 Numbers = Annotated[dict[Text, Measured], Field(max_length=10_000)]
 
 
@@ -43,6 +44,7 @@ class Task(Reply):
     )
     holdout: bool = Field(default=False, description="Whether the evaluator's `holdout` scores it")
     draw: Count = Field(default=0, description="Which seeds program and scorer get; 0: those of a search")
+    traced: bool = Field(default=False, description="Whether the result has a trace")
 
 
 class Leased(Reply):
@@ -78,6 +80,19 @@ class LeaseStanding(Reply):
     )
 
 
+class TraceGiven(Request):
+    """For people, beside the result of an evaluation."""
+
+    printed: Traced = Field(default={}, description="End of the printed text: of `program`, `evaluator`, or `both`")
+    artifacts: Traced = Field(default={}, description="Texts that the evaluator returned as artifacts, by name")
+    feedback: Annotated[Text, Field(max_length=4_000_000)] = Field(
+        default="", description="Feedback without the artifacts"
+    )
+    imports: Annotated[dict[Text, Seconds], Field(max_length=1000)] = Field(
+        default={}, description="Seconds that importing took, by module, of those that took long"
+    )
+
+
 class EvaluationGiven(Request):
     """What came of scoring a program: `Evaluation` of the library, without the worker's name."""
 
@@ -107,6 +122,7 @@ class EvaluationGiven(Request):
     answer: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARACTERS)] | None = Field(
         default=None, description="What the program answers, in the form in which equal answers are equal texts"
     )
+    trace: TraceGiven | None = Field(default=None, description="Null: none was asked for, or the evaluation failed")
 
 
 class LeaseCompletion(Request):

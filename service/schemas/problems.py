@@ -79,6 +79,15 @@ class SeedScore(Reply):
     feedback: str = Field(description="Text of the evaluator for the policy")
     answer: str | None = Field(default=None, description="Null: it gives none that can be compared")
     seconds: float = Field(description="Duration in seconds")
+    fitness: float | None = Field(default=None, description="Null: it failed")
+    printed: dict[str, str] = Field(
+        default={}, description="End of the printed text: of `program`, `evaluator`, or with shared integrity `both`"
+    )
+    artifacts: dict[str, str] = Field(default={}, description="Artifacts of the evaluator, by name; also in `feedback`")
+    remarks: str = Field(default="", description="`feedback` without the artifacts; empty where the seed failed")
+    imports: dict[str, float] = Field(
+        default={}, description="Seconds that importing took, by module, of those that took long"
+    )
 
 
 class ProblemCheck(Reply):
@@ -90,3 +99,9 @@ class ProblemCheck(Reply):
     warnings: list[str] = Field(description="Warnings about its files, a sentence each")
     document: ShownDocument = Field(description="Content of its files; empty where they cannot be read")
     seeds: list[SeedScore] = Field(description="Score of each seed; empty: none was run")
+    errors: list[str] = Field(
+        default=[], description="What the evaluator reports as the error of a seed that it scores all the same"
+    )
+    advice: list[str] = Field(
+        default=[], description="What would make evaluations faster or save their time, a sentence each"
+    )

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from evolve.evaluation import Outcome, Scoring
+from evolve.evaluation import Outcome, Scoring, Trace
 from service.errors import NotFoundError
 from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, TaskInHand, WorkerState
 from service.queue.fairness import GREEDY_SLOTS, claim
@@ -64,10 +64,18 @@ class TestDelivery:
         assert await worker.complete(lease, GOOD)
         assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
 
+    async def test_a_trace_comes_with_the_result(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(replace(task(), scoring=Scoring(traced=True)), BUNDLE)
+        worker = bench.worker("a")
+        trace = Trace(printed={"both": "hello"}, artifacts={"plan": "one"}, imports={"numpy": 0.25})
+        given = replace(GOOD, trace=trace)
+        assert await worker.complete(await leased(worker), given)
+        assert await results(queue, 1) == [(task().evaluation_id, given)]
+
     async def test_what_is_wanted_of_an_evaluation_comes_with_its_task(
         self, bench: Bench, queue: EvaluationQueue
     ) -> None:
-        wanted = [Scoring(bar=-1.5), Scoring(holdout=True), Scoring(draw=3)]
+        wanted = [Scoring(bar=-1.5), Scoring(holdout=True), Scoring(draw=3), Scoring(traced=True)]
         for number, scoring in enumerate(wanted):
             await queue.submit(replace(task(number), scoring=scoring), BUNDLE)
         worker = bench.worker("a")

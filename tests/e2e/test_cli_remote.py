@@ -152,6 +152,39 @@ def test_a_problem_is_checked_by_a_service(service: Service, remote: Remote, tmp
     assert "evolve: " in remote.said("run", str(tmp_path / "empty")).err
 
 
+EVALUATOR = """
+import numpy
+
+def evaluate(program_path):
+    print("looking at", program_path.rpartition("/")[2])
+    return {"combined_score": 1.0, "feedback": "go on", "artifacts": {"plan": "short"}}
+"""
+
+
+def test_a_check_by_a_service_shows_text_artifacts_and_advice(remote: Remote, tmp_path: Path) -> None:
+    folder = tmp_path / "traced"
+    folder.mkdir()
+    (folder / "initial_program.py").write_text("x = 1\n")
+    (folder / "evaluator.py").write_text(EVALUATOR)
+    said = remote.said("problem", "check", str(folder))
+    assert said.code == 0, said.err
+    _, sections = said.out.split("feedback on initial_program.py:\n")
+    assert sections.splitlines()[:-1] == [
+        "  go on",
+        "artifacts of initial_program.py:",
+        "  plan: short",
+        "printed for initial_program.py:",
+        "  looking at initial_program.py",
+    ]
+    assert "importing takes" in said.err
+    report = remote.json("problem", "check", str(folder))
+    (seed,) = report["seeds"]
+    assert (report["ready"], seed["fitness"], seed["artifacts"]) == (True, 1.0, {"plan": "short"})
+    assert (seed["remarks"], seed["printed"]) == ("go on", {"both": "looking at initial_program.py"})
+    assert "numpy" in seed["imports"]
+    assert 'evaluator.preload = ["numpy"' in " ".join(report["advice"])
+
+
 def detached(service: Service, remote: Remote, *words: str) -> str:
     """A run that goes on for long."""
     return remote.call("run", str(service.folder), "--evaluations", "1000000", "--detach", *words).strip()

@@ -1,12 +1,12 @@
 """Tasks on their way: what is more than scoring is not to be taken for it by those who know no more."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
-from evolve.evaluation import Outcome, Scoring
+from evolve.evaluation import Outcome, Scoring, Trace
 from service.errors import UsageError
 from service.queue.wire import SCHEMA, evaluation_from_json, evaluation_to_json, task_from_json, task_to_json
 from tests.contract.queueing import GOOD, task
@@ -16,7 +16,7 @@ def said(scoring: Scoring) -> dict[str, Any]:
     return dict(json.loads(task_to_json(replace(task(), scoring=scoring))))
 
 
-@pytest.mark.parametrize("scoring", [Scoring(), Scoring(bar=1.5)])
+@pytest.mark.parametrize("scoring", [Scoring(), Scoring(bar=1.5), Scoring(traced=True)])
 def test_a_worker_of_before_may_score_with_all_repeats(scoring: Scoring) -> None:
     assert said(scoring)["schema"] == SCHEMA
 
@@ -27,7 +27,7 @@ def test_a_worker_of_before_refuses_what_it_would_score_as_in_a_search(scoring: 
 
 
 def test_a_task_of_before_is_scored_as_in_a_search() -> None:
-    old = {key: value for key, value in said(Scoring()).items() if key not in {"bar", "holdout", "draw"}}
+    old = {key: value for key, value in said(Scoring()).items() if key not in {"bar", "holdout", "draw", "traced"}}
     assert task_from_json(json.dumps(old)).scoring == Scoring()
 
 
@@ -49,6 +49,22 @@ def test_a_worker_of_before_gives_no_answer() -> None:
     assert evaluation_from_json(json.dumps(told)).answer == "42"
     del told["answer"]
     assert evaluation_from_json(json.dumps(told)) == replace(GOOD, answer=None)
+
+
+TRACE = Trace(printed={"both": "hello"}, artifacts={"plan": "one"}, feedback="go on", imports={"numpy": 0.25})
+
+
+def test_a_trace_comes_back_as_it_was_given() -> None:
+    given = replace(GOOD, trace=TRACE)
+    assert evaluation_from_json(evaluation_to_json(given)) == given
+    assert evaluation_from_json(evaluation_to_json(GOOD)).trace is None
+
+
+@pytest.mark.parametrize("trace", ["text", {"printed": 1}, {"printed": {"both": 7}}, {"imports": {"numpy": "long"}}])
+def test_a_trace_that_no_worker_gives_is_not_taken(trace: Any) -> None:
+    whole = asdict(TRACE) | trace if isinstance(trace, dict) else trace
+    told = json.loads(evaluation_to_json(GOOD)) | {"trace": whole}
+    assert evaluation_from_json(json.dumps(told)).outcome is Outcome.LOST
 
 
 @pytest.mark.parametrize("answer", [42, "", "x" * 1001, ["a"]])

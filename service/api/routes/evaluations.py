@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import Evaluation, Outcome, Trace
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY
 from service.api.bodies import JsonRoute
@@ -64,6 +64,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
         bar=lease.task.scoring.bar,
         holdout=lease.task.scoring.holdout,
         draw=lease.task.scoring.draw,
+        traced=lease.task.scoring.traced,
     )
     return Leased(
         lease_id=lease.id,
@@ -106,6 +107,7 @@ async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: 
     """Give the result of a task."""
     leases, name, worker = _opened(parts, caller, lease_id, body.token)
     given = body.evaluation.model_dump() | {"outcome": Outcome(body.evaluation.outcome), "worker": worker}
+    given["trace"] = Trace(**given["trace"]) if given["trace"] else None
     if not await leases.complete(name, Evaluation(**given)):
         raise _lost(lease_id)
     return Response(status_code=204)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from evolve.evaluation import Trace
 from service.api.access import PartsDep, requires
 from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.bodies import JsonRoute
@@ -15,7 +16,7 @@ from service.api.faults import ApiFault
 from service.api.once import OnceDep, made
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.errors import ConflictError, InvalidProblemError, RefusedError
-from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, Upload
+from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, SeedReport, Upload
 from service.schemas.problem_details import Code
 from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
 
@@ -141,25 +142,33 @@ def _read(problem: NewProblem) -> ProblemCheck:
     return ProblemCheck(name=problem.name, ok=True, complaints=[], warnings=warnings, document=document, seeds=[])
 
 
+def _score(seed: SeedReport) -> SeedScore:
+    evaluation, trace = seed.evaluation, seed.evaluation.trace or Trace()
+    return SeedScore(
+        seed=seed.name,
+        outcome=str(evaluation.outcome),
+        reason=evaluation.reason,
+        scores=dict(evaluation.scores),
+        measures=dict(evaluation.measures),
+        feedback=evaluation.feedback,
+        answer=evaluation.answer,
+        seconds=evaluation.seconds,
+        fitness=seed.fitness,
+        printed=dict(trace.printed),
+        artifacts=dict(trace.artifacts),
+        remarks=trace.feedback,
+        imports=dict(trace.imports),
+    )
+
+
 def _checked(report: ProblemReport) -> ProblemCheck:
-    seeds = [
-        SeedScore(
-            seed=seed.name,
-            outcome=str(seed.evaluation.outcome),
-            reason=seed.evaluation.reason,
-            scores=dict(seed.evaluation.scores),
-            measures=dict(seed.evaluation.measures),
-            feedback=seed.evaluation.feedback,
-            answer=seed.evaluation.answer,
-            seconds=seed.evaluation.seconds,
-        )
-        for seed in report.seeds
-    ]
     return ProblemCheck(
         name=report.name,
         ok=not report.complaints,
         complaints=list(report.complaints),
         warnings=list(report.warnings),
         document=report.document,
-        seeds=seeds,
+        seeds=[_score(seed) for seed in report.seeds],
+        errors=list(report.errors),
+        advice=list(report.advice),
     )

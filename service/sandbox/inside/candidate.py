@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from . import import_times
 from .channel import Channel
 from .explain import ComplaintError, explain, is_memory, stack
 from .jsonable import NotJsonError, jsonable
@@ -88,14 +89,17 @@ def prepare(task: Mapping[str, Any], scratch: str, disk_kb: int) -> str:
 
 def perform(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
     """Answer the keeper's inputs with `{"value"}` or `{"error"}`, in its order; it keeps the time."""
+    times = import_times.taken(folder) if task.get("traced") else {}
     try:
         call = _entry(task, folder) if task["entry"] else _command(task["command"], task["build"], folder)
     except BaseException as error:  # noqa: BLE001 - a program may raise anything, and sys.exit is one of them
         channel.send(failure(error, folder))
         return
-    channel.send({"ready": True})
+    channel.send({"ready": True, "imports": times})
     while (message := channel.receive()) is not None:
         answer = _answer(call, message, folder)
+        if times:
+            answer["imports"] = times
         flush()
         try:
             channel.send(answer)

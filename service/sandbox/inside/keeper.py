@@ -33,7 +33,7 @@ Task = Mapping[str, Any]
 Prepare = Callable[[Task], Any]
 Work = Callable[[Channel, Task, Any], None]
 # What a program's child gets of its task: nothing of how it is scored.
-_OF_A_PROGRAM = ("files", "main", "entry", "command", "build")
+_OF_A_PROGRAM = ("files", "main", "entry", "command", "build", "traced")
 
 
 def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
@@ -132,7 +132,7 @@ class Keeper:
 
     def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
         if task["text"]:
-            return self._judge(task, [], printed="")
+            return self._judge(task, Dialogue(None), printed="")
         with contextlib.ExitStack() as stack:
             lines = stack.enter_context(open(task["inputs"], "rb")) if task["inputs"] else None
             dialogue = Dialogue(lines)
@@ -143,7 +143,7 @@ class Keeper:
             complaint = ("error", errors[0]) if errors and len(errors) == len(dialogue.outputs) else ("", "")
         if complaint[0]:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
-        return self._judge(task, dialogue.outputs, ending.printed)
+        return self._judge(task, dialogue, ending.printed)
 
     def _perform(
         self, task: Mapping[str, Any], dialogue: Dialogue, what: str = _PROGRAM, cell: Cell | None = None
@@ -179,8 +179,8 @@ class Keeper:
             raise LostError(ending.reason or f"{_CANARY} scored {verdict.result} instead of {canary.VALUE}")
         return _reply(verdict, ending)
 
-    def _judge(self, task: Mapping[str, Any], outputs: list[Any], printed: str) -> dict[str, Any]:
-        verdict, problem = Verdict(), self._cell.problem
+    def _judge(self, task: Mapping[str, Any], dialogue: Dialogue, printed: str) -> dict[str, Any]:
+        verdict, problem, outputs = Verdict(), self._cell.problem, dialogue.outputs
         ending = self._run(
             SCORER, task, verdict, lambda channel, whole, _: scoring.score(channel, whole, outputs, problem), _SCORER
         )
@@ -188,7 +188,10 @@ class Keeper:
             wrong = next((output["error"] for output in outputs if output["error"]), "")
             if wrong:
                 return {"outcome": "error", "reason": wrong, "printed": printed}
-        return _reply(verdict, ending)
+        reply = _reply(verdict, ending)
+        if task.get("traced"):
+            reply["program"] = {"printed": printed, "imports": dialogue.imports}
+        return reply
 
     def _evaluate(self, task: Mapping[str, Any]) -> dict[str, Any]:
         cell, verdict = self._cell, Verdict()
@@ -356,4 +359,10 @@ def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:
     if ending.outcome:
         return {"outcome": ending.outcome, "reason": ending.reason, "printed": ending.printed}
     outcome = "stage" if verdict.stage else "ok"
-    return {"outcome": outcome, "reason": verdict.stage, "result": verdict.result, "printed": ending.printed}
+    return {
+        "outcome": outcome,
+        "reason": verdict.stage,
+        "result": verdict.result,
+        "printed": ending.printed,
+        "imports": verdict.imports,
+    }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from . import import_times
 from .candidate import failure, flush, load, write_program
 from .cell import SCORER, Cell
 from .channel import Channel
@@ -26,7 +27,7 @@ class EvaluatorError(Exception):
 
 def score(channel: Channel, task: Mapping[str, Any], outputs: list[Any], problem: str) -> None:
     """Separate integrity: `score(outputs, program)`, after `score_stage1` and so on while thresholds are reached."""
-    _report(channel, problem, lambda: _score(task, outputs, problem))
+    _report(channel, problem, lambda: _score(task, outputs, problem), traced=task.get("traced", False))
 
 
 def prepare(task: Mapping[str, Any], cell: Cell) -> str:
@@ -57,7 +58,7 @@ def _copy(source: str, target: str) -> None:
 
 def evaluate(channel: Channel, task: Mapping[str, Any], folder: str, shim: str) -> None:
     """Shared integrity: `evaluate(program_path)`, its stages or `holdout`, in a writable copy of the folder."""
-    _report(channel, folder, lambda: _evaluate(task, folder, shim))
+    _report(channel, folder, lambda: _evaluate(task, folder, shim), traced=task.get("traced", False))
 
 
 def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
@@ -65,9 +66,10 @@ def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
     _report(channel, problem, lambda: {"result": _inputs(task, problem)})
 
 
-def _report(channel: Channel, folder: str, work: Callable[[], dict[str, Any]]) -> None:
+def _report(channel: Channel, folder: str, work: Callable[[], dict[str, Any]], *, traced: bool = False) -> None:
     try:
-        answer = work()
+        times = import_times.taken(folder, os.path.join(os.path.dirname(folder), _CANDIDATE)) if traced else {}
+        answer = work() | {"imports": times}
         flush()
         channel.send(answer)
     except EvaluatorError as error:

@@ -1,13 +1,15 @@
 """What the keeper and a child say to each other. The child may be a liar: every frame is checked."""
 
+import math
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any, Protocol
 
 from .channel import ChannelError, parse
+from .import_times import MAX_MODULES
 
 _FAILURES = {"error", "memory"}
-_LONGEST_REASON = 600
+_LONGEST_REASON, _LONGEST_NAME = 600, 200
 
 
 class Talk(Protocol):
@@ -34,12 +36,14 @@ class Dialogue:
 
     Attributes:
         outputs: `{"value", "seconds", "error"}` of each call so far.
+        imports: seconds by module, where the child is asked to take them.
     """
 
     def __init__(self, inputs: Iterator[bytes] | None) -> None:
         self.done = False
         self.failed = ("", "")
         self.outputs: list[dict[str, Any]] = []
+        self.imports: dict[str, float] = {}
         self._inputs = inputs
         self._asked = False
         self._since = 0.0
@@ -49,6 +53,7 @@ class Dialogue:
         now = perf_counter()
         said = _mapping(body)
         self.failed = _failure(said)
+        self.imports = _imports(said) or self.imports
         if self.failed[0]:
             self.done = True
             return b""
@@ -76,6 +81,7 @@ class Verdict:
     Attributes:
         result: what the evaluator returned.
         stage: why its cascade stopped; empty when it did not.
+        imports: seconds by module, where the child is asked to take them.
     """
 
     def __init__(self) -> None:
@@ -83,6 +89,7 @@ class Verdict:
         self.failed = ("", "")
         self.result: Any = None
         self.stage = ""
+        self.imports: dict[str, float] = {}
 
     def hear(self, body: bytes) -> bytes:
         """Take the answer."""
@@ -90,6 +97,7 @@ class Verdict:
         self.failed = _failure(said)
         self.result = said.get("result")
         self.stage = str(said.get("stage", ""))[:_LONGEST_REASON]
+        self.imports = _imports(said)
         self.done = True
         return b""
 
@@ -99,6 +107,12 @@ def _mapping(body: bytes) -> Mapping[str, Any]:
     if not isinstance(said, dict):
         raise ChannelError("what came back is no answer")
     return said
+
+
+def _imports(said: Mapping[str, Any]) -> dict[str, float]:
+    found = said.get("imports")
+    pairs = list(found.items())[:MAX_MODULES] if isinstance(found, dict) else []
+    return {name[:_LONGEST_NAME]: value for name, value in pairs if isinstance(value, float) and 0 <= value < math.inf}
 
 
 def _failure(said: Mapping[str, Any]) -> tuple[str, str]:

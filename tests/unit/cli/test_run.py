@@ -176,6 +176,62 @@ def test_a_check_shows_what_the_seed_answers(evolve: Evolve, home: Path) -> None
     assert '[1,"a b"]' in evolve("problem", "check", str(folder)).out
 
 
+TRACED = """
+import numpy
+
+def score(outputs, program):
+    print("scored", len(outputs))
+    return {"loss": 1.0, "gap": 0.5, "feedback": "go on", "artifacts": {"plan": "first\\nsecond", "note": "short"}}
+"""
+
+
+def traced(evolve: Evolve, home: Path) -> Path:
+    folder = home / "traced"
+    evolve("problem", "init", str(folder))
+    (folder / "evaluator.py").write_text(TRACED)
+    program = folder / "initial_program.py"
+    program.write_text(f"print('loaded')\n{program.read_text()}")
+    return folder
+
+
+def test_a_check_shows_printed_text_feedback_and_artifacts_apart(evolve: Evolve, home: Path) -> None:
+    folder = str(traced(evolve, home))
+    said = evolve("problem", "check", folder)
+    assert said.code == 0, said.out + said.err
+    _, sections = said.out.split("feedback on initial_program.py:\n")
+    assert sections.splitlines()[:-1] == [
+        "  go on",
+        "artifacts of initial_program.py:",
+        "  plan:",
+        "    first",
+        "    second",
+        "  note: short",
+        "printed by the program for initial_program.py:",
+        "  loaded",
+        "printed by the evaluator for initial_program.py:",
+        "  scored 1",
+    ]
+    (report,) = evolve("problem", "check", folder, "--json").lines
+    (seed,) = report["seeds"]
+    assert seed["printed"] == {"program": "loaded", "evaluator": "scored 1"}
+    assert seed["artifacts"] == {"plan": "first\nsecond", "note": "short"}
+    assert set(seed["scores"]) == {"loss", "gap"}
+
+
+def test_a_check_names_the_modules_whose_import_takes_long_until_they_are_preloaded(evolve: Evolve, home: Path) -> None:
+    folder = traced(evolve, home)
+    (report,) = evolve("problem", "check", str(folder), "--json").lines
+    (advice,) = [sentence for sentence in report["advice"] if "importing takes" in sentence]
+    assert 'evaluator.preload = ["numpy"' in advice
+    assert "numpy" in report["seeds"][0]["imports"]
+    assert 'evaluator.preload = ["numpy"' in evolve("problem", "check", str(folder)).err
+    document = folder / "problem.toml"
+    document.write_text(document.read_text().replace("[evaluator]", '[evaluator]\npreload = ["numpy"]', 1))
+    (report,) = evolve("problem", "check", str(folder), "--json").lines
+    assert "numpy" not in report["seeds"][0]["imports"]
+    assert not [sentence for sentence in report["advice"] if "numpy" in sentence.partition("preload")[0]]
+
+
 def test_every_complaint_of_a_check_is_told(evolve: Evolve, home: Path) -> None:
     folder = home / "mine"
     evolve("problem", "init", str(folder))
