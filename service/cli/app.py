@@ -78,7 +78,8 @@ Isolation = Annotated[
 ]
 Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 RunProblem = Annotated[
-    Path | None, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; none with --resume.")
+    Path | None,
+    typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; not needed with --resume."),
 ]
 Islands = Annotated[
     int | None, typer.Option(min=1, metavar="K", help="Sub-populations.", show_default="problem's, else by the budget")

@@ -4,15 +4,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
 from shlex import quote
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.bootstrap.plan import RunOrder
-from service.bootstrap.runs import BUDGET, SLOTS, Opened, open_run
+from service.bootstrap.runs import Opened, open_run
 from service.bootstrap.site import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
@@ -23,9 +23,9 @@ from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLine
 from service.cli.records import as_score, find_run
 from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
-from service.cli.wish import DETERMINISTIC_WINDOW, Wish
+from service.cli.wish import Wish, require_own_problem
 from service.config import Settings, load_settings, redacted
-from service.errors import InvalidProblemError, ServiceError, StorageError, UsageError
+from service.errors import InvalidProblemError, ServiceError, StorageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
 from service.runner.drive import drive
@@ -49,9 +49,10 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
     order = _order(wish)
     with open_storage(settings, wish.db) as storage:
         if wish.resume is not None:
-            run_id = find_run(storage.reader, wish.resume).id
+            run = find_run(storage.reader, wish.resume)
+            require_own_problem(terminal, wish, run)
             order = RunOrder(
-                resume=run_id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
+                resume=run.id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )
         opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
         created = (event.as_json() for event in storage.log.events(opened_id, limit=1))
@@ -66,18 +67,12 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
 
 
 def _order(wish: Wish) -> RunOrder:
-    flags = {key: value for key, value in wish.flags.items() if value is not None}
-    if wish.resume is not None:
-        _refuse_changes(wish, flags)
-    elif wish.problem is None:
-        raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
-    if wish.deterministic and not any(word.startswith("deterministic") for word in wish.settings):
-        flags["deterministic.window"] = DETERMINISTIC_WINDOW
+    wish.require_sense(workers=True)
     return RunOrder(
         problem=wish.problem,
         config=wish.config,
         settings=wish.settings,
-        flags=flags,
+        flags=wish.given,
         policies=wish.policies,
         model=wish.model,
         params=wish.params,
@@ -85,20 +80,6 @@ def _order(wish: Wish) -> RunOrder:
         queue=wish.queue,
         labels=wish.labels,
     )
-
-
-def _refuse_changes(wish: Wish, flags: Mapping[str, Any]) -> None:
-    """A run keeps its problem and configuration; its budget may change, and how many work on it is of the day."""
-    named = {"PROBLEM": wish.problem, "--policy": wish.policies or None, "--model": wish.model, "--config": wish.config}
-    named["--param"] = wish.params or None
-    changed = [word for word, value in named.items() if value is not None]
-    changed += ["--set"] if wish.settings else []
-    changed += ["--name, --label"] if wish.labels else []
-    changed += ["--deterministic"] if wish.deterministic else []
-    others = [key for key in flags if key != SLOTS and not key.startswith(BUDGET)]
-    changed += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in others]
-    if changed:
-        raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(changed)}")
 
 
 async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:

@@ -10,7 +10,7 @@ from service.cli.main import INTERRUPTED, OK
 from service.cli.records import find_run, run_json
 from service.cli.terminal import Terminal
 from service.cli.upload import upload_of
-from service.cli.wish import DETERMINISTIC_WINDOW, Wish
+from service.cli.wish import BUDGET, Wish, require_own_problem
 from service.client import calls
 from service.client.reader import run_record
 from service.client.words import checked
@@ -24,7 +24,6 @@ from service.schemas.runs import BudgetExtension, RunCreate
 if TYPE_CHECKING:
     from service.client import Client
 
-BUDGET = "budget."
 _KEYS = ("api_key_env", "api_key_file")
 
 
@@ -38,7 +37,7 @@ def run_there(terminal: Terminal, wish: Wish, where: Where) -> int:
         site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
         try:
             with terminal.doing("submitting"):
-                run = _resumed(client, site.reader, wish) if wish.resume else _submitted(client, wish)
+                run = _resumed(terminal, client, site.reader, wish) if wish.resume else _submitted(client, wish)
         except KeyboardInterrupt:
             terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")
             return INTERRUPTED
@@ -56,29 +55,14 @@ def _refuse(wish: Wish) -> None:
         raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
     if wish.queue is not None:
         raise UsageError("the queue of a service is its own setting, queue.url: leave --queue out")
-    if wish.resume is not None:
-        named = {
-            "PROBLEM": wish.problem,
-            "--policy": wish.policies or None,
-            "--model": wish.model,
-            "--param": wish.params or None,
-            "--config": wish.config,
-        }
-        given = [word for word, value in named.items() if value is not None] + (["--set"] if wish.settings else [])
-        given += ["--name, --label"] if wish.labels else []
-        others = [key for key, value in wish.flags.items() if value is not None and not key.startswith(BUDGET)]
-        given += [f"--{key.rpartition('.')[2].replace('_', '-')}" for key in others]
-        if given:
-            raise UsageError(f"a resumed run keeps its problem, configuration and labels: leave out {', '.join(given)}")
-    elif wish.problem is None:
-        raise UsageError("name a problem folder, such as examples/circle_packing, or a run to continue with --resume")
+    wish.require_sense(workers=False)
 
 
-def _resumed(client: "Client", reader: Any, wish: Wish) -> RunRecord:
+def _resumed(terminal: Terminal, client: "Client", reader: Any, wish: Wish) -> RunRecord:
     """A run that goes on, with what of its budget is changed; one that has ended is continued."""
     run = find_run(reader, wish.resume or "")
-    flags = {key: value for key, value in wish.flags.items() if value is not None}
-    if budget := {key.removeprefix(BUDGET): value for key, value in flags.items() if key.startswith(BUDGET)}:
+    require_own_problem(terminal, wish, run)
+    if budget := {key.removeprefix(BUDGET): value for key, value in wish.given.items() if key.startswith(BUDGET)}:
         extended = run_record(client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=budget))))
         if run.state in ENDED:
             return extended
@@ -94,11 +78,8 @@ def _submitted(client: "Client", wish: Wish) -> RunRecord:
 
 
 def _config(wish: Wish) -> Mapping[str, Any]:
-    flags = {key: value for key, value in wish.flags.items() if value is not None}
-    if wish.deterministic and not any(word.startswith("deterministic") for word in wish.settings):
-        flags["deterministic.window"] = DETERMINISTIC_WINDOW
     layers = [read_config_file(wish.config)] if wish.config else []
-    return merge([*layers, parse_sets(wish.settings), ("the flags", flags)])
+    return merge([*layers, parse_sets(wish.settings), ("the flags", wish.given)])
 
 
 def _policy(wish: Wish) -> Mapping[str, Any]:

@@ -7,13 +7,18 @@ from typing import Any
 
 from service.bootstrap.labels import read_labels
 from service.bootstrap.site import Where, server_of
+from service.cli import figures
 from service.cli.terminal import Terminal
 from service.cli.words import named_project
 from service.config import load_settings
 from service.errors import UsageError
+from service.ports import RunRecord
 from service.problems.project import Project
 
 DETERMINISTIC_WINDOW = 8
+BUDGET, SLOTS = "budget.", "concurrency.evaluations"
+# Options that are not called as the configuration key is.
+WORDS = {SLOTS: "workers"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,70 @@ class Wish:
     queue: str | None = None
     detach: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The flags that were given, by configuration key."""
+        given = {key: value for key, value in self.flags.items() if value is not None}
+        if self.deterministic and not any(word.startswith("deterministic") for word in self.settings):
+            given["deterministic.window"] = DETERMINISTIC_WINDOW
+        return given
+
+    def require_sense(self, *, workers: bool) -> None:
+        """Refuse a command line that names nothing to search on, or of a run to continue what it keeps.
+
+        Args:
+            workers: whether the evaluations at once may change.
+
+        Raises:
+            UsageError: it does.
+        """
+        if self.resume is None:
+            if self.problem is None:
+                raise UsageError(
+                    "name a problem folder, such as examples/circle_packing, or a run to continue with --resume"
+                )
+            return
+        named = {
+            "--policy": self.policies,
+            "--model": self.model,
+            "--config": self.config,
+            "--param": self.params,
+            "--set": self.settings,
+            "--name, --label": self.labels,
+            "--deterministic": self.deterministic,
+        }
+        changed = [word for word, value in named.items() if value]
+        for key, value in self.flags.items():
+            may_change = key.startswith(BUDGET) or (workers and key == SLOTS)
+            if value is not None and not may_change:
+                changed.append(f"--{WORDS.get(key, key)}")
+        if changed:
+            raise UsageError(f"a resumed run keeps its configuration and labels: leave out {', '.join(changed)}")
+
+
+def require_own_problem(terminal: Terminal, wish: Wish, run: RunRecord) -> None:
+    """Refuse a problem that a run to continue does not have; where its files have changed, say that they do not count.
+
+    Raises:
+        UsageError: the problem is another one.
+        InvalidProblemError: it cannot be read.
+    """
+    if wish.problem is None:
+        return
+    from service.problems.load import load_problem
+
+    named = load_problem(wish.problem)
+    if named.problem.name != run.problem_name:
+        raise UsageError(
+            f"{figures.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}: leave PROBLEM out,"
+            " or leave --resume out for a new run"
+        )
+    if named.bundle.hash != run.bundle_hash:
+        terminal.note(
+            f"warning: {wish.problem.folder} has changed since the run began; the run keeps the problem as it was",
+            style="yellow",
+        )
 
 
 def named_for_run(

@@ -195,7 +195,6 @@ def test_a_problem_that_is_no_folder_is_invalid(clumsy: Clumsy, problem: Path) -
         (("--set", "prompt.template_dir=/absent"), "prompt.template_dir"),
         (("--require-isolation", "iron"), "medium"),
         (("--model", "m"), "syntax"),
-        (("--resume", "last"), "leave out PROBLEM"),
         (("--db", ""), "sqlite:///FILE"),
         (("--db", "mysql://x"), "postgresql://"),
     ],

@@ -199,7 +199,14 @@ def test_a_run_is_paused_extended_resumed_forked_and_cancelled(service: Service,
     remote.call("extend", run, "--evaluations", str(before + 30))
     remote.call("resume", run)
     assert "succeeded" in remote.call("watch", run)
-    assert before + 30 <= remote.json("show", run)["counters"]["evaluations"] < before + 60
+    done = remote.json("show", run)["counters"]["evaluations"]
+    assert before + 30 <= done < before + 60
+    own = remote.said("run", str(service.folder), "--resume", run, "--evaluations", str(done + 20), "--json")
+    assert (own.code, "warning" in own.err) == (0, False), own.err
+    (other := service.home / "other").mkdir()
+    (other / "initial_program.py").write_text("x = 1\n")
+    (other / "evaluator.py").write_text(EVALUATOR)
+    assert "is a run of toy, not of other" in remote.said("run", str(other), "--resume", run).err
     remote.call("pause", run, code=5)
     fork = remote.json("fork", run, "--evaluations", "1000000", "--seed", "9")
     assert fork["config"]["seed"] == 9

@@ -44,11 +44,11 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ({"problem": Path("p")}, "PROBLEM"),
+        ({"flags": {"concurrency.evaluations": 3, "islands": 2}}, "--islands"),
+        ({"deterministic": True}, "--deterministic"),
         ({"policies": ("syntax",)}, "--policy"),
         ({"settings": ("seed=1",)}, "--set"),
         ({"flags": {"seed": 5}}, "--seed"),
-        ({"deterministic": True}, "--deterministic"),
     ],
 )
 def test_a_resumed_run_keeps_its_configuration(words: dict[str, Any], named: str) -> None:
@@ -66,6 +66,43 @@ def test_a_resumed_run_keeps_its_configuration(words: dict[str, Any], named: str
 )
 def test_an_interpreter_is_meant_from_where_the_command_is_typed(python: str, meant: str) -> None:
     assert named_project(Path("p"), None, None, python).python == meant
+
+
+def test_a_service_drives_a_resumed_run_with_its_own_workers() -> None:
+    with pytest.raises(UsageError, match="leave out --workers"):
+        wish(resume=RUN, flags={"concurrency.evaluations": 3}).require_sense(workers=False)
+
+
+@pytest.fixture
+def interrupted(evolve: Evolve, home: Path) -> tuple[Path, str]:
+    """The folder of a problem, and the database with a run of it that has budget left."""
+    folder, url = home / "mine", sqlite_url(home / "own.db")
+    evolve("problem", "init", str(folder))
+    assert evolve("run", str(folder), "--evaluations", "4", "--db", url, "--policy", "syntax").code == 0
+    return folder, url
+
+
+def test_a_run_is_continued_with_its_own_problem(evolve: Evolve, interrupted: tuple[Path, str]) -> None:
+    folder, url = interrupted
+    again = evolve("run", str(folder), "--resume", "last", "--evaluations", "8", "--db", url)
+    assert again.code == 0, again.err
+    assert "warning" not in again.err
+    (folder / "notes.txt").write_text("a file that came later")
+    again = evolve("run", str(folder), "--resume", "last", "--evaluations", "12", "--db", url)
+    assert again.code == 0, again.err
+    assert f"{folder} has changed since the run began; the run keeps the problem as it was" in again.err
+
+
+def test_a_run_is_not_continued_with_another_problem(evolve: Evolve, interrupted: tuple[Path, str], home: Path) -> None:
+    _, url = interrupted
+    evolve("problem", "init", str(home / "other"))
+    refused = evolve("run", str(home / "other"), "--resume", "last", "--evaluations", "8", "--db", url)
+    assert refused.code == 2
+    assert re.fullmatch(
+        r"evolve: run_\S+ is a run of mine, not of other: leave PROBLEM out, or leave --resume out for a new run\n",
+        refused.err,
+    )
+    assert evolve("run", str(home / "absent"), "--resume", "last", "--evaluations", "8", "--db", url).code == 8
 
 
 def test_a_resumed_run_may_have_other_workers() -> None:
