@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evolve import __version__
 from service.config import load_settings
 from service.policy.sources import load_policies
 from service.runner.lease import LEASE_SECONDS
@@ -17,7 +18,7 @@ from tests.deploy.commands import parsed
 TOP = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((TOP / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = [name for name, service in SERVICES.items() if "build" in service]
+OURS = [name for name, service in SERVICES.items() if "EVOLVE_IMAGE" in service["image"]]
 ONE_SHOTS = ["migrate", "first-key"]
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 every_service = pytest.mark.parametrize("name", SERVICES)
@@ -245,6 +246,11 @@ def instructions() -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line and not line.startswith("#")]
 
 
+def final_stage() -> int:
+    """Where the stage begins that becomes the image."""
+    return max(number for number, line in enumerate(instructions()) if line.startswith("FROM "))
+
+
 def test_the_image_is_built_of_what_is_locked_and_runs_as_nobody() -> None:
     lines = instructions()
     stages = [line for line in lines if line.startswith("FROM ")]
@@ -258,6 +264,38 @@ def test_the_image_is_built_of_what_is_locked_and_runs_as_nobody() -> None:
     installs = [line for line in lines if "pip install" in line]
     assert "--require-hashes -r requirements/base.txt" in installs[0]
     assert "--no-deps" in installs[1]
+
+
+def test_one_service_builds_the_image_and_none_asks_a_registry_for_it() -> None:
+    assert [name for name in OURS if "build" in SERVICES[name]] == ["migrate"]
+    assert {filled(SERVICES[name]["pull_policy"]) for name in OURS} == {"never"}
+    # This line would ask a registry for the front end of the builder.
+    assert not (TOP / "Dockerfile").read_text().startswith("# syntax")
+
+
+def test_the_image_tells_its_version_and_the_commit_it_is_built_from() -> None:
+    (label,) = [line for line in instructions() if line.startswith("LABEL ")]
+    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z.]+)="([^"]*)"', label))
+    assert labels["base.name"] == "docker.io/library/" + instructions()[final_stage()].split()[1]
+    assert (labels["version"], labels["revision"], labels["licenses"]) == ("$VERSION", "$REVISION", "Apache-2.0")
+    assert f"ARG VERSION={__version__}" in instructions()
+    assert SERVICES["migrate"]["build"]["args"] == {"REVISION": "${EVOLVE_REVISION:-}"}
+    assert filled(SERVICES["migrate"]["image"]) == f"evolve:{__version__}"
+
+
+def test_everybody_can_read_what_is_in_the_image_whatever_the_umask_of_the_clone() -> None:
+    copied = [line.split()[-2] for line in instructions()[final_stage() :] if line.startswith("COPY")]
+    (opened,) = [line for line in instructions() if "-exec chmod a+rX {} +" in line]
+    folders = re.search(r"find ((?:/\S+ )+)! -type l ! -perm -004 -exec chmod", opened)
+    assert folders
+    assert set(folders[1].split()) == set(copied)
+    assert instructions().index(opened) == final_stage() - 1
+
+
+def test_the_image_is_made_for_two_architectures() -> None:
+    text = (TOP / "docker-bake.hcl").read_text()
+    assert 'platforms = ["linux/amd64", "linux/arm64"]' in text
+    assert filled(SERVICES["api"]["image"]) in text
 
 
 def test_the_image_gets_every_file_that_it_copies() -> None:
