@@ -1,33 +1,18 @@
 """docker-compose.yml keeps the rules of how the service is put together."""
 
 import re
-import stat
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from evolve import __version__
-from service.config import load_settings
 from service.policy.sources import load_policies
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
+from tests.deploy.compose import COMPOSE, OURS, SERVICES, TOP, VARIABLE, filled
 
-TOP = Path(__file__).parents[2]
-COMPOSE: dict[str, Any] = yaml.safe_load((TOP / "docker-compose.yml").read_text())
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = [name for name, service in SERVICES.items() if "EVOLVE_IMAGE" in service["image"]]
 ONE_SHOTS = ["migrate", "first-key"]
-VARIABLE = re.compile(r"\$\{([^}]*)\}")
 every_service = pytest.mark.parametrize("name", SERVICES)
 our_services = pytest.mark.parametrize("name", OURS)
-
-
-def filled(text: str) -> str:
-    """A word with the defaults of its variables."""
-    return VARIABLE.sub(lambda found: found[1].partition(":-")[2], text)
 
 
 def seconds(duration: str) -> float:
@@ -176,7 +161,7 @@ def test_what_is_named_exists(name: str) -> None:
         assert source in COMPOSE["volumes"] or source.startswith("./")
         assert not source.startswith("./deploy") or (TOP / source).exists()
     for config in service.get("configs", []):
-        assert (TOP / COMPOSE["configs"][config["source"]]["file"]).is_file()
+        assert (TOP / filled(COMPOSE["configs"][config["source"]]["file"])).is_file()
     assert set(service["networks"]) <= set(COMPOSE["networks"])
 
 
@@ -191,120 +176,36 @@ def test_the_policies_of_the_file_can_be_read() -> None:
     assert f"--served-model-name {policy.model} " in SERVICES["vllm"]["command"][0]
 
 
-@pytest.fixture
-def secrets_made(tmp_path: Path) -> Path:
-    subprocess.run([TOP / "scripts/make_secrets.sh", tmp_path], check=True, capture_output=True)
-    return tmp_path
+@pytest.mark.parametrize("name", ["runner", "worker"])
+def test_how_many_there_are_is_a_variable_that_every_command_reads(name: str) -> None:
+    variable = {"runner": "EVOLVE_RUNNERS", "worker": "EVOLVE_WORKERS"}[name]
+    assert SERVICES[name]["deploy"] == {"replicas": f"${{{variable}:-1}}"}
+    pages = "".join(
+        (TOP / "docs/how-to" / page).read_text() for page in ("deploy.md", "grow.md", "operate.md", "upgrade.md")
+    )
+    assert not re.search(r"^ +EVOLVE_\w+=\S+ docker compose", pages, re.MULTILINE)
+    assert "--scale" not in pages
 
 
-def test_the_script_makes_every_secret_for_its_owner_alone(secrets_made: Path) -> None:
-    named = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
-    made = {path.name: path for path in (secrets_made / "secrets").iterdir()}
-    assert named | {"redis_password"} == set(made)
-    for path in made.values():
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert path.read_text()
-    variables = dict(line.split("=") for line in (secrets_made / ".env").read_text().split())
-    owner = made["evolve_api__secret"].stat()
-    assert variables == {"EVOLVE_UID": str(owner.st_uid), "EVOLVE_GID": str(owner.st_gid)}
-    assert owner.st_uid != 0
+def test_policies_of_ones_own_are_a_file_that_git_does_not_know() -> None:
+    page = (TOP / "docs/how-to/deploy.md").read_text()
+    (path,) = set(re.findall(r"EVOLVE_POLICIES=(\S+)", page))
+    command = ["git", "-c", "safe.directory=*", "check-ignore", path]
+    assert subprocess.run(command, cwd=TOP, check=False, capture_output=True).returncode == 0
+    assert COMPOSE["configs"]["policies"]["file"].startswith("${EVOLVE_POLICIES:-")
 
 
-def test_making_secrets_again_changes_none(secrets_made: Path) -> None:
-    before = {path: path.read_text() for path in secrets_made.rglob("*") if path.is_file()}
-    (secrets_made / "secrets" / "vllm_api_key").unlink()
-    subprocess.run([TOP / "scripts/make_secrets.sh", secrets_made], check=True, capture_output=True)
-    after = {path: path.read_text() for path in secrets_made.rglob("*") if path.is_file()}
-    assert {path for path in before if before[path] != after[path]} == {secrets_made / "secrets" / "vllm_api_key"}
+@pytest.mark.parametrize("name", ["api", "runner"])
+def test_a_policy_server_on_the_machine_has_a_name(name: str) -> None:
+    assert SERVICES[name]["extra_hosts"] == ["host.docker.internal:host-gateway"]
 
 
-def test_the_secrets_fit_each_other_and_the_settings(secrets_made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = secrets_made / "secrets"
-    settings = load_settings(path=secrets_made / "none.toml", secrets_dir=folder)
-    passwords = [(folder / name).read_text() for name in ("postgres_password", "redis_password", "vllm_api_key")]
-    assert len({*passwords}) == 3
-    assert all(re.fullmatch(r"[A-Za-z0-9]{48}", password) for password in passwords)
-    assert settings.database.url.get_secret_value() == f"postgresql://evolve:{passwords[0]}@postgres:5432/evolve"
-    assert settings.queue.url is not None
-    assert settings.queue.url.get_secret_value() == f"redis://:{passwords[1]}@redis:6379/0"
-    assert settings.api.secret is not None
-    assert len(settings.api.secret.get_secret_value()) >= 32
-    assert f"requirepass {passwords[1]}\n" in (folder / "redis.conf").read_text()
-
-
-def test_secrets_are_neither_committed_nor_built_in() -> None:
-    command = ["git", "-c", "safe.directory=*", "check-ignore", "secrets/redis.conf", ".env"]
-    ignored_by_git = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
-    assert ignored_by_git.split() == ["secrets/redis.conf", ".env"]
-    ignored = (TOP / ".dockerignore").read_text().splitlines()
-    assert ignored[1] == "*"
-    assert not {"!secrets", "!.env", "!.git"} & set(ignored)
-
-
-def instructions() -> list[str]:
-    text = (TOP / "Dockerfile").read_text().replace("\\\n", " ")
-    return [" ".join(line.split()) for line in text.splitlines() if line and not line.startswith("#")]
-
-
-def final_stage() -> int:
-    """Where the stage begins that becomes the image."""
-    return max(number for number, line in enumerate(instructions()) if line.startswith("FROM "))
-
-
-def test_the_image_is_built_of_what_is_locked_and_runs_as_nobody() -> None:
-    lines = instructions()
-    stages = [line for line in lines if line.startswith("FROM ")]
-    assert len(stages) == 2
-    assert all(re.search(r":[^ ]*\d+\.\d+\.\d+", stage) for stage in stages)
-    final = lines[lines.index(stages[1]) + 1 :]
-    assert "USER 999:999" in final
-    assert 'ENTRYPOINT ["evolve"]' in final
-    assert any(line.startswith("HEALTHCHECK") for line in final)
-    assert not any(re.search(r"\buv\b|pip", line) for line in final)
-    installs = [line for line in lines if "pip install" in line]
-    assert "--require-hashes -r requirements/base.txt" in installs[0]
-    assert "--no-deps" in installs[1]
-
-
-def test_one_service_builds_the_image_and_none_asks_a_registry_for_it() -> None:
-    assert [name for name in OURS if "build" in SERVICES[name]] == ["migrate"]
-    assert {filled(SERVICES[name]["pull_policy"]) for name in OURS} == {"never"}
-    # This line would ask a registry for the front end of the builder.
-    assert not (TOP / "Dockerfile").read_text().startswith("# syntax")
-
-
-def test_the_image_tells_its_version_and_the_commit_it_is_built_from() -> None:
-    (label,) = [line for line in instructions() if line.startswith("LABEL ")]
-    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z.]+)="([^"]*)"', label))
-    assert labels["base.name"] == "docker.io/library/" + instructions()[final_stage()].split()[1]
-    assert (labels["version"], labels["revision"], labels["licenses"]) == ("$VERSION", "$REVISION", "Apache-2.0")
-    assert f"ARG VERSION={__version__}" in instructions()
-    assert SERVICES["migrate"]["build"]["args"] == {"REVISION": "${EVOLVE_REVISION:-}"}
-    assert filled(SERVICES["migrate"]["image"]) == f"evolve:{__version__}"
-
-
-def test_everybody_can_read_what_is_in_the_image_whatever_the_umask_of_the_clone() -> None:
-    copied = [line.split()[-2] for line in instructions()[final_stage() :] if line.startswith("COPY")]
-    (opened,) = [line for line in instructions() if "-exec chmod a+rX {} +" in line]
-    folders = re.search(r"find ((?:/\S+ )+)! -type l ! -perm -004 -exec chmod", opened)
-    assert folders
-    assert set(folders[1].split()) == set(copied)
-    assert instructions().index(opened) == final_stage() - 1
-
-
-def test_the_image_is_made_for_two_architectures() -> None:
-    text = (TOP / "docker-bake.hcl").read_text()
-    assert 'platforms = ["linux/amd64", "linux/arm64"]' in text
-    assert filled(SERVICES["api"]["image"]) in text
-
-
-def test_the_image_gets_every_file_that_it_copies() -> None:
-    kept = {line.removeprefix("!") for line in (TOP / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = {
-        source
-        for line in instructions()
-        if line.startswith("COPY") and "--from" not in line
-        for source in line.split()[1:-1]
-    }
-    assert copied | {"requirements"} == kept
-    assert all((TOP / name).exists() for name in kept)
+def test_documented_commands_on_the_database_start_nothing_else() -> None:
+    pages = [(TOP / "docs/how-to" / page).read_text() for page in ("operate.md", "upgrade.md")]
+    found = [line for page in pages for line in re.findall(r"docker compose run .* db .*", page)]
+    assert {line.partition(" db ")[2].split()[0] for line in found} >= {"backup", "restore", "prune"}
+    for line in found:
+        # With the folder of the containers' user, and without a migration to the schema of a newer image.
+        assert "--no-deps" in line
+        assert " migrate db " in line
+        assert "-v" not in line.split() or '"$PWD/backups:/backups' in line
