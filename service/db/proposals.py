@@ -39,6 +39,13 @@ def proposals(
     return [_proposal(row, [], [], []) for row in connection.execute(query).mappings()]
 
 
+def finish_reasons(connection: Connection, run_id: str, after: int, limit: int) -> list[tuple[int, Sequence[str]]]:
+    """Why the completions of each proposal ended, with its number, in order of the numbers."""
+    query = select(ProposalRow.number, ProposalRow.finish_reasons)
+    query = query.where(ProposalRow.run_id == run_id, ProposalRow.number > after)
+    return [tuple(row) for row in connection.execute(query.order_by(ProposalRow.number).limit(limit))]
+
+
 def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:
     rows = connection.execute(query).mappings().all()
     texts: dict[str, str] = {}

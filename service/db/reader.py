@@ -289,6 +289,21 @@ class SqlRunReader:
             found = self._scope.run_id(connection, run_id)
             return proposals.proposals(connection, found, after, limit, state, texts)
 
+    def finish_reasons(self, run_id: str, after: int = -1, limit: int = 50) -> list[tuple[int, Sequence[str]]]:
+        """Why the completions of each proposal of a run ended, with its number, in order of the numbers."""
+        with self._database.read() as connection:
+            return proposals.finish_reasons(connection, self._scope.run_id(connection, run_id), after, limit)
+
+    def proposal_numbers(self, candidate_ids: Sequence[str]) -> dict[str, int]:
+        """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
+        query = select(CandidateRow.id, CandidateRow.number).where(self._scope.under(CandidateRow.run_id))
+        with self._database.read() as connection:
+            return {
+                candidate_id: number
+                for chunk in rebuild.chunks(wellformed(candidate_ids))
+                for candidate_id, number in connection.execute(query.where(CandidateRow.id.in_(chunk)))
+            }
+
     def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
         """All attempts at scoring a candidate, the first one first."""
         with self._database.read() as connection:

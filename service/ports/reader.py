@@ -219,6 +219,12 @@ class RunReader(ResultReader, Protocol):
     ) -> list[ProposalRecord]:
         """Proposals of a run in order of their numbers; prompts and completions only where texts are wanted."""
 
+    def finish_reasons(self, run_id: str, after: int = -1, limit: int = 50) -> list[tuple[int, Sequence[str]]]:
+        """Why the completions of each proposal of a run ended, with its number, in order of the numbers."""
+
+    def proposal_numbers(self, candidate_ids: Sequence[str]) -> Mapping[str, int]:
+        """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
+
     def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
         """All attempts at scoring a candidate, the first one first."""
 

@@ -1,6 +1,7 @@
 """What asking policies came to: tokens, time, and what of their answers was lost; caught up with as a run goes on."""
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from service.projections.money import added
 
 ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
 MOST_REASONS, OTHER = 20, "other"
-_NAMED_AT_ONCE = 500
+_READ_AT_ONCE = 1000
 _NOBODY = -1
 
 
@@ -110,19 +111,19 @@ class Costs:
     def settle(self, reader: RunReader, run_id: str) -> None:
         """Find out what events do not tell: whose the duplicates are, how many completions came, and why they ended."""
         while self._repeated:
-            now, self._repeated = self._repeated[:_NAMED_AT_ONCE], self._repeated[_NAMED_AT_ONCE:]
-            for candidate in reader.named(now):
-                self._count(candidate.number, "duplicates")
+            now, self._repeated = self._repeated[:_READ_AT_ONCE], self._repeated[_READ_AT_ONCE:]
+            for number in reader.proposal_numbers(now).values():
+                self._count(number, "duplicates")
         ended, self._ended = self._ended, {}
         left = sorted(ended)
         while left:
-            page = reader.proposals(run_id, after=left[0] - 1, limit=_NAMED_AT_ONCE)
-            for proposal in page:
-                cost = self._cost(proposal.number)
-                if cost is not None and proposal.number in ended:
-                    self.chains.settle(proposal.number, len(proposal.finish_reasons))
-                    cost.finish(proposal.finish_reasons if ended[proposal.number] else ())
-            left = [number for number in left if page and number > page[-1].number]
+            page = reader.finish_reasons(run_id, after=left[0] - 1, limit=_READ_AT_ONCE)
+            for number, reasons in page:
+                cost = self._cost(number)
+                if cost is not None and number in ended:
+                    self.chains.settle(number, len(reasons))
+                    cost.finish(reasons if ended[number] else ())
+            left = left[bisect_right(left, page[-1][0]) :] if page else []
 
     def by_operator(self) -> Mapping[str, Cost]:
         """The sum of each operator, by name."""

@@ -200,6 +200,12 @@ class TestProposals:
         [asked] = reader.proposals(RUN, state="asked")
         assert (asked.number, asked.id) == (10, reader.proposal(RUN, 10).id)
         assert len(reader.proposals(RUN, state="answered")) == 9
+        every = [(proposal.number, list(proposal.finish_reasons)) for proposal in reader.proposals(RUN)]
+        assert {reasons[0] for _, reasons in every if reasons} == {"stop"}
+        first = reader.finish_reasons(RUN, limit=4)
+        rest = reader.finish_reasons(RUN, after=first[-1][0], limit=50)
+        assert (len(first), [(number, list(reasons)) for number, reasons in first + rest]) == (4, every)
+        assert reader.proposal_numbers([mixed.id(3), mixed.id(7), "cnd_none"]) == {mixed.id(3): 3, mixed.id(7): 7}
         assert mixed.id(0) in {edge.candidate_id for edge in reader.candidate(mixed.id(3)).parents}
 
 

@@ -1,7 +1,6 @@
 """Why completions ended is counted once each, however their answers come in."""
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, cast
 
 from evolve.events import Event, Kind
@@ -16,10 +15,10 @@ class Log:
     def __init__(self, last: int) -> None:
         self.last, self.asked = last, 0
 
-    def proposals(self, _: str, after: int, limit: int) -> Sequence[Any]:
+    def finish_reasons(self, _: str, after: int, limit: int) -> list[tuple[int, Sequence[str]]]:
         self.asked += 1
         numbers = range(after + 1, min(self.last, after + limit) + 1)
-        return [SimpleNamespace(number=n, finish_reasons=["stop", "stop" if n % 3 else "length"]) for n in numbers]
+        return [(n, ["stop", "stop" if n % 3 else "length"]) for n in numbers]
 
 
 def told(kind: Kind, number: int, **more: Any) -> LoggedEvent:
@@ -34,16 +33,16 @@ def answered(costs: Costs, *numbers: int) -> None:
 
 
 def test_each_completion_is_counted_once_in_whatever_order_it_comes() -> None:
-    costs, log = Costs(), Log(1200)
+    costs, log = Costs(), Log(2400)
     reader = cast(RunReader, log)
-    for number in range(1, 1201):
+    for number in range(1, 2401):
         costs.take(told(Kind.PROPOSAL_CREATED, number))
-    answered(costs, 1200, *range(2, 1200))
+    answered(costs, 2400, *range(2, 2400))
     costs.settle(reader, RUN)
     answered(costs, 1)
     costs.settle(reader, RUN)
     costs.settle(reader, RUN)
-    assert costs.by_policy()["a"].finish_reasons == {"stop": 2000, "length": 400}
+    assert costs.by_policy()["a"].finish_reasons == {"stop": 4000, "length": 800}
     assert log.asked == 4  # three pages of all, and one of the late one
 
 

@@ -52,14 +52,13 @@ class Reads:
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         return {one: Program.of({"main.py": self.text.format(one)}) for one in candidate_ids}
 
-    def proposals(self, _: str, after: int, **__: Any) -> list[Any]:
-        """How many completions each proposal had, by its number."""
-        told = {number: ["stop"] * count for number, count in self.completions.items() if number > after}
-        return [SimpleNamespace(number=number, finish_reasons=told[number]) for number in sorted(told)]
+    def finish_reasons(self, _: str, after: int, **__: Any) -> list[tuple[int, Sequence[str]]]:
+        """One for each completion that a proposal had."""
+        return [(number, ["stop"] * count) for number, count in sorted(self.completions.items()) if number > after]
 
-    def named(self, candidate_ids: Sequence[str]) -> list[Any]:
+    def proposal_numbers(self, candidate_ids: Sequence[str]) -> Mapping[str, int]:
         """The proposals of candidates that repeat another."""
-        return [SimpleNamespace(number=self.repeats[one]) for one in candidate_ids if one in self.repeats]
+        return {one: self.repeats[one] for one in candidate_ids if one in self.repeats}
 
 
 def run_of(**changes: Any) -> RunRecord:

@@ -69,6 +69,8 @@ READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
     "named": lambda reader, story: reader.named([story.id(1), story.id(2)]),
     "programs": lambda reader, story: reader.programs([story.id(1)]),
     "proposals": lambda reader, _: reader.proposals(RUN, after=3, state="answered"),
+    "finish_reasons": lambda reader, _: reader.finish_reasons(RUN, after=3),
+    "proposal_numbers": lambda reader, story: reader.proposal_numbers([story.id(1), story.id(2)]),
     "evaluations": lambda reader, story: reader.evaluations(story.id(1)),
     "memberships": lambda reader, _: reader.memberships(RUN, 0),
     "descendants": lambda reader, story: reader.descendants(story.id(0)),
@@ -80,7 +82,7 @@ READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
     "active": lambda reader, _: reader.active(),
 }
 # A page is read in the order of an index: nothing that is not shown is sorted.
-PAGES = ("runs", "runs before", "candidates", "best", "best after", "proposals", "events")
+PAGES = ("runs", "runs before", "candidates", "best", "best after", "proposals", "finish_reasons", "events")
 MOST_STATEMENTS = 6
 
 
