@@ -1,13 +1,10 @@
 """Batches: many runs submitted as one, steered as one, summed up."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import product
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
@@ -54,10 +51,9 @@ from service.ports import (
     NewRun,
     RunFilter,
     RunRecord,
-    RunRequest,
 )
-from service.projections.money import total
-from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary, GroupSummary, Sweep
+from service.projections.batches import batch_reply, refuse_repeated_problem, run_requests, summarize
+from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
 from service.schemas.problem_details import Code
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
@@ -65,7 +61,6 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute
 BatchId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a batch.")]
 BatchName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those of this name.")]
 POLL_SECONDS = 1.0
-GROUPING = ("strategy", "policy", "variant")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
 _SUBMITTED = _MADE | raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError, QuotaError)
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Batch, "headers": LOCATION | REPLAY_HEADER}}
@@ -76,7 +71,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
     """Submit many runs as one: all of them are stored, or none."""
     now = parts.clock.now()
     batch_id = new_id("bat", now)
-    requests = _requests(body, batch_id)
+    requests = run_requests(body, batch_id)
 
     def effect(runs: Sequence[NewRun]) -> Response:
         batch = BatchRecord(
@@ -97,7 +92,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
         except InvalidConfigurationError as error:
             error.base = "/sweep" if body.sweep is not None else f"/runs/{error.run}"
             raise
-        _refuse_twice(body.sweep, runs)
+        refuse_repeated_problem(body.sweep, runs)
         return runs
 
     return once.after(prepare, effect)
@@ -120,7 +115,7 @@ def list_batches(
     shared = bool(caller.run_id)
     found = [] if shared else parts.batches.batches(caller.tenant, paging.after or "", paging.limit + 1, only)
     rows, following = paging.cut(found, lambda row: row.id)
-    return BatchPage(items=[_shown(row) for row in rows], next_cursor=following)
+    return BatchPage(items=[batch_reply(row) for row in rows], next_cursor=following)
 
 
 @router.get("/{batch_id}", response_model=Batch, responses=NOT_MODIFIED, operation_id="get_batch")
@@ -130,10 +125,10 @@ async def get_batch(
     """Read a batch; its runs are `/v1/runs?batch_id=`. With `Prefer: wait=30` once its state has changed."""
     batch, seconds = await run_in_threadpool(_batch, parts, caller, batch_id), wait_of(prefer)
     if seconds is None:
-        return tagged(request, _shown(batch), batch_tag(batch))
+        return tagged(request, batch_reply(batch), batch_tag(batch))
     with opened_of(request).one(caller.actor):
         batch = await _changed(request, parts, batch, seconds)
-    answer = tagged(request, _shown(batch), batch_tag(batch))
+    answer = tagged(request, batch_reply(batch), batch_tag(batch))
     answer.headers["Preference-Applied"] = f"wait={seconds}"
     return answer
 
@@ -157,11 +152,7 @@ def get_batch_summary(batch_id: BatchId, caller: Reading, parts: PartsDep) -> Ba
     batch = _batch(parts, caller, batch_id)
     runs = _runs(parts, caller, batch.id)
     titles = {problem: _title(parts, caller, problem) for problem in {run.problem_id for run in runs}}
-    groups: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
-    for run in runs:
-        group = ", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)
-        groups[titles[run.problem_id], group].append(run)
-    return BatchSummary(batch=_shown(batch), groups=[_summed(*key, alike) for key, alike in sorted(groups.items())])
+    return summarize(batch, runs, titles)
 
 
 @router.post("/{batch_id}/pause", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="pause_batch")
@@ -180,59 +171,6 @@ def resume_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: Onc
 def cancel_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """End all runs of a batch for good."""
     return once(lambda: _want(parts, caller, batch_id, CANCELLED))
-
-
-def _requests(body: BatchCreate, batch_id: str) -> list[RunRequest]:
-    if bool(body.runs) == (body.sweep is not None):
-        raise ApiFault(422, Code.INVALID_REQUEST, "a batch has either runs or a sweep: give one of them")
-    if body.sweep is not None:
-        return _swept(body.sweep, batch_id)
-    return [
-        RunRequest(problem=run.problem, config=run.config, policy=run.policy, labels=run.labels, batch_id=batch_id)
-        for run in body.runs
-    ]
-
-
-def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
-    if bool(sweep.problems) == (sweep.problem is not None):
-        raise ApiFault(422, Code.INVALID_REQUEST, "a sweep has either problem or problems: give one of them")
-    problems = sweep.problems if sweep.problem is None else [sweep.problem]
-    strategies: Sequence[str | None] = sweep.strategies or [None]
-    variants: list[tuple[str, dict[str, Any]]] = list(sweep.variants.items()) or [("", {})]
-    count = len(problems) * len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
-    if count > MOST_RUNS:
-        raise ApiFault(422, Code.INVALID_REQUEST, f"the sweep has {count} runs: {MOST_RUNS} are the most of one batch")
-    requests = []
-    for problem, (number, policy) in product(problems, enumerate(sweep.policies)):
-        for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
-            config = _over(_over(sweep.config, changes), {"seed": seed} | ({"strategy": strategy} if strategy else {}))
-            named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
-            labels = {"strategy": strategy or "", "policy": named, "variant": variant}
-            labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
-            requests.append(RunRequest(problem=problem, config=config, policy=policy, labels=labels, batch_id=batch_id))
-    return requests
-
-
-def _refuse_twice(sweep: Sweep | None, runs: Sequence[NewRun]) -> None:
-    """Refuse a sweep of which two problems are one, by whatever names: its runs would count twice."""
-    if sweep is None or not sweep.problems:
-        return
-    seen: set[tuple[str, str]] = set()
-    for run in runs[:: len(runs) // len(sweep.problems)]:
-        if (run.problem_name, run.source) in seen:
-            raise ApiFault(
-                422, Code.INVALID_REQUEST, f"problems has {run.problem_name[:60]!r} twice in one version: name it once"
-            )
-        seen.add((run.problem_name, run.source))
-
-
-def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with single keys of another in it, those of its tables too."""
-    merged = dict(base)
-    for key, value in changes.items():
-        below = merged.get(key)
-        merged[key] = _over(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
@@ -270,37 +208,9 @@ def _runs(parts: Parts, caller: Caller, batch_id: str) -> list[RunRecord]:
 
 def _located(parts: Parts, caller: Caller, batch_id: str, status: int) -> Response:
     batch = parts.batches.get(caller.tenant, batch_id)
-    return made(_shown(batch), status, {"Location": f"/v1/batches/{batch_id}", "ETag": batch_tag(batch)})
-
-
-def _shown(batch: BatchRecord) -> Batch:
-    return Batch(
-        id=batch.id,
-        name=batch.name,
-        state=batch.state,
-        states=dict(batch.states),
-        request=batch.request,
-        created_at=batch.created_at,
-    )
+    return made(batch_reply(batch), status, {"Location": f"/v1/batches/{batch_id}", "ETag": batch_tag(batch)})
 
 
 def _title(parts: Parts, caller: Caller, problem_id: str) -> str:
     problem = parts.problems.get(caller.tenant, problem_id)
     return f"{problem.name}@{problem.version}"
-
-
-def _summed(problem: str, group: str, runs: list[RunRecord]) -> GroupSummary:
-    found = [run.best_fitness for run in runs if run.best_fitness is not None]
-    quartiles = [float(value) for value in np.quantile(found, [0.25, 0.5, 0.75])] if found else []
-    return GroupSummary(
-        problem=problem,
-        group=group,
-        runs=len(runs),
-        ended=sum(run.state in ENDED for run in runs),
-        best=max(found, default=None),
-        median=quartiles[1] if quartiles else None,
-        quartiles=quartiles[::2],
-        evaluations=sum(run.counters.evaluations for run in runs),
-        tokens=sum(run.counters.tokens_input + run.counters.tokens_output for run in runs),
-        cost=total(run.counters.cost for run in runs),
-    )

@@ -1,0 +1,126 @@
+"""Batches: the runs that one asks for, and what they have come to, for every front door."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from service.errors import UsageError
+from service.ports import ENDED, BatchRecord, NewRun, RunRecord, RunRequest
+from service.projections.money import total
+from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchSummary, GroupSummary, Sweep
+
+GROUPING = ("strategy", "policy", "variant")
+
+
+def run_requests(body: BatchCreate, batch_id: str) -> list[RunRequest]:
+    """The runs that a batch asks for, in the order of its list or of the sweep.
+
+    Raises:
+        UsageError: it has both a list and a sweep or neither, or too many runs.
+    """
+    if bool(body.runs) == (body.sweep is not None):
+        raise UsageError("a batch has either runs or a sweep: give one of them")
+    if body.sweep is not None:
+        return _swept(body.sweep, batch_id)
+    return [
+        RunRequest(problem=run.problem, config=run.config, policy=run.policy, labels=run.labels, batch_id=batch_id)
+        for run in body.runs
+    ]
+
+
+def refuse_repeated_problem(sweep: Sweep | None, runs: Sequence[NewRun]) -> None:
+    """Refuse a sweep of which two problems are one, by whatever names: its runs would count twice.
+
+    Raises:
+        UsageError: it names one version of a problem twice.
+    """
+    if sweep is None or not sweep.problems:
+        return
+    seen: set[tuple[str, str]] = set()
+    for run in runs[:: len(runs) // len(sweep.problems)]:
+        version = (run.problem_name, run.bundle.hash)
+        if version in seen:
+            raise UsageError(f"problems has {run.problem_name[:60]!r} twice in one version: name it once")
+        seen.add(version)
+
+
+def batch_reply(batch: BatchRecord) -> Batch:
+    """A stored batch as front doors show it."""
+    return Batch(
+        id=batch.id,
+        name=batch.name,
+        state=batch.state,
+        states=dict(batch.states),
+        request=batch.request,
+        created_at=batch.created_at,
+    )
+
+
+def summarize(batch: BatchRecord, runs: Sequence[RunRecord], titles: Mapping[str, str]) -> BatchSummary:
+    """What the runs of a batch have come to, by problem and by what they differ in beside their seeds.
+
+    Args:
+        batch: as it is stored.
+        runs: all of it.
+        titles: `name@version` of each problem, by its id.
+    """
+    groups: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        groups[titles[run.problem_id], group_name(run)].append(run)
+    return BatchSummary(
+        batch=batch_reply(batch), groups=[_summed(*key, alike) for key, alike in sorted(groups.items())]
+    )
+
+
+def group_name(run: RunRecord) -> str:
+    """The labels by which a run of a sweep belongs to a group; empty: it has none."""
+    return ", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)
+
+
+def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
+    if bool(sweep.problems) == (sweep.problem is not None):
+        raise UsageError("a sweep has either problem or problems: give one of them")
+    problems = sweep.problems if sweep.problem is None else [sweep.problem]
+    strategies: Sequence[str | None] = sweep.strategies or [None]
+    variants: list[tuple[str, dict[str, Any]]] = list(sweep.variants.items()) or [("", {})]
+    count = len(problems) * len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
+    if count > MOST_RUNS:
+        raise UsageError(f"the sweep has {count} runs: {MOST_RUNS} are the most of one batch")
+    requests = []
+    for problem, (number, policy) in product(problems, enumerate(sweep.policies)):
+        for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
+            config = _over(_over(sweep.config, changes), {"seed": seed} | ({"strategy": strategy} if strategy else {}))
+            named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
+            labels = {"strategy": strategy or "", "policy": named, "variant": variant}
+            labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
+            requests.append(RunRequest(problem=problem, config=config, policy=policy, labels=labels, batch_id=batch_id))
+    return requests
+
+
+def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with single keys of another in it, those of its tables too."""
+    merged = dict(base)
+    for key, value in changes.items():
+        below = merged.get(key)
+        merged[key] = _over(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _summed(problem: str, group: str, runs: list[RunRecord]) -> GroupSummary:
+    found = [run.best_fitness for run in runs if run.best_fitness is not None]
+    quartiles = [float(value) for value in np.quantile(found, [0.25, 0.5, 0.75])] if found else []
+    return GroupSummary(
+        problem=problem,
+        group=group,
+        runs=len(runs),
+        ended=sum(run.state in ENDED for run in runs),
+        best=max(found, default=None),
+        median=quartiles[1] if quartiles else None,
+        quartiles=quartiles[::2],
+        evaluations=sum(run.counters.evaluations for run in runs),
+        tokens=sum(run.counters.tokens_input + run.counters.tokens_output for run in runs),
+        cost=total(run.counters.cost for run in runs),
+    )
