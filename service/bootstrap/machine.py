@@ -6,7 +6,7 @@ from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
 from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
-from service.errors import ServiceError
+from service.errors import RefusedError, ServiceError
 from service.sandbox import scratch
 from service.sandbox.evaluator import open_evaluator
 from service.sandbox.layers import Layer, Level
@@ -40,6 +40,19 @@ async def examine_queue(url: str) -> None:
 
     async with connect(url) as redis, reaching():
         await redis.ping()
+
+
+async def require_sandbox(settings: SandboxSettings) -> SandboxReport:
+    """What the sandbox reaches here, where that is enough.
+
+    Raises:
+        RefusedError: this machine offers less isolation than is required.
+    """
+    report = await examine_sandbox(settings)
+    if not report.enough:
+        reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
+        raise RefusedError(f"{reason}: evolve doctor says why")
+    return report
 
 
 async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:

@@ -50,7 +50,7 @@ async def scoring(
     closed = private_places() if private is None else private
     place = Path(source) if source.startswith("/") else None
     problem = with_paths(problem, settings, private=closed, others=others, source=place)
-    level = _level(require or settings.own)
+    level = level_of(require or settings.own)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
         with scratch.folder("problem") as place:  # the evaluator copies it
@@ -97,7 +97,12 @@ def refuse_too_much(problem: Problem, settings: SandboxSettings) -> None:
             )
 
 
-def _level(name: str) -> Level:
+def level_of(name: str) -> Level:
+    """A level of isolation by its name.
+
+    Raises:
+        UsageError: that is no level.
+    """
     try:
         return Level(name)
     except ValueError:

@@ -62,6 +62,36 @@ def operator_policies(settings: PoliciesSettings) -> Operators:
     return found | {policy.name: policy for policy in listed}
 
 
+def operator_policy(operators: Operators, name: str) -> PolicySettings:
+    """One of the operator's policies.
+
+    Raises:
+        NotFoundError: there is none of the name.
+    """
+    found = operators.get(name)
+    if found is None:
+        raise NotFoundError(
+            f"there is no policy {name[:64]!r}: name one of {', '.join(sorted(operators))}, or describe one"
+        )
+    return found
+
+
+def own_policies(operators: Operators, words: PolicyWords | Sequence[PolicyWords]) -> list[PolicySettings]:
+    """The policies that a user names for a run in this process: as a request would, with any key and address.
+
+    Raises:
+        NotFoundError: there is no policy of a name.
+        UsageError: a description is off, or they do not go together.
+    """
+    several = [words] if isinstance(words, str | Mapping) else words
+    return together(
+        [
+            operator_policy(operators, one) if isinstance(one, str) else read_policy(dict(one), "the policy")
+            for one in several
+        ]
+    )
+
+
 def _shipped(model: str) -> PolicySettings:
     return read_policy(complete({"kind": "bundled", "model": model}, paths=False), f"{PREFIX}{model}")
 
@@ -117,11 +147,7 @@ class PolicyChoice:
 
     def _asked(self, words: PolicyWords) -> PolicySettings:
         if isinstance(words, str):
-            found = self._operators.get(words)
-            if found is None:
-                names = ", ".join(sorted(self._operators))
-                raise NotFoundError(f"there is no policy {words[:64]!r}: name one of {names}, or describe one")
-            return found
+            return operator_policy(self._operators, words)
         if any(words.get(key) for key in _KEYS):
             raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
         return self._described(words, "the policy")

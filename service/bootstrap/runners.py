@@ -1,23 +1,25 @@
 """A runner, opened: what it drives runs with, made anew for each from what is stored of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from evolve.problem import Problem
 from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.parts import refuse_unpermitted
-from service.bootstrap.plan import plan_stored
+from service.bootstrap.plan import Plan, RunOrder, plan_stored
+from service.bootstrap.read_paths import private_places
+from service.bootstrap.runs import open_scorer
 from service.bootstrap.storage import Storage
 from service.bootstrap.together import together
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
-from service.ports import Bundle, RunRecord
+from service.ports import RunRecord
 from service.runner.drive import RunJob
 from service.runner.metrics import RunMetrics
 from service.runner.owner import this_process
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
 
-Evaluating = Callable[[Problem, Bundle], AbstractAsyncContextManager[Evaluator]]
+Evaluating = Callable[[Plan], AbstractAsyncContextManager[Evaluator]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ async def open_runner(
         RefusedError: this process is to score, and the machine offers less isolation than is required.
         UsageError: the queue's address is none.
     """
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
+    _limit_threads()
     url, most = queue_url(settings, queue), runs or settings.runner.runs
     if url is not None:
         from service.queue.connection import connect
@@ -101,6 +103,51 @@ async def open_runner(
         yield replace(opened, worker=opening.worker)
 
 
+@asynccontextmanager
+async def open_batch_runner(
+    settings: Settings,
+    storage: Storage,
+    batch_id: str,
+    *,
+    runs: int,
+    require_isolation: str | None = None,
+    warn: Callable[[Sequence[str]], None] = lambda _: None,
+) -> AsyncIterator[OpenedRunner]:
+    """A runner for the runs of one batch, each evaluated as `evolve run` evaluates: by this process, or a queue.
+
+    Args:
+        settings: of this installation.
+        storage: where the batch is.
+        batch_id: the batch.
+        runs: how many runs it drives at once; they share the cores of this process evenly.
+        require_isolation: weakest isolation to run under; None: what the settings say.
+        warn: is told what the isolation of a run leaves open.
+    """
+    _limit_threads()
+    slots = max(1, len(os.sched_getaffinity(0)) // runs)
+    order, private = RunOrder(require_isolation=require_isolation), private_places(settings, storage.url)
+
+    @asynccontextmanager
+    async def evaluating(plan: Plan) -> AsyncIterator[Evaluator]:
+        async with open_scorer(_with_slots(plan, slots), settings, order, private) as scorer:
+            warn(scorer.warnings)
+            yield scorer.evaluator
+
+    yield _opened(storage, settings, evaluating, runs, "this process", batch_id)
+
+
+def _limit_threads() -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
+
+
+def _with_slots(plan: Plan, slots: int) -> Plan:
+    """A plan whose run has so many slots, where its configuration does not say how many."""
+    concurrency = plan.config.concurrency
+    if concurrency.evaluations:
+        return plan
+    return replace(plan, config=replace(plan.config, concurrency=replace(concurrency, evaluations=slots)))
+
+
 class StoredJobs:
     """Makes what runs are driven with, from what is stored of them.
 
@@ -118,7 +165,7 @@ class StoredJobs:
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
         async with (
             answering(plan, self._settings.policies) as asked,
-            self._evaluating(plan.problem, plan.bundle) as evaluator,
+            self._evaluating(plan) as evaluator,
         ):
             yield RunJob(
                 run_id=record.id,
@@ -138,7 +185,7 @@ class StoredJobs:
     async def open_again(self, record: RunRecord) -> AsyncIterator[Reassessment]:
         """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
-        async with self._evaluating(plan.problem, plan.bundle) as evaluator:
+        async with self._evaluating(plan) as evaluator:
             yield Reassessment(
                 run_id=record.id,
                 problem=plan.problem,
@@ -151,12 +198,14 @@ class StoredJobs:
             )
 
 
-def _opened(storage: Storage, settings: Settings, evaluating: Evaluating, most: int, evaluates: str) -> OpenedRunner:
+def _opened(
+    storage: Storage, settings: Settings, evaluating: Evaluating, most: int, evaluates: str, batch_id: str = ""
+) -> OpenedRunner:
     from service.db.intents import SqlRunClaims
 
     clock = SystemClock()
     runner = Runner(
-        SqlRunClaims(storage.database, clock),
+        SqlRunClaims(storage.database, clock, batch_id=batch_id),
         storage.log,
         StoredJobs(storage, settings, evaluating),
         clock,
@@ -168,8 +217,8 @@ def _opened(storage: Storage, settings: Settings, evaluating: Evaluating, most: 
 
 
 def _through(url: str) -> Evaluating:
-    def evaluating(problem: Problem, bundle: Bundle) -> AbstractAsyncContextManager[Evaluator]:
-        return queued(url, problem, bundle)
+    def evaluating(plan: Plan) -> AbstractAsyncContextManager[Evaluator]:
+        return queued(url, plan.problem, plan.bundle)
 
     return evaluating
 
@@ -177,8 +226,8 @@ def _through(url: str) -> Evaluating:
 def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:
     """Evaluation by the workers of this process; what the operator does not allow its programs is refused."""
 
-    def evaluating(problem: Problem, bundle: Bundle) -> AbstractAsyncContextManager[Evaluator]:
-        refuse_unpermitted(problem, settings.sandbox)
-        return queued_here(broker, problem, bundle)
+    def evaluating(plan: Plan) -> AbstractAsyncContextManager[Evaluator]:
+        refuse_unpermitted(plan.problem, settings.sandbox)
+        return queued_here(broker, plan.problem, plan.bundle)
 
     return evaluating

@@ -80,7 +80,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
     private = private_places(settings, storage.url)
-    async with answering(plan, settings.policies) as asked, _evaluating(plan, settings, order, private) as scorer:
+    async with answering(plan, settings.policies) as asked, open_scorer(plan, settings, order, private) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
@@ -176,23 +176,25 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scorer:
+class Scorer:
+    """Who scores the programs of a run, and under which isolation."""
+
     evaluator: Evaluator
     isolation: str
     warnings: tuple[str, ...] = ()
 
 
 @asynccontextmanager
-async def _evaluating(
+async def open_scorer(
     plan: Plan, settings: Settings, order: RunOrder, private: Sequence[Path]
-) -> AsyncIterator[_Scorer]:
+) -> AsyncIterator[Scorer]:
     """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
     url = queue_url(settings, order.queue)
     if url is not None:
         if order.require_isolation is not None:
             raise UsageError("the isolation of workers is their own setting: name it where they are started")
         async with queued(url, plan.problem, plan.bundle) as evaluator:
-            yield _Scorer(evaluator=evaluator, isolation=WORKERS)
+            yield Scorer(evaluator=evaluator, isolation=WORKERS)
         return
     slots, require = plan.config.concurrency.evaluations, order.require_isolation
     opening = scoring(
@@ -207,7 +209,7 @@ async def _evaluating(
     )
     async with opening as sandbox:
         warnings = tuple(isolation_warnings(sandbox))
-        yield _Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
+        yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
 def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:

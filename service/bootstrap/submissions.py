@@ -128,7 +128,7 @@ class BundledSubmissions:
             tenant=DEFAULT_TENANT,
             name=loaded.problem.name,
             bundle=loaded.bundle,
-            document=_document(loaded),
+            document=problem_document(loaded),
             created_at=self._clock.now(),
         )
 
@@ -145,7 +145,7 @@ class BundledSubmissions:
             return ProblemReport(name=upload.name, document={}, complaints=error.complaints)
         if place := _place_outside(loaded.search):
             return ProblemReport(name=loaded.problem.name, document={}, complaints=[place])
-        name, document = loaded.problem.name, _document(loaded)
+        name, document = loaded.problem.name, problem_document(loaded)
         self._refuse_unpermitted(loaded.problem)
         try:
             async with self._checks, asyncio.timeout(CHECK_SECONDS):
@@ -174,9 +174,11 @@ class BundledSubmissions:
         """
         known: dict[str, LoadedProblem] = {}
         found: list[NewRun] = []
+        began = self._clock.now()
         for request in requests:
             try:
-                found.append(replace(self._prepared(tenant, request, known), created_by=by))
+                run = self._prepared(tenant, request, known, created_at(began, len(found)))
+                found.append(replace(run, created_by=by))
             except InvalidConfigurationError as error:
                 error.run = len(found)
                 raise
@@ -210,15 +212,14 @@ class BundledSubmissions:
         (run,) = self.prepare(tenant, [request], by)
         return self.store(run)
 
-    def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem]) -> NewRun:
-        now = self._clock.now()
+    def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem], now: datetime) -> NewRun:
         start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request, known)
         plan = self._plan(start, request, now)
         return replace(
             new_run(plan, WORKERS, now),
             tenant=tenant,
             policies=[shown(policy) for policy in plan.policies],
-            document=_document(start.loaded) | ({"fork_of": start.fork_of} if start.fork_of else {}),
+            document=problem_document(start.loaded) | ({"fork_of": start.fork_of} if start.fork_of else {}),
             batch_id=request.batch_id,
             fork_of=start.fork_of,
         )
@@ -345,7 +346,16 @@ class BundledSubmissions:
         return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private)
 
 
-def _document(loaded: LoadedProblem) -> dict[str, Any]:
+def created_at(began: datetime, place: int) -> datetime:
+    """When a run is created, by its place among those that are submitted at once.
+
+    A short id holds the millisecond and no more, and runs are driven in the order of their creation.
+    """
+    return began + place * timedelta(milliseconds=1)
+
+
+def problem_document(loaded: LoadedProblem) -> dict[str, Any]:
+    """What a problem's files say, with its policies as they may be shown."""
     try:
         policies = [shown(read_policy(policy, "the policy of the problem")) for policy in loaded.policies]
     except UsageError as error:

@@ -16,11 +16,11 @@ from evolve.ports import Evaluator
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.key_file import key_in
-from service.bootstrap.machine import examine_sandbox
+from service.bootstrap.machine import require_sandbox
 from service.bootstrap.parts import scoring
 from service.bootstrap.read_paths import private_places
 from service.config import Settings
-from service.errors import RefusedError, UsageError
+from service.errors import UsageError
 from service.ports import Bundle, EvaluationLeases, WorkerBeat
 from service.problems.load import load_bundle
 
@@ -177,10 +177,7 @@ async def open_local_worker(
 
 
 async def _first_beat(settings: Settings, pool: str, slots: int | None) -> WorkerBeat:
-    report = await examine_sandbox(settings.sandbox.for_others())
-    if not report.enough:
-        reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
-        raise RefusedError(f"{reason}: evolve doctor says why")
+    report = await require_sandbox(settings.sandbox.for_others())
     return WorkerBeat(
         worker_id=_name(),
         pool=pool,

@@ -22,6 +22,7 @@ from service.cli.words import (
     Db,
     Evaluations,
     EvaluatorFile,
+    Isolation,
     Json,
     KeyFile,
     Model,
@@ -36,10 +37,12 @@ from service.cli.words import (
     Server,
     Target,
     Tokens,
+    Unsandboxed,
     WallSeconds,
     named_folder,
     named_project,
     place_of,
+    required_isolation,
     terminal_of,
 )
 
@@ -72,11 +75,6 @@ ProblemPath = Annotated[
     ),
 ]
 
-Isolation = Annotated[
-    str | None,
-    typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),
-]
-Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 RunProblem = Annotated[
     Path | None,
     typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; not needed with --resume."),
@@ -182,7 +180,7 @@ def run(
         deterministic=deterministic,
         db=db,
         require_target=require_target,
-        require_isolation="none" if allow_unsandboxed else require_isolation,
+        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
         queue=queue,
         detach=detach,
         labels=run_labels(name, label),

@@ -1,76 +1,119 @@
-"""The command `evolve batch`: many runs of a service, from a file, or those of a batch that it has already."""
+"""The command `evolve batch`: many runs from a file, or those of a batch that is there already."""
 
 import re
-import time
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service.bootstrap.batches import Batches, BatchSite, open_batches
 from service.bootstrap.site import Where
 from service.cli import figures
-from service.cli.batches import find_batch, open_batches, states_words
+from service.cli.batch_progress import batch_code, wait_for_batch
+from service.cli.batches import find_batch
 from service.cli.listing import plain_table
-from service.cli.main import FAILED, INTERRUPTED, OK
+from service.cli.main import INTERRUPTED, OK
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
+from service.config import load_settings
 from service.errors import NotFoundError, UsageError
-from service.ports import ENDED, PAUSED
 
 if TYPE_CHECKING:
-    from service.client import Client
     from service.schemas.batches import Batch, BatchSummary
 
-LOOK_SECONDS = 2.0
 _ID = re.compile(r"bat_[A-Za-z0-9_-]{0,60}", re.ASCII)
 
 
-def run_batch(
-    terminal: Terminal,
-    where: Where,
-    named: str,
-    *,
-    detach: bool,
-    name: str | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> int:
-    """Submit a batch, or find one, and wait for its end; 1 when no run of it came to a good one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions:
+    """The words of one `evolve batch`.
 
-    Args:
-        terminal: where to.
-        where: the service.
+    Attributes:
         named: a file; where there is none of that name, a batch's id, its beginning, or `last`.
         detach: not to wait: say the id of what was submitted, or how far the batch is that was found.
         name: of a new batch; None: as its file says.
         labels: of every run of a new batch; they win over those of its file.
+        parallel: runs that this process drives at once; None: as many as it has cores, and `runner.runs` at most.
+        require_isolation: weakest isolation of runs of this process; None: what the settings say.
+    """
+
+    named: str
+    detach: bool = False
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    parallel: int | None = None
+    require_isolation: str | None = None
+
+    @property
+    def there(self) -> bool:
+        """Whether a batch is named that is there already."""
+        return (self.named == LAST or _ID.fullmatch(self.named) is not None) and not Path(self.named).is_file()
+
+
+def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
+    """Submit a batch, or find one, see it to its end, and return the exit code.
 
     Raises:
-        UsageError: a batch that the service has already is given a name or labels, or the file is off.
+        UsageError: a batch that is there already is given a name or labels, the file is off, or an option is for
+            another place.
     """
-    there = (named == LAST or _ID.fullmatch(named) is not None) and not Path(named).is_file()
-    if there and (name is not None or labels):
-        raise UsageError(f"the batch {named} is there already: --name and --label are for a new one")
-    with open_batches(where) as client:
-        if there:
-            batch = find_batch(client, named)
+    if options.there and (options.name is not None or options.labels):
+        raise UsageError(f"the batch {options.named} is there already: --name and --label are for a new one")
+    document = None if options.there else _labelled(_read(Path(options.named)), options)
+    with open_batches(load_settings(), where, make=document is not None) as site:
+        _refuse_elsewhere(site, options)
+        if document is None:
+            batch = find_batch(site.batches, options.named)
         else:
-            document = _labelled(_read(Path(named)), name, labels or {})
-            batch = _submit(client, document, Path(named).parent)
+            if site.storage is not None:
+                from service.cli.batch_here import refuse_weak_isolation
+
+                refuse_weak_isolation(options.require_isolation)
+            batch = _submit(site.batches, document, Path(options.named).parent)
         again = terminal.command(f"batch {figures.short(batch.id)}")
-        if detach and not there:
+        if options.detach and document is not None:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
             terminal.note(f"next: {again}", style="dim")
             return OK
-        try:
-            summary = _summed(client, batch) if detach else _wait(terminal, client, batch)
-        except KeyboardInterrupt:
-            terminal.note(f"no longer waiting; its runs go on, and this waits for them again: {again}")
-            return INTERRUPTED
-    if terminal.as_json:
-        terminal.emit(summary.model_dump(mode="json"))
-    else:
-        _show(terminal, summary)
-    return OK if detach else _outcome(terminal, summary, again)
+        if not options.detach and (code := _see_to_its_end(terminal, site, batch, options, again)) is not None:
+            return code
+        summary = site.batches.summary(batch.id)
+        if terminal.as_json:
+            terminal.emit(summary.model_dump(mode="json"))
+        else:
+            _show(terminal, summary)
+        return OK if options.detach else batch_code(terminal, site.batches.runs(batch.id), summary.batch)
+
+
+def _refuse_elsewhere(site: BatchSite, options: BatchOptions) -> None:
+    if site.storage is None:
+        if options.parallel is not None:
+            raise UsageError("--parallel is for runs of this process: a service has the setting runner.runs")
+        if options.require_isolation is not None:
+            raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
+    elif options.detach and not options.there:
+        raise UsageError("--detach is for a service: name it with --server; here the runs end with this process")
+
+
+def _see_to_its_end(
+    terminal: Terminal, site: BatchSite, batch: "Batch", options: BatchOptions, again: str
+) -> int | None:
+    """Wait until no run goes on any more, running them here where no service does; an exit code when interrupted."""
+    if site.storage is not None:
+        from service.cli.batch_here import drive_batch
+
+        stopped = drive_batch(terminal, site, batch, options.parallel, options.require_isolation)
+        if not stopped:
+            return None
+        terminal.note(f"stopped; results are stored; this goes on with the batch: {again}")
+        return INTERRUPTED
+    try:
+        wait_for_batch(terminal, site.batches, batch)
+    except KeyboardInterrupt:
+        terminal.note(f"no longer waiting; its runs go on, and this waits for them again: {again}")
+        return INTERRUPTED
+    return None
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -82,30 +125,29 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"the batch {file} cannot be read: {error}") from error
 
 
-def _labelled(document: dict[str, Any], name: str | None, labels: Mapping[str, str]) -> dict[str, Any]:
+def _labelled(document: dict[str, Any], options: BatchOptions) -> dict[str, Any]:
     """The document of a batch with the name and the labels of the command line."""
-    if name is not None:
-        document["name"] = name
+    if options.name is not None:
+        document["name"] = options.name
     for table in _tables(document):
         own = table.get("labels", {})
-        if labels and isinstance(own, dict):  # anything else is refused with its place when the request is made
-            table["labels"] = {**own, **labels}
+        if options.labels and isinstance(own, dict):  # anything else is refused with its place when the request is made
+            table["labels"] = {**own, **options.labels}
     return document
 
 
-def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch":
-    from service.client import calls
+def _submit(batches: Batches, document: dict[str, Any], beside: Path) -> "Batch":
     from service.client.words import checked
     from service.schemas.batches import BatchCreate
 
     known: dict[str, str] = {}
 
     def there(problem: object) -> object:
-        """The id of a folder that is sent, once; anything else as it stands."""
+        """The id of a folder that is stored, once; anything else as it stands."""
         if not isinstance(problem, str) or not (beside / problem).is_dir():
             return problem
         if problem not in known:
-            known[problem] = _uploaded(client, beside / problem)
+            known[problem] = batches.add_problem(beside / problem)
         return known[problem]
 
     _refuse_blank(document)
@@ -114,7 +156,7 @@ def _submit(client: "Client", document: dict[str, Any], beside: Path) -> "Batch"
             table["problem"] = there(table["problem"])
         if isinstance(table.get("problems"), list):
             table["problems"] = [there(problem) for problem in table["problems"]]
-    return client.send(calls.create_batch(checked(BatchCreate, **document)))
+    return batches.create(checked(BatchCreate, **document))
 
 
 def _tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -133,56 +175,6 @@ def _refuse_blank(document: Mapping[str, Any]) -> None:
                     f"the batch names a problem {named!r}: name a folder beside the file (. is the file's own), or a"
                     " problem of the service"
                 )
-
-
-def _uploaded(client: "Client", folder: Path) -> str:
-    from service.cli.upload import upload_of
-    from service.client import calls
-
-    return client.send(calls.create_problem(upload_of(folder))).id
-
-
-def _wait(terminal: Terminal, client: "Client", batch: "Batch") -> "BatchSummary":
-    """What a batch came to, when none of its runs goes on any more: they have ended, or are paused."""
-    from service.client import calls
-
-    terminal.note(f"batch {batch.id}; Ctrl-C stops waiting, and its runs go on", style="dim")
-    told: Mapping[str, int] = {}
-    while True:
-        if batch.states != told:
-            told = batch.states
-            terminal.note(states_words(batch))
-        if _rests(client, batch):
-            return _summed(client, batch)
-        time.sleep(LOOK_SECONDS)
-        batch = client.send(calls.get_batch(batch.id))
-
-
-def _rests(client: "Client", batch: "Batch") -> bool:
-    """Whether none of its runs goes on: each has ended, or is paused and to stay so."""
-    from service.client import calls
-    from service.schemas.batches import MOST_RUNS
-
-    going = {state for state, count in batch.states.items() if count} - ENDED
-    if going != {PAUSED}:
-        return not going
-    paused = client.send(calls.list_runs(batch_id=batch.id, states=[PAUSED], limit=MOST_RUNS)).items
-    return bool(paused) and all(run.desired_state == PAUSED for run in paused)
-
-
-def _summed(client: "Client", batch: "Batch") -> "BatchSummary":
-    from service.client import calls
-
-    return client.send(calls.get_batch_summary(batch.id))
-
-
-def _outcome(terminal: Terminal, summary: "BatchSummary", again: str) -> int:
-    states = summary.batch.states
-    if paused := states.get(PAUSED):
-        resume = terminal.command(f"resume {figures.short(summary.batch.id)}")
-        terminal.note(f"{figures.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}")
-        return INTERRUPTED
-    return OK if states.get("succeeded") else FAILED
 
 
 def _show(terminal: Terminal, summary: "BatchSummary") -> None:

@@ -1,54 +1,33 @@
-"""The batches of a service: found, listed and steered."""
+"""The batches of a database or a service: found, listed and steered."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from service.bootstrap.site import Where, open_client, server_of
+from service.bootstrap.batches import Batches, open_batches
+from service.bootstrap.site import Where
 from service.cli import figures
 from service.cli.control import standing
 from service.cli.listing import plain_table
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
-from service.errors import ConflictError, NotFoundError, UsageError
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING
+from service.errors import ConflictError, NotFoundError
+from service.ports import CANCELLED, ENDED
 
 if TYPE_CHECKING:
-    from service.client import Client
     from service.schemas.batches import Batch
 
-PAGE = 200
-NONE_YET = "the service has no batch yet: evolve batch FILE submits one"
+NONE_YET = "there is no batch yet: evolve batch FILE makes one"
 
 
-@contextmanager
-def open_batches(where: Where) -> Iterator["Client"]:
-    """A client of the service that the words name.
-
-    Raises:
-        UsageError: they name none, or its key cannot be used.
-    """
-    settings = load_settings()
-    server = server_of(settings, where)
-    if not server:
-        raise UsageError("a batch is run by a service: name it with --server, or start one here with evolve serve")
-    with open_client(settings, where, server) as client:
-        yield client
-
-
-def find_batch(client: "Client", named: str) -> "Batch":
+def find_batch(batches: Batches, named: str) -> "Batch":
     """A batch by its id, by the beginning of it, or the newest as `last`.
 
     Raises:
         NotFoundError: no such batch.
     """
-    from service.client import calls
-
     if named != LAST:
-        return client.send(calls.get_batch(named))
-    newest = client.send(calls.list_batches(limit=1)).items
+        return batches.get(named)
+    newest = batches.batches(1)
     if not newest:
         raise NotFoundError(NONE_YET)
     return newest[0]
@@ -56,11 +35,8 @@ def find_batch(client: "Client", named: str) -> "Batch":
 
 def list_batches(terminal: Terminal, where: Where, limit: int) -> None:
     """Print batches, newest first."""
-    from service.client import calls
-
-    with open_batches(where) as client:
-        pages = client.pages(calls.list_batches(limit=min(limit, PAGE)))
-        batches = list(islice(chain.from_iterable(page.items for page in pages), limit))
+    with open_batches(load_settings(), where) as site:
+        batches = site.batches.batches(limit)
     if terminal.as_json:
         for batch in batches:
             terminal.emit(batch.model_dump(mode="json"))
@@ -87,16 +63,13 @@ def want_batch(terminal: Terminal, where: Where, named: str, desired_state: str)
     Raises:
         ConflictError: all of them have ended, or were deleted.
     """
-    from service.client import calls
-
-    with open_batches(where) as client:
-        batch = find_batch(client, named)
+    with open_batches(load_settings(), where) as site:
+        batch = find_batch(site.batches, named)
         if not sum(batch.states.values()):
             raise ConflictError(f"batch {batch.id} has no runs any more: submit another with evolve batch")
         if batch.state in ENDED and batch.state != desired_state:
             raise ConflictError(f"batch {batch.id} has ended, it is {batch.state}: submit another with evolve batch")
-        want = {RUNNING: calls.resume_batch, PAUSED: calls.pause_batch, CANCELLED: calls.cancel_batch}
-        batch = client.send(want[desired_state](batch.id))
+        batch = site.batches.want(batch.id, desired_state)
     if terminal.as_json:
         terminal.emit(batch.model_dump(mode="json"))
         return

@@ -91,7 +91,7 @@ def _check_here(terminal: Terminal, project: Project) -> Checked:
 
 
 def _check_there(terminal: Terminal, project: Project, where: Where, server: str) -> Checked:
-    from service.cli.upload import upload_of
+    from service.bootstrap.upload import upload_of
     from service.client import calls
 
     upload = upload_of(project)

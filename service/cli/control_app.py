@@ -7,6 +7,7 @@ import typer
 from service.cli.words import (
     HELP,
     Db,
+    Isolation,
     Json,
     KeyFile,
     Limit,
@@ -14,7 +15,9 @@ from service.cli.words import (
     RunLabels,
     RunName,
     Server,
+    Unsandboxed,
     place_of,
+    required_isolation,
     site_of,
     terminal_of,
 )
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from service.bootstrap.site import Where
 
 PANEL = "Runs"
-BATCH = "bat_"
+BATCH, MAX_PARALLEL = "bat_", 256
 control_app = typer.Typer(context_settings=HELP)
 
 Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
@@ -219,18 +222,19 @@ def delete(
 def batches(
     ctx: typer.Context,
     limit: Limit = 20,
+    db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """List the batches of a service, newest first."""
+    """List batches, newest first."""
     from service.cli.batches import list_batches
 
-    where = place_of(None, server, api_key_file)
-    list_batches(terminal_of(ctx, json, None, where), where, limit)
+    where = place_of(db, server, api_key_file)
+    list_batches(terminal_of(ctx, json, db, where), where, limit)
 
 
-@control_app.command(epilog="Example: evolve batch sweep.toml --server https://evolve.example", rich_help_panel=PANEL)
+@control_app.command(epilog="Example: evolve batch sweep.toml --parallel 4", rich_help_panel=PANEL)
 def batch(
     ctx: typer.Context,
     named: Annotated[
@@ -239,8 +243,13 @@ def batch(
             metavar="BATCH", help="File, TOML: runs or a sweep; or a batch's id, its beginning, or: last (the newest)."
         ),
     ],
+    *,
+    parallel: Annotated[
+        int | None,
+        typer.Option(min=1, max=MAX_PARALLEL, metavar="N", help="Runs at once.", show_default="one per core"),
+    ] = None,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once: with the new batch's id, or how far the batch is.")
+        bool, typer.Option("--detach", help="Return at once: with a service's new batch, or how far a batch is.")
     ] = False,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What a new batch is called.", show_default="name in FILE")
@@ -253,16 +262,26 @@ def batch(
             show_default="labels in FILE",
         ),
     ] = None,
+    require_isolation: Isolation = None,
+    allow_unsandboxed: Unsandboxed = False,
+    db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Submit many runs to a service as one, or take up those of a batch, and say what came of them."""
-    where = place_of(None, server, api_key_file)
-    terminal = terminal_of(ctx, json, None, where)
+    """Run many runs as one, here or with a service, or go on with those of a batch, and say what came of them."""
+    where = place_of(db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
         from service.bootstrap.labels import read_labels
-        from service.cli.batch import run_batch
+        from service.cli.batch import BatchOptions, run_batch
 
-    labels = read_labels(None, label or ())
-    raise typer.Exit(run_batch(terminal, where, named, detach=detach, name=name, labels=labels))
+    options = BatchOptions(
+        named=named,
+        detach=detach,
+        name=name,
+        labels=read_labels(None, label or ()),
+        parallel=parallel,
+        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
+    )
+    raise typer.Exit(run_batch(terminal, where, options))

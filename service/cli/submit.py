@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.site import Where, open_client, remote_site, server_of
+from service.bootstrap.upload import upload_of
 from service.cli import figures
 from service.cli.main import INTERRUPTED, OK
 from service.cli.records import find_run, run_json
 from service.cli.terminal import Terminal
-from service.cli.upload import upload_of
 from service.cli.wish import BUDGET, Wish, require_own_problem
 from service.client import calls
 from service.client.reader import run_record

@@ -106,6 +106,11 @@ Queue = Annotated[
     str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
 ]
 Limit = Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")]
+Isolation = Annotated[
+    str | None,
+    typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),
+]
+Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
@@ -124,6 +129,11 @@ def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None, where:
     if where is not None and where.key_file is not None:
         place += f" --api-key-file {quote(str(where.key_file))}"
     return replace(ctx.obj, as_json=as_json, place=place)
+
+
+def required_isolation(level: str | None, unsandboxed: bool) -> str | None:
+    """The weakest isolation that a command asks for; None: it asks for none."""
+    return "none" if unsandboxed else level
 
 
 def place_of(db: str | None, server: str | None, key_file: Path | None) -> "Where":

@@ -177,12 +177,21 @@ class SqlRunClaims:
     Args:
         clock: the time of this machine.
         lease_time: says which leases have lapsed; only tests have another.
+        batch_id: finds runs of this batch alone; empty: all runs.
     """
 
-    def __init__(self, database: Database, clock: Clock, lease_time: leases.LeaseTime = leases.database_time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        lease_time: leases.LeaseTime = leases.database_time,
+        *,
+        batch_id: str = "",
+    ) -> None:
         self._database = database
         self._clock = clock
         self._lease_time = lease_time
+        self._batch_id = batch_id
 
     def claim(
         self, owner: str, lease_seconds: float, holding: Sequence[str], gone: Callable[[str], bool] = nobody
@@ -193,7 +202,8 @@ class SqlRunClaims:
         """
         del lease_seconds  # a lease is lapsed by the time that stands in it
         with self._database.read() as connection:
-            owners = select(RunRow.lease_owner).where(RunRow.lease_owner.is_not(None), _due()).distinct()
+            due = _due() if not self._batch_id else and_(_due(), RunRow.batch_id == self._batch_id)
+            owners = select(RunRow.lease_owner).where(RunRow.lease_owner.is_not(None), due).distinct()
             dead = [held for held in connection.execute(owners).scalars() if held and held != owner and gone(held)]
             free = or_(
                 RunRow.lease_owner.is_(None),
@@ -202,7 +212,7 @@ class SqlRunClaims:
             )
             oldest = (
                 select(RunRow.id)
-                .where(_due(), free, RunRow.id.not_in(holding))
+                .where(due, free, RunRow.id.not_in(holding))
                 .order_by(RunRow.created_at, RunRow.id)
                 .limit(1)
             )

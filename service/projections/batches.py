@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -45,6 +46,12 @@ def refuse_repeated_problem(sweep: Sweep | None, runs: Sequence[NewRun]) -> None
         if version in seen:
             raise UsageError(f"problems has {run.problem_name[:60]!r} twice in one version: name it once")
         seen.add(version)
+
+
+def new_batch(batch_id: str, tenant: str, body: BatchCreate, created_at: datetime) -> BatchRecord:
+    """What is stored of a batch beside its runs."""
+    request = body.model_dump(mode="json")
+    return BatchRecord(id=batch_id, tenant=tenant, name=body.name, request=request, states={}, created_at=created_at)
 
 
 def batch_reply(batch: BatchRecord) -> Batch:

@@ -52,7 +52,7 @@ from service.ports import (
     RunFilter,
     RunRecord,
 )
-from service.projections.batches import batch_reply, refuse_repeated_problem, run_requests, summarize
+from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
 from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
 from service.schemas.problem_details import Code
 
@@ -74,15 +74,7 @@ def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: Once
     requests = run_requests(body, batch_id)
 
     def effect(runs: Sequence[NewRun]) -> Response:
-        batch = BatchRecord(
-            id=batch_id,
-            tenant=caller.tenant,
-            name=body.name,
-            request=body.model_dump(mode="json"),
-            states={},
-            created_at=now,
-        )
-        parts.batches.add(batch)
+        parts.batches.add(new_batch(batch_id, caller.tenant, body, now))
         parts.submissions.store_all(runs)
         return _located(parts, caller, batch_id, 201)
 

@@ -50,7 +50,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         made.append(seconds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("service.cli.batch.time.sleep", interrupted)
+    monkeypatch.setattr("service.cli.batch_progress.time.sleep", interrupted)
     return made
 
 
@@ -68,7 +68,7 @@ def test_a_batch_that_was_submitted_is_waited_for_and_summed_up(service: Service
     batch = submitted(service, client, 12)
     code, out, err = say(batch.id[:17], "--json")
     assert code == 0
-    assert err.splitlines()[-1] == "2 succeeded"
+    assert all(f"seed {seed}: succeeded, best " in err or "2 of them ended" in err for seed in (1, 2))
     summary = json.loads(out)
     assert summary == {"schema": 1} | client.send(calls.get_batch_summary(batch.id)).model_dump(mode="json")
     assert (summary["batch"]["id"], summary["groups"][0]["ended"]) == (batch.id, 2)
@@ -194,16 +194,17 @@ def test_the_list_of_batches_goes_over_pages(
     service: Service, client: Client, evolve: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [submitted(service, client, 4).id for _ in range(3)][::-1]
-    monkeypatch.setattr("service.cli.batches.PAGE", 2)
+    monkeypatch.setattr("service.bootstrap.batches.PAGE", 2)
     code, out, _ = evolve("batches", "--json", "--limit", "3")
     assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, made)
 
 
-def test_batches_are_with_a_service_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for words in (["batches", "--server", ""], ["pause", "bat_0190cccc", "--db", f"sqlite:///{tmp_path}/runs.db"]):
-        assert main(words) == 2
-        out, err = capsys.readouterr()
-        assert (out, "a batch is run by a service: name it with --server" in err) == ("", True)
+def test_options_of_runs_in_this_process_are_not_for_a_service(say: Say, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(f'name = "here"\n[sweep]\nproblem = "{service.folder}"\nseeds = [1]\n')
+    for words in (["--parallel", "2"], ["--require-isolation", "weak"], ["--allow-unsandboxed"]):
+        code, out, err = say(str(file), *words)
+        assert (code, out, "setting" in err) == (2, "", True)
 
 
 def test_steering_a_batch_that_is_not_there_is_one_sentence(evolve: Say) -> None:

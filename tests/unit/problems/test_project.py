@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.cli.upload import upload_of
+from service.bootstrap.upload import upload_of
 from service.errors import InvalidProblemError
 from service.problems.load import load_bundle, load_problem
 from service.problems.project import FILE, Project

@@ -1,0 +1,255 @@
+"""Batches where runs are: in a database, whose batches this process can run, or with a service."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from service.bootstrap.control import COMMAND_LINE, StoredControl
+from service.bootstrap.site import Where, open_client, server_of
+from service.bootstrap.storage import Storage, database_url, open_storage, refuse_missing
+from service.errors import ConflictError, NotFoundError
+from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
+from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
+from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchSummary
+
+if TYPE_CHECKING:
+    from service.client import Client
+    from service.config import Settings
+    from service.problems.load import LoadedProblem
+
+PAGE = 200
+LAYER = "the batch"
+
+
+class Batches(Protocol):
+    """Batches of one place.
+
+    Every method that takes an id raises NotFoundError where there is no such batch.
+    """
+
+    def add_problem(self, folder: Path) -> str:
+        """Store a problem's folder; the id by which a batch names it."""
+
+    def create(self, body: BatchCreate) -> Batch:
+        """Store a batch with its runs: all of them or none."""
+
+    def get(self, batch_id: str) -> Batch:
+        """A batch by its id or a beginning of it."""
+
+    def batches(self, limit: int) -> list[Batch]:
+        """Batches, newest first."""
+
+    def runs(self, batch_id: str) -> list[RunRecord]:
+        """The runs of a batch, oldest first."""
+
+    def summary(self, batch_id: str) -> BatchSummary:
+        """What its runs have come to so far."""
+
+    def want(self, batch_id: str, desired_state: str) -> Batch:
+        """Want the runs that have not ended running, paused or cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSite:
+    """A place where batches are.
+
+    Attributes:
+        storage: its database, whose batches this process runs; None: a service runs them.
+    """
+
+    batches: Batches
+    storage: Storage | None = None
+
+
+@contextmanager
+def open_batches(settings: "Settings", where: Where, *, make: bool = False) -> Iterator[BatchSite]:
+    """The place where batches are.
+
+    Args:
+        settings: of this installation.
+        where: what a command was told.
+        make: whether a SQLite file that is not there is made.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    if server := server_of(settings, where):
+        with open_client(settings, where, server) as client:
+            yield BatchSite(batches=RemoteBatches(client))
+        return
+    if not make:
+        refuse_missing(database_url(settings, where.db))
+    with open_storage(settings, where.db) as storage:
+        yield BatchSite(batches=StoredBatches(settings, storage), storage=storage)
+
+
+class RemoteBatches:
+    """Batches of a service."""
+
+    def __init__(self, client: "Client") -> None:
+        from service.client.reader import RemoteRunReader
+
+        self._client, self._reader = client, RemoteRunReader(client)
+
+    def add_problem(self, folder: Path) -> str:
+        """Send a problem's folder."""
+        from service.bootstrap.upload import upload_of
+        from service.client import calls
+
+        return self._client.send(calls.create_problem(upload_of(folder))).id
+
+    def create(self, body: BatchCreate) -> Batch:
+        """Submit a batch."""
+        from service.client import calls
+
+        return self._client.send(calls.create_batch(body))
+
+    def get(self, batch_id: str) -> Batch:
+        """A batch by its id or a beginning of it."""
+        from service.client import calls
+
+        return self._client.send(calls.get_batch(batch_id))
+
+    def batches(self, limit: int) -> list[Batch]:
+        """Batches, newest first."""
+        from service.client import calls
+
+        pages = self._client.pages(calls.list_batches(limit=min(limit, PAGE)))
+        return list(islice(chain.from_iterable(page.items for page in pages), limit))
+
+    def runs(self, batch_id: str) -> list[RunRecord]:
+        """The runs of a batch, oldest first."""
+        return self._reader.runs(MOST_RUNS, only=RunFilter(batch_id=batch_id))[::-1]
+
+    def summary(self, batch_id: str) -> BatchSummary:
+        """What its runs have come to so far."""
+        from service.client import calls
+
+        return self._client.send(calls.get_batch_summary(batch_id))
+
+    def want(self, batch_id: str, desired_state: str) -> Batch:
+        """Want the runs that have not ended running, paused or cancelled."""
+        from service.client import calls
+
+        wants = {RUNNING: calls.resume_batch, PAUSED: calls.pause_batch, CANCELLED: calls.cancel_batch}
+        return self._client.send(wants[desired_state](batch_id))
+
+
+class StoredBatches:
+    """Batches of a database, of the tenant `default`: their runs are those of `evolve run`, submitted as one."""
+
+    def __init__(self, settings: "Settings", storage: Storage) -> None:
+        from service.bootstrap.clock import SystemClock
+        from service.db.batches import SqlBatchStore
+        from service.db.problems import SqlProblemStore
+
+        self._settings, self._storage, self._clock = settings, storage, SystemClock()
+        self._batches = SqlBatchStore(storage.database)
+        self._problems = SqlProblemStore(storage.database)
+        self._reader = storage.readers.of(DEFAULT_TENANT)
+        self._own: dict[str, LoadedProblem] = {}
+
+    def add_problem(self, folder: Path) -> str:
+        """Store a problem's folder, whose runs may do what those of `evolve run` may."""
+        from service.bootstrap.submissions import problem_document
+        from service.ports import NewProblem
+        from service.problems.load import load_problem
+
+        loaded = load_problem(folder)
+        problem = NewProblem(
+            tenant=DEFAULT_TENANT,
+            name=loaded.problem.name,
+            bundle=loaded.bundle,
+            document=problem_document(loaded),
+            created_at=self._clock.now(),
+        )
+        found = self._problems.add(problem).id
+        self._own[found] = loaded
+        return found
+
+    def create(self, body: BatchCreate) -> Batch:
+        """Store a batch with its runs: all of them or none."""
+        from service.bootstrap.submissions import created_at
+        from service.identifiers import new_id
+
+        now = self._clock.now()
+        batch_id = new_id("bat", now)
+        requests = run_requests(body, batch_id)
+        runs = [self._planned(request, created_at(now, place)) for place, request in enumerate(requests)]
+        refuse_repeated_problem(body.sweep, runs)
+        with self._storage.database.unit():
+            self._batches.add(new_batch(batch_id, DEFAULT_TENANT, body, now))
+            for run in runs:
+                self._storage.log.create(run)
+        return self.get(batch_id)
+
+    def get(self, batch_id: str) -> Batch:
+        """A batch by its id or a beginning of it."""
+        return batch_reply(self._batches.get(DEFAULT_TENANT, batch_id))
+
+    def batches(self, limit: int) -> list[Batch]:
+        """Batches, newest first."""
+        return [batch_reply(batch) for batch in self._batches.batches(DEFAULT_TENANT, limit=limit)]
+
+    def runs(self, batch_id: str) -> list[RunRecord]:
+        """The runs of a batch, oldest first."""
+        return self._reader.runs(MOST_RUNS, only=RunFilter(batch_id=batch_id), oldest_first=True)
+
+    def summary(self, batch_id: str) -> BatchSummary:
+        """What its runs have come to so far."""
+        batch = self._batches.get(DEFAULT_TENANT, batch_id)
+        runs = self.runs(batch.id)
+        found = [self._problems.get(DEFAULT_TENANT, problem_id) for problem_id in {run.problem_id for run in runs}]
+        return summarize(batch, runs, {problem.id: f"{problem.name}@{problem.version}" for problem in found})
+
+    def want(self, batch_id: str, desired_state: str) -> Batch:
+        """Want the runs that have not ended running, paused or cancelled; those that nobody drives are so at once."""
+        control = StoredControl(self._settings, self._storage)
+        for run in self.runs(batch_id):
+            if run.state not in ENDED:
+                with suppress(ConflictError):  # it has ended meanwhile, or is about to
+                    control.want(run, desired_state)
+        return self.get(batch_id)
+
+    def tell_drivers(self, batch_id: str, desired_state: str) -> None:
+        """Want it of the runs that have not ended, and leave it to whoever drives them."""
+        from service.db.intents import SqlRunIntents
+
+        intents = SqlRunIntents(self._storage.database, DEFAULT_TENANT, self._clock)
+        for run in self.runs(batch_id):
+            if run.state not in ENDED:
+                with suppress(ConflictError, NotFoundError):
+                    intents.want(run.id, desired_state, COMMAND_LINE)
+
+    def _planned(self, request: RunRequest, now: datetime) -> NewRun:
+        """The run that a request asks for: of a folder of one's own, else of a problem that was stored earlier."""
+        from service.bootstrap.answering import read_templates
+        from service.bootstrap.plan import RunOrder, new_run, plan_loaded
+        from service.bootstrap.policies import operator_policies, own_policies
+        from service.bootstrap.submissions import WORKERS, BundledSubmissions, problem_document
+        from service.identifiers import new_id
+
+        loaded = self._own.get(request.problem)
+        if loaded is None:
+            submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
+            (run,) = submissions.prepare(DEFAULT_TENANT, [request], COMMAND_LINE)
+            return replace(run, id=new_id("run", now), created_at=now)
+        order = RunOrder(flags=request.config, labels=request.labels)
+        # The problem's own policies are not read where others are named.
+        read = loaded if request.policy is None else replace(loaded, policies=())
+        plan = plan_loaded(order, read, new_id("run", now), words=LAYER)
+        if request.policy is not None:
+            operators = operator_policies(self._settings.policies)
+            plan = replace(plan, policies=tuple(own_policies(operators, request.policy)))
+        read_templates(plan)  # what is off there is said before anything is stored
+        return replace(
+            new_run(plan, WORKERS, now),
+            document=problem_document(loaded),
+            batch_id=request.batch_id,
+            created_by=COMMAND_LINE,
+        )

@@ -1,0 +1,126 @@
+"""A batch in this process: its runs driven side by side until they rest, or a signal pauses them."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from service.bootstrap.batches import BatchSite, StoredBatches
+from service.bootstrap.liveness import watched
+from service.bootstrap.machine import require_sandbox
+from service.bootstrap.parts import level_of
+from service.bootstrap.runners import open_batch_runner
+from service.bootstrap.storage import Storage
+from service.bootstrap.workers import queue_url
+from service.cli import figures
+from service.cli.batch_progress import BatchProgress, opening, rests
+from service.cli.main import INTERRUPTED
+from service.cli.problem import show_warnings
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import RefusedError, UsageError
+from service.ports import ENDED, PAUSED, RUNNING
+
+if TYPE_CHECKING:
+    from service.schemas.batches import Batch
+
+POLL_SECONDS = 0.5
+
+
+def refuse_weak_isolation(require_isolation: str | None) -> None:
+    """Refuse to make runs of which none could run here.
+
+    Raises:
+        RefusedError: this machine offers less isolation than is required.
+        UsageError: that is no level.
+    """
+    settings = load_settings()
+    if queue_url(settings, None) is not None:
+        if require_isolation is not None:
+            raise UsageError("the isolation of workers is their own setting: name it where they are started")
+        return
+    required = {"require": level_of(require_isolation or settings.sandbox.own)}
+    try:
+        asyncio.run(require_sandbox(settings.sandbox.model_copy(update=required)))
+    except RefusedError as error:
+        advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
+        raise RefusedError(f"{error}; {advice}") from error
+
+
+def drive_batch(
+    terminal: Terminal, site: BatchSite, batch: "Batch", parallel: int | None, require_isolation: str | None
+) -> bool:
+    """Drive the runs of a batch until none goes on; whether a signal ended that.
+
+    Runs that were paused go on, whoever paused them.
+    """
+    from service.telemetry import configure_logging
+
+    assert site.storage is not None
+    assert isinstance(site.batches, StoredBatches)
+    configure_logging(terminal.verbosity, color=terminal.color)
+    site.batches.tell_drivers(batch.id, RUNNING)
+    return asyncio.run(_Drive(terminal, site.batches, batch).until_rest(site.storage, parallel, require_isolation))
+
+
+class _Drive:
+    """One sitting at a batch."""
+
+    def __init__(self, terminal: Terminal, batches: StoredBatches, batch: "Batch") -> None:
+        self._terminal, self._batches, self._batch = terminal, batches, batch
+        self._stopping = asyncio.Event()
+        self._warned: set[str] = set()
+
+    async def until_rest(self, storage: Storage, parallel: int | None, require_isolation: str | None) -> bool:
+        settings = load_settings()
+        runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
+        going = max(1, sum(run.state not in ENDED for run in runs))
+        most = min(going, parallel or min(len(os.sched_getaffinity(0)), settings.runner.runs))
+        opening_runner = open_batch_runner(
+            settings, storage, self._batch.id, runs=most, require_isolation=require_isolation, warn=self._warn
+        )
+        async with opening_runner as opened, watched():
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._hear)
+            self._terminal.note(
+                f"{opening(self._batch, runs)}, {most} at once in this process; Ctrl-C stops it cleanly", style="dim"
+            )
+            driving = asyncio.create_task(opened.run())
+            watching = asyncio.create_task(self._watch(BatchProgress(self._terminal, runs)))
+            try:
+                await asyncio.wait([driving, watching], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                opened.runner.leave()
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+            await driving
+        return self._stopping.is_set()
+
+    async def _watch(self, progress: BatchProgress) -> None:
+        """Say how far the runs are, until none goes on; once it is to stop, until all are paused."""
+        told = False
+        while True:
+            if self._stopping.is_set() and not told:
+                await asyncio.to_thread(self._batches.tell_drivers, self._batch.id, PAUSED)
+                told = True
+            runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
+            progress.show(runs)
+            if all(map(rests, runs)):
+                return
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _hear(self) -> None:
+        """The first signal has all runs paused, the second leaves at once; all that was shown is stored."""
+        if self._stopping.is_set():
+            again = self._terminal.command(f"batch {figures.short(self._batch.id)}")
+            os.write(2, f"\nevolve: left at once; {again}\n".encode())
+            os._exit(INTERRUPTED)
+        self._stopping.set()
+        self._terminal.note("stopping: all runs are paused, results so far are stored; once more leaves at once")
+
+    def _warn(self, warnings: Sequence[str]) -> None:
+        fresh = [warning for warning in warnings if warning not in self._warned]
+        self._warned.update(fresh)
+        show_warnings(self._terminal, fresh)
