@@ -461,6 +461,13 @@ class TestClaiming:
         found = claims.claim("runner", 12, [])
         assert found is not None
 
+    def test_the_runs_of_one_batch_are_found_alone(self, database: Database, log: RunLog, clock: FixedClock) -> None:
+        log.create(new_run(OTHER, created_at=START.replace(year=2025)))
+        log.create(new_run(RUN, batch_id="bat_1"))
+        claims = SqlRunClaims(database, clock, by_clock, batch_id="bat_1")
+        assert self.claim(claims) == RUN
+        assert self.claim(claims, RUN) is None
+
     def test_runs_of_every_tenant_are_found(self, database: Database, log: RunLog, claims: RunClaims) -> None:
         with database.write() as connection:
             known = connection.execute(select(Tenant.id).where(Tenant.id == "another")).scalar()
