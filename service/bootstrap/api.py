@@ -81,10 +81,11 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    seal, clock = open_seal(settings, override), SystemClock()
+    seal = open_seal(settings, override)
     async with AsyncExitStack() as stack:
         database = open_database(database_url(settings, override))
         stack.callback(database.close)
+        clock = database.clock
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
         yield Parts(
             settings=settings.api,

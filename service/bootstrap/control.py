@@ -79,9 +79,8 @@ class StoredControl:
     """
 
     def __init__(self, settings: "Settings", storage: "Storage") -> None:
-        from service.bootstrap.clock import SystemClock
 
-        self._settings, self._storage, self._clock = settings, storage, SystemClock()
+        self._settings, self._storage, self._clock = settings, storage, storage.database.clock
 
     def want(self, run: RunRecord, desired_state: str) -> RunRecord:
         """Want a run running, paused or cancelled."""

@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from service import keys
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.secret import open_seal
 from service.bootstrap.storage import database_url
 from service.errors import UsageError
 from service.identifiers import new_id
-from service.ports import AuditEntry, AuditLog, KeyRecord, KeyStore, Scope
+from service.ports import AuditEntry, AuditLog, Clock, KeyRecord, KeyStore, Scope
 from service.seal import Seal
 
 if TYPE_CHECKING:
@@ -28,12 +27,13 @@ class Keyring:
     store: KeyStore
     audit: AuditLog
     seal: Seal
+    clock: Clock
 
     def create(
         self, *, tenant: str, name: str, scopes: Sequence[Scope], expires_days: int | None
     ) -> tuple[KeyRecord, str]:
         """Make a key; its record, and the key itself, which is not to be had again."""
-        now = SystemClock().now()
+        now = self.clock.now()
         minted = keys.mint(self.seal)
         record = KeyRecord(
             id=new_id("key", now),
@@ -55,12 +55,12 @@ class Keyring:
         Raises:
             NotFoundError: the tenant has no such key.
         """
-        record = self.store.revoke(tenant, key_id, SystemClock().now())
+        record = self.store.revoke(tenant, key_id, self.clock.now())
         self._note(tenant, "keys revoke", record.id)
         return record
 
     def _note(self, tenant: str, action: str, subject: str) -> None:
-        now = SystemClock().now()
+        now = self.clock.now()
         entry = AuditEntry(
             id=new_id("aud", now),
             tenant=tenant,
@@ -89,7 +89,7 @@ def open_keyring(settings: "Settings", db: str | None) -> Iterator[Keyring]:
     seal = open_seal(settings, db)
     database = open_database(database_url(settings, db))
     try:
-        yield Keyring(store=SqlKeyStore(database), audit=SqlAuditLog(database), seal=seal)
+        yield Keyring(store=SqlKeyStore(database), audit=SqlAuditLog(database), seal=seal, clock=database.clock)
     finally:
         database.close()
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.storage import database_url
 from service.errors import NotFoundError, UsageError
 
@@ -41,7 +40,7 @@ def prune_database(settings: "Settings", db: str | None, kept: "Retention", *, d
     from service.db.maintenance import prune
 
     with _opened(settings, db, open_database) as database:
-        return prune(database, SystemClock(), kept, dry_run=dry_run)
+        return prune(database, database.clock, kept, dry_run=dry_run)
 
 
 def back_up_database(settings: "Settings", db: str | None, target: Path) -> str:
@@ -50,7 +49,7 @@ def back_up_database(settings: "Settings", db: str | None, target: Path) -> str:
     from service.db.engine import connect
 
     with _opened(settings, db, connect) as database:
-        return backup(database, target, SystemClock())
+        return backup(database, target, database.clock)
 
 
 def read_backup(path: Path) -> str:

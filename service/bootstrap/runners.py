@@ -157,7 +157,7 @@ class StoredJobs:
 
     def __init__(self, storage: Storage, settings: Settings, evaluating: Evaluating) -> None:
         self._storage, self._settings, self._evaluating = storage, settings, evaluating
-        self._clock = SystemClock()
+        self._clock = storage.database.clock
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
@@ -203,7 +203,7 @@ def _opened(
 ) -> OpenedRunner:
     from service.db.intents import SqlRunClaims
 
-    clock = SystemClock()
+    clock = storage.database.clock
     runner = Runner(
         SqlRunClaims(storage.database, clock, batch_id=batch_id),
         storage.log,

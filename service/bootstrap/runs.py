@@ -11,7 +11,6 @@ from evolve.evaluation import Evaluation, Scoring
 from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.answering import answering
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.control import COMMAND_LINE
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
@@ -22,7 +21,7 @@ from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.activity import Activity
-from service.ports import ENDED, PAUSED, RUNNING, Intent, RunRecord
+from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
 from service.problems.load import load_problem
@@ -75,7 +74,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
-    clock = SystemClock()
+    clock = storage.database.clock
     plan = _plan(order, storage, clock)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
@@ -113,7 +112,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         )
 
 
-def _continued(plan: Plan, record: RunRecord, order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
+def _continued(plan: Plan, record: RunRecord, order: RunOrder, storage: Storage, clock: Clock) -> Plan:
     """The plan of a stored run that goes on, with what of its budget is changed; one that has ended is continued."""
     from service.db.intents import SqlRunIntents
 
@@ -131,13 +130,13 @@ def _budget(order: RunOrder) -> dict[str, Any]:
     return {key.removeprefix(BUDGET): value for key, value in order.flags.items() if key.startswith(BUDGET)}
 
 
-def _want_running(storage: Storage, record: RunRecord, clock: SystemClock) -> None:
+def _want_running(storage: Storage, record: RunRecord, clock: Clock) -> None:
     from service.db.intents import SqlRunIntents
 
     SqlRunIntents(storage.database, record.tenant, clock).want(record.id, RUNNING, COMMAND_LINE)
 
 
-def _rest(storage: Storage, run_id: str, clock: SystemClock) -> None:
+def _rest(storage: Storage, run_id: str, clock: Clock) -> None:
     from service.db.intents import SqlRunIntents
 
     intent = _wanted(storage, run_id)
@@ -148,7 +147,7 @@ def _rest(storage: Storage, run_id: str, clock: SystemClock) -> None:
 def _wanted(storage: Storage, run_id: str) -> Intent | None:
     from service.db.intents import SqlRunClaims
 
-    return SqlRunClaims(storage.database, SystemClock()).wanted([run_id]).get(run_id)
+    return SqlRunClaims(storage.database, storage.database.clock).wanted([run_id]).get(run_id)
 
 
 async def check_folder(settings: Settings, place: Path | Project) -> CheckReport:
@@ -212,7 +211,7 @@ async def open_scorer(
         yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
-def _plan(order: RunOrder, storage: Storage, clock: SystemClock) -> Plan:
+def _plan(order: RunOrder, storage: Storage, clock: Clock) -> Plan:
     if order.resume is not None:
         return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:

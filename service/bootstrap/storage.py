@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from service.bootstrap.clock import SystemClock
 from service.errors import NotFoundError
 from service.ports import Readers, RunLog, RunReader
 
@@ -61,7 +60,7 @@ def open_storage(settings: "Settings", override: str | None = None) -> Iterator[
         yield Storage(
             url=url,
             database=database,
-            log=SqlRunLog(database, SystemClock()),
+            log=SqlRunLog(database, database.clock),
             reader=SqlRunReader(database),
             readers=SqlReaders(database),
         )

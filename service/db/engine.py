@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.config import make_folder
 from service.db import deadline, schema
+from service.db.clock import DatabaseClock, server_time
 from service.db.faults import UnstorableError, translated
 from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
@@ -40,10 +41,12 @@ class Database:
 
     Attributes:
         name: the database as messages call it, without user and password.
+        clock: goes by the time of a PostgreSQL; with a SQLite file it is that of this machine.
     """
 
     engine: Engine
     name: str
+    clock: DatabaseClock = field(default_factory=DatabaseClock)
 
     @contextmanager
     def unit(self) -> Iterator[None]:
@@ -96,6 +99,7 @@ class Database:
         with translated(self.name):
             if joined is None:
                 with self.engine.connect() as connection:
+                    self._follow_time(connection)
                     yield connection
             else:
                 with _ending(joined):
@@ -110,7 +114,12 @@ class Database:
         with self.engine.connect() as connection:
             connection = connection.execution_options(**{_WRITES: True})
             with connection.begin():
+                self._follow_time(connection)
                 yield connection
+
+    def _follow_time(self, connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            self.clock.follow(lambda: server_time(connection))
 
     def _joined(self) -> Connection | None:
         connection = (_UNITS.get() or {}).get((self.engine, get_ident()))

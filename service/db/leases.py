@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select, update
+from sqlalchemy import Connection, or_, select, update
 
-from service.db.columns import UtcDateTime
+from service.db.clock import server_time
 from service.db.deletion import there
 from service.db.models import RunRow
 from service.db.stalled import end_stalled
@@ -24,8 +24,7 @@ def database_time(connection: Connection, clock: Clock) -> datetime:
     """
     if connection.dialect.name != "postgresql":
         return clock.now()
-    now: datetime = connection.execute(select(func.clock_timestamp(type_=UtcDateTime()))).scalar_one()
-    return now
+    return server_time(connection)
 
 
 def take(
