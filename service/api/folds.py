@@ -6,8 +6,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from service.ports import RunReader, RunRecord
-from service.projections.columns import Columns
+import structlog
+
+from evolve import __version__
+from service.errors import ServiceError
+from service.ports import ColumnStore, RunReader, RunRecord
+from service.projections.array_codec import BYTE_ORDER, UnreadableError, decode, encode
+from service.projections.columns import FORMAT, Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.drawn import Drawn, draw
 from service.projections.grid import Grid, fold_grid
@@ -20,22 +25,34 @@ from service.schemas.statistics import RunStatistics
 
 MOST_BYTES = 256 * 1024 * 1024
 MOST_RESULTS = 4  # of a run
+SAVED_FORM = f"{FORMAT} of {__version__}, {BYTE_ORDER}"
+# A run is saved once so many of its evaluations are new, and such a share: however long it is, each evaluation is saved
+# less than ten times.
+MIN_NEW, MIN_NEW_SHARE = 1000, 1 / 8
 
+log = structlog.get_logger(__name__)
 _Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
 class _Kept:
-    columns: Columns
+    columns: Columns | None = None
+    saved: int = 0  # evaluations
     lock: threading.Lock = field(default_factory=threading.Lock)
     results: OrderedDict[Hashable, tuple[int, Any]] = field(default_factory=OrderedDict)
     size: int = 0
 
 
 class Folds:
-    """Columns of the runs that were asked for last. Whoever asks has a reader to whom the run is there."""
+    """Columns of the runs that were asked for last. Whoever asks has a reader to whom the run is there.
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    Args:
+        store: where long runs are saved, so that no process reads again what another has read.
+        most_bytes: how much is kept here.
+    """
+
+    def __init__(self, store: ColumnStore, most_bytes: int = MOST_BYTES) -> None:
+        self._store = store
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -92,32 +109,57 @@ class Folds:
         self, reader: RunReader, run: RunRecord, name: Hashable | None, fold: Callable[[Columns], _Result]
     ) -> _Result:
         """What is folded from a run; one with a name is kept until something is new."""
-        kept = self._of(run)
+        kept = self._of(run.id)
         with kept.lock:
-            try:
-                kept.columns.catch_up(reader)
-            except BaseException:  # half taken in: whoever comes next begins anew
-                kept.columns = Columns(run)
-                kept.results.clear()
-                raise
+            columns = self._caught_up(kept, reader, run)
             sequence, found = kept.results.get(name, (-1, None))
-            if name is None or sequence != kept.columns.sequence:
-                found = fold(kept.columns)
+            if name is None or sequence != columns.sequence:
+                found = fold(columns)
             if name is not None:
-                kept.results[name] = kept.columns.sequence, found
+                kept.results[name] = columns.sequence, found
                 kept.results.move_to_end(name)
             while len(kept.results) > MOST_RESULTS:
                 kept.results.popitem(last=False)
-            kept.size = kept.columns.size
+            kept.size = columns.size
         self._forget(run.id)
         result: _Result = found
         return result
 
-    def _of(self, run: RunRecord) -> _Kept:
+    def _of(self, run_id: str) -> _Kept:
         with self._lock:
-            kept = self._kept.setdefault(run.id, _Kept(Columns(run)))
-            self._kept.move_to_end(run.id)
+            kept = self._kept.setdefault(run_id, _Kept())
+            self._kept.move_to_end(run_id)
             return kept
+
+    def _caught_up(self, kept: _Kept, reader: RunReader, run: RunRecord) -> Columns:
+        columns = kept.columns
+        if columns is None:
+            columns = self._restored(run)
+            kept.saved = len(columns)
+        kept.columns = None
+        columns.catch_up(reader)  # one that breaks off is half taken in: whoever comes next begins anew
+        kept.columns = columns
+        if len(columns) - kept.saved >= max(MIN_NEW, MIN_NEW_SHARE * len(columns)):
+            self._save(columns)
+            kept.saved = len(columns)
+        return columns
+
+    def _restored(self, run: RunRecord) -> Columns:
+        """The columns of a run as a process has saved them, else empty ones."""
+        content = self._store.load(run.id, SAVED_FORM)
+        if content is None:
+            return Columns(run)
+        try:
+            return Columns.restored(run, decode(content))
+        except UnreadableError as error:
+            log.warning("columns.unreadable", run_id=run.id, reason=str(error))
+            return Columns(run)
+
+    def _save(self, columns: Columns) -> None:
+        try:
+            self._store.save(columns.run.id, SAVED_FORM, columns.sequence, encode(columns.state()))
+        except ServiceError as error:  # it is read again then
+            log.warning("columns.not_saved", run_id=columns.run.id, reason=str(error))
 
     def _forget(self, run_id: str) -> None:
         """Let go of those that were not asked for in the longest time, while all together are too large."""

@@ -12,6 +12,7 @@ from service.ports import (
     AuditLog,
     BatchStore,
     Clock,
+    ColumnStore,
     Deletions,
     EvaluationLeases,
     EvaluationRecords,
@@ -42,6 +43,7 @@ class Parts:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
         queued: how many runs of all tenants no runner has taken up yet.
         retention: how long runs are kept, by the settings of this process.
+        columns: runs as processes like this one have read them.
         unit: everything written inside it, in one thread, is one transaction.
         leases: those of one remote worker, by pool and the worker's id.
         check_webhook: refuses addresses that webhooks may not lead to.
@@ -63,6 +65,7 @@ class Parts:
     problems: ProblemStore
     submissions: Submissions
     batches: BatchStore
+    columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares
     keys: KeyStore

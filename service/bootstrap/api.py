@@ -30,6 +30,7 @@ from service.db.problems import SqlProblemStore
 from service.db.reader import SqlRunReader
 from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
+from service.db.run_columns import SqlColumnStore
 from service.db.schema import Revision
 from service.db.schema import revision as revision_of
 from service.db.sessions import SqlSessions
@@ -100,6 +101,7 @@ async def open_parts(
             problems=SqlProblemStore(database),
             submissions=BundledSubmissions(settings, database, clock, queue=queue, broker=broker),
             batches=SqlBatchStore(database),
+            columns=SqlColumnStore(database),
             annotations=lambda tenant: SqlAnnotations(database, tenant),
             shares=SqlShares(database),
             keys=SqlKeyStore(database),

@@ -17,6 +17,7 @@ from service.db.models import (
     MembershipRow,
     ParentRow,
     ProposalRow,
+    RunColumnsRow,
     RunRow,
 )
 from service.db.people import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
@@ -117,7 +118,9 @@ def _remove_rest(database: Database, run_id: str) -> Iterator[None]:
                 connection.execute(delete(model).where(model.run_id == run_id, number < first + CHUNK))
             yield
     with database.write() as connection:
-        connection.execute(delete(RunRow).where(RunRow.id == run_id, RunRow.state == DELETING))
+        if _held(connection, run_id):  # so that nobody saves its columns in between
+            connection.execute(delete(RunColumnsRow).where(RunColumnsRow.run_id == run_id))
+            connection.execute(delete(RunRow).where(RunRow.id == run_id))
     yield
 
 

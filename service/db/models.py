@@ -126,6 +126,17 @@ class EventRow(Base):
     payload: Mapped[Mapping[str, Any]]
 
 
+class RunColumnsRow(Base):
+    """A run in columns up to an event, as charts are drawn from it; an API process saves it for the next one."""
+
+    __tablename__ = "run_columns"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    format: Mapped[str]
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    content: Mapped[bytes]
+
+
 class TextRow(Base):
     """A long text by the hash of its content: a prefix that prompts share is stored once."""
 

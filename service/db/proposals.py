@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, RowMapping, select
 
-from service.db.models import ProposalRow, TextRow
+from service.db.models import CandidateRow, ProposalRow, TextRow
 from service.db.rebuild import AnySelect, chunks
+from service.db.scope import Scope
 from service.ports import ProposalRecord
 
 _LONG = {"prompt", "completions", "reasoning"}
@@ -44,6 +45,16 @@ def finish_reasons(connection: Connection, run_id: str, after: int, limit: int) 
     query = select(ProposalRow.number, ProposalRow.finish_reasons)
     query = query.where(ProposalRow.run_id == run_id, ProposalRow.number > after)
     return [tuple(row) for row in connection.execute(query.order_by(ProposalRow.number).limit(limit))]
+
+
+def numbers(connection: Connection, candidate_ids: Sequence[str], scope: Scope) -> dict[str, int]:
+    """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
+    query = select(CandidateRow.id, CandidateRow.number).where(scope.under(CandidateRow.run_id))
+    return {
+        candidate_id: number
+        for chunk in chunks(candidate_ids)
+        for candidate_id, number in connection.execute(query.where(CandidateRow.id.in_(chunk)))
+    }
 
 
 def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:

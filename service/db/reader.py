@@ -1,6 +1,5 @@
 """What the front doors read of runs, candidates and proposals."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
@@ -175,13 +174,8 @@ class SqlRunReader:
 
     def front(self, run_id: str) -> list[Undominated]:
         """Evaluated candidates whose reward vectors no other dominates, by fitness; ties by age."""
-        query = select(
-            CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards
-        ).order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
         with self._database.read() as connection:
-            mine = CandidateRow.run_id == self._scope.run_id(connection, run_id)
-            rows = connection.execute(query.where(mine, CandidateRow.fitness.is_not(None))).all()
-        return _undominated([Undominated(*row) for row in rows if row.rewards])
+            return records.undominated(connection, self._scope.run_id(connection, run_id))
 
     def poll(self, run_id: str) -> Poll:
         """What the candidates of a run answer, counted."""
@@ -296,13 +290,8 @@ class SqlRunReader:
 
     def proposal_numbers(self, candidate_ids: Sequence[str]) -> dict[str, int]:
         """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
-        query = select(CandidateRow.id, CandidateRow.number).where(self._scope.under(CandidateRow.run_id))
         with self._database.read() as connection:
-            return {
-                candidate_id: number
-                for chunk in rebuild.chunks(wellformed(candidate_ids))
-                for candidate_id, number in connection.execute(query.where(CandidateRow.id.in_(chunk)))
-            }
+            return proposals.numbers(connection, wellformed(candidate_ids), self._scope)
 
     def evaluations(self, candidate_id: str) -> list[EvaluationRecord]:
         """All attempts at scoring a candidate, the first one first."""
@@ -393,14 +382,3 @@ def _ranked(every: rebuild.AnySelect, after: CandidateKey | None) -> list[rebuil
         ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
         portions = [ties, every.where(CandidateRow.fitness < fitness)]
     return [one.order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position) for one in portions]
-
-
-def _undominated(rows: Sequence[Undominated]) -> list[Undominated]:
-    import numpy as np
-
-    from evolve.pareto import front
-
-    if not rows:
-        return []
-    kept = front(np.array([row.rewards for row in rows], dtype=np.float64))
-    return list(itertools.compress(rows, kept))

@@ -1,5 +1,6 @@
 """Records of runs and candidates, each kind read by a fixed number of statements."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,7 @@ from service.ports import (
     ParentEdge,
     PolicyHealth,
     RunRecord,
+    Undominated,
 )
 
 _SEED = aliased(CandidateRow)
@@ -114,6 +116,22 @@ def evaluations(connection: Connection, candidate_id: str) -> list[EvaluationRec
         .order_by(EvaluationRow.attempt)
     )
     return [_evaluation(row) for row in connection.execute(query).mappings()]
+
+
+def undominated(connection: Connection, run_id: str) -> list[Undominated]:
+    """Evaluated candidates of a run whose reward vectors no other dominates, by fitness; ties by age."""
+    import numpy as np
+
+    from evolve.pareto import front
+
+    keys = (CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+    query = select(
+        CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards
+    ).where(CandidateRow.run_id == run_id, CandidateRow.fitness.is_not(None))
+    rows = [Undominated(*row) for row in connection.execute(query.order_by(*keys)) if row.rewards]
+    if not rows:
+        return []
+    return list(itertools.compress(rows, front(np.array([row.rewards for row in rows], dtype=np.float64))))
 
 
 def memberships(connection: Connection, run_id: str, island: int | None) -> list[MembershipRecord]:

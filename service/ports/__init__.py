@@ -28,6 +28,7 @@ from service.ports.annotations import (
     View,
 )
 from service.ports.batches import ALL_BATCHES, BatchFilter, BatchRecord, BatchStore
+from service.ports.columns import ColumnStore
 from service.ports.evaluations import (
     Evaluated,
     EvaluationLeases,
@@ -135,6 +136,7 @@ __all__ = [
     "CandidateKey",
     "CandidateRecord",
     "Clock",
+    "ColumnStore",
     "Counters",
     "Deletions",
     "Delivery",

@@ -28,6 +28,14 @@ class Chains:
         """Of each proposal that came back, whole or in part; 0 of the others. By number."""
         return np.array(self._asked, dtype=np.intp)
 
+    def state(self) -> dict[str, Any]:
+        """What `restore` takes."""
+        return {"lengths": self._lengths, "asked": self._asked, "open": list(self._open.items())}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what another was."""
+        self._lengths, self._asked, self._open = state["lengths"], state["asked"], dict(state["open"])
+
     def lengths(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Most answers of one chain of each of some proposals."""
         known = np.array(self._lengths, dtype=np.int64)

@@ -37,6 +37,14 @@ MARKS: Mapping[str, tuple[str, str]] = {
 MOST_SCORES, MOST_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
+# What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
+# what events are folded into.
+FORMAT = 1
+_PLAIN = (
+    "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
+    "_rewards", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
+)  # fmt: skip
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
@@ -49,6 +57,9 @@ class Tally:
     valid: int = 0
     improvements: int = 0
     fitness: float = 0.0
+
+
+_TALLIED = tuple(Tally.__slots__)
 
 
 class Mark(NamedTuple):
@@ -112,7 +123,7 @@ class Columns:
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
         self._paid = array("d")
-        self._tokens = array("q"), array("q"), array("q")
+        self._tokens = [array("q"), array("q"), array("q")]
         self.spent: list[str | None] = ["0"]
         self._places: dict[str, int] = {}
         self._best = -math.inf
@@ -130,7 +141,7 @@ class Columns:
         """Bytes that they take, about."""
         reals = [self._fitness, self._at, self._rewards, self._values, self._paid]
         reals += [*self._scores.values(), *self._beside.values()]
-        coded = [column.codes for column in (self.outcomes, self.operators, self.policies)]
+        coded = [column.codes for column in self._coded()]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
@@ -195,6 +206,38 @@ class Columns:
             elif logged.event.kind in PAID and (paid := bills(logged.event.payload)):
                 self._pay(logged.at, paid)
         self.costs.settle(reader, self.run.id)
+
+    def state(self) -> dict[str, Any]:
+        """All that was taken in, as `restored` takes it."""
+        return {
+            "plain": [getattr(self, name) for name in _PLAIN],
+            "coded": [[column.names, column.codes] for column in self._coded()],
+            "scores": list(self._scores.items()),
+            "beside": [self._beside[kind] for kind in BESIDE],
+            "marks": [[mark.sequence, mark.kind, mark.at.isoformat(), *mark[3:]] for mark in self.marks],
+            "tallies": [[key, [getattr(tally, name) for name in _TALLIED]] for key, tally in self.tallies.items()],
+            "costs": self.costs.state(),
+        }
+
+    @classmethod
+    def restored(cls, run: RunRecord, state: Mapping[str, Any]) -> "Columns":
+        """The columns of a run from their state; what has happened since is caught up with."""
+        columns = cls(run)
+        for name, value in zip(_PLAIN, state["plain"], strict=True):
+            setattr(columns, name, value)
+        for column, (names, codes) in zip(columns._coded(), state["coded"], strict=True):
+            column.names, column.codes = names, codes
+        columns._scores = dict(state["scores"])
+        columns._beside = dict(zip(BESIDE, state["beside"], strict=True))
+        for sequence, kind, at, left, reached in state["marks"]:
+            columns.marks.append(Mark(sequence, kind, datetime.fromisoformat(at), left, reached))
+        columns.tallies = {(*key,): Tally(*counts) for key, counts in state["tallies"]}
+        columns._places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
+        columns.costs.restore(state["costs"])
+        return columns
+
+    def _coded(self) -> Sequence[Coded]:
+        return self.outcomes, self.operators, self.policies
 
     def front(self) -> Places:
         """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""

@@ -67,7 +67,9 @@ class Cost:
         return float(np.quantile(np.array(self.seconds), share)) if self.seconds else None
 
 
-COUNTED = tuple(name for name in Cost.__slots__ if name not in ("money", "seconds", "finish_reasons", "recovered"))
+COUNTERS = ("finish_reasons", "recovered")
+PLAIN = tuple(name for name in Cost.__slots__ if name not in COUNTERS)
+COUNTED = tuple(name for name in PLAIN if name not in ("money", "seconds"))
 
 
 class Costs:
@@ -90,6 +92,22 @@ class Costs:
         """Bytes that they take, about."""
         seconds = sum(len(cost.seconds) * 4 for cost in self._costs)
         return len(self._of) * self._of.itemsize + seconds + self.chains.size
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` takes; they must be settled."""
+        costs = [
+            {name: getattr(cost, name) for name in PLAIN}
+            | {name: list(getattr(cost, name).items()) for name in COUNTERS}
+            for cost in self._costs
+        ]
+        return {"keys": self._keys, "costs": costs, "of": self._of, "chains": self.chains.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what others were."""
+        self._keys = [(operator, policy) for operator, policy in state["keys"]]
+        self._costs = [Cost(**cost | {name: Counter(dict(cost[name])) for name in COUNTERS}) for cost in state["costs"]]
+        self._of = state["of"]
+        self.chains.restore(state["chains"])
 
     def take(self, logged: LoggedEvent) -> None:
         """Count one event; those that tell nothing of costs count nothing."""

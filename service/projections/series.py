@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.events import Kind
-from evolve.pareto import dominated
+from evolve.pareto import dominated, front
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats, Tally
 from service.projections.grid import cover
@@ -178,7 +178,8 @@ def _sampled(points: Sequence[Floats], reference: Floats) -> list[float]:
     samples = reference + np.random.default_rng(SAMPLES_SEED).random((SAMPLES, len(reference))) * box
     # Those that nothing ever covers are many, and would be compared with everything.
     left, covered, found = samples[dominated(samples, every)], 0, []
-    for new in points:
+    for part in points:
+        new = part[front(part)]  # what another dominates covers nothing that the other does not
         for block in np.split(new, range(BLOCK, len(new), BLOCK)):
             rest = left[~(left[:, None] <= block).all(axis=2).any(axis=1)]
             covered, left = covered + len(left) - len(rest), rest

@@ -1,0 +1,134 @@
+"""Long runs are read once: what a process has read of them is there for the next, and gives the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from benchmarks.landscape import write_run
+from evolve.events import Kind
+from service.api import folds
+from service.api.folds import SAVED_FORM, Folds
+from service.db.engine import Database, open_database
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.db.run_columns import SqlColumnStore
+from service.ports import RunReader, RunRecord, Scored
+from service.projections.array_codec import UnreadableError, decode, encode
+from tests.contract.story import RUN, FixedClock, Story, new_run
+from tests.databases import sqlite_file
+
+PROGRAMS = 300
+
+
+class Reads:
+    """A reader that notes behind which event evaluations are asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._reader = SqlRunReader(database)
+        self.after: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+        self.after.append(after)
+        return self._reader.scored(run_id, after)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are long from their first evaluations on."""
+    monkeypatch.setattr(folds, "MIN_NEW", 2)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(sqlite_file(tmp_path / "evolve.db"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def run(database: Database, tmp_path: Path) -> RunRecord:
+    """A run of every kind of event that is folded: of three objectives, with measures, failures and migrants."""
+    folder = tmp_path / "landscape"
+    folder.mkdir()
+    return SqlRunReader(database).run(write_run(SqlRunLog(database, FixedClock()), folder, PROGRAMS))
+
+
+def folded(found: Folds, reads: Reads, run: RunRecord) -> list[str]:
+    """All that is folded from a run, in words that differ where a number does."""
+    reader = cast(RunReader, reads)
+    return [
+        repr(one)
+        for one in (
+            found.series(reader, run, 50),
+            found.costs(reader, run),
+            found.statistics(reader, run),
+            found.front(reader, run),
+            found.grid(reader, run, 1000),
+            found.drawn(reader, run, 0, 0),
+            found.trail(reader, run),
+        )
+    ]
+
+
+def test_a_process_that_has_just_begun_folds_what_another_saved_without_reading_the_run(
+    database: Database, run: RunRecord
+) -> None:
+    store = SqlColumnStore(database)
+    before = folded(Folds(store), Reads(database), run)
+    reads = Reads(database)
+    assert folded(Folds(store), reads, run) == before
+    assert reads.after == []
+    assert len(before[0]) > 1000
+
+
+def test_a_run_that_has_gone_on_is_caught_up_with_from_where_it_was_saved(database: Database, run: RunRecord) -> None:
+    log, story, store = SqlRunLog(database, FixedClock()), Story(), SqlColumnStore(database)
+    log.create(new_run())
+    fence = log.take(RUN, "test", 3600.0)
+    log.append(RUN, fence, [*story.seed(1.0), *story.child(1, story.id(0), 2.0), *story.child(2, story.id(1), 3.0)])
+    reader = SqlRunReader(database)
+    saved = reader.run(RUN)
+    folded(Folds(store), Reads(database), saved)
+    later = [
+        story.tell(Kind.RUN_PAUSED, by="me"),
+        *story.child(3, story.id(0), None),
+        *story.child(4, story.id(2), 9.0),
+    ]
+    log.append(RUN, fence, later)
+    reads, fresh = Reads(database), Reads(database)
+    gone_on = folded(Folds(store), reads, reader.run(RUN))
+    with database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM run_columns")
+    assert gone_on == folded(Folds(store), fresh, reader.run(RUN))
+    assert (len(reads.after), reads.after[0] > 0, fresh.after) == (1, True, [0])
+
+
+@pytest.mark.parametrize("content", [b"", b"not compressed", encode([1, 2])[:-6]])
+def test_what_cannot_be_read_is_folded_anew(database: Database, run: RunRecord, content: bytes) -> None:
+    store = SqlColumnStore(database)
+    store.save(run.id, SAVED_FORM, run.sequence, content)
+    reads = Reads(database)
+    folded(Folds(store), reads, run)
+    assert reads.after == [0]
+
+
+def test_a_short_run_is_not_saved(database: Database, run: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folds, "MIN_NEW", PROGRAMS + 1)
+    store = SqlColumnStore(database)
+    folded(Folds(store), Reads(database), run)
+    assert store.load(run.id, SAVED_FORM) is None
+
+
+def test_values_with_arrays_come_back_as_they_were() -> None:
+    from array import array
+
+    value = {"a": [array("d", [0.5, float("nan")]), {"b": array("q")}], "c": [None, "\ud800\x00", float("-inf")]}
+    found = decode(encode(value))
+    assert repr(found) == repr(value)
+    with pytest.raises(UnreadableError):
+        decode(encode(value)[:-1])
