@@ -58,8 +58,8 @@ def advise_preload(seeds: Sequence[Evaluation], preload: Sequence[str]) -> str:
     took = ", ".join(f"{name} {imports[name]:.2g} s" for name in named)
     key = ", ".join(f'"{name}"' for name in [*preload, *named])
     return (
-        f"importing takes {total:.2g} s of the {seconds:.2g} s of an evaluation ({took}): evaluator.preload = [{key}]"
-        " imports them once"
+        f"importing takes {total:.2g} s of the {seconds:.2g} s of an evaluation ({took}):"
+        f" the key evaluator.preload with [{key}] imports them once"
     )
 
 

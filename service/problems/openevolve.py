@@ -74,7 +74,11 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
     if source and not stages(source, "evaluate_stage"):
         check_evaluator(folder, file, {"evaluate": "write evaluate(program_path)"}, values.complaints)
     evaluator = EvaluatorSpec(
-        file=file, integrity=Integrity.SHARED, lenient=True, stage_thresholds=_thresholds(values, source)
+        file=file,
+        integrity=Integrity.SHARED,
+        lenient=True,
+        preload=values.names("evaluator.preload"),
+        stage_thresholds=_thresholds(values, source),
     )
     limits, measures, search, policies = _limits(values), _measures(values), _search(values), read_policies(values)
     language = values.text("language")
@@ -172,16 +176,12 @@ def _limits(values: Values) -> Limits:
 
 
 def _measures(values: Values) -> tuple[Measure, ...]:
-    names = values.any("database.feature_dimensions")
-    names = ["complexity", "diversity"] if names is None else names
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        values.complain("database.feature_dimensions should be a list of names, such as [complexity, diversity]")
-        return ()
+    names = values.names("database.feature_dimensions", ["complexity", "diversity"])
     bins = values.any("database.feature_bins")
     table = bins if isinstance(bins, Mapping) else {}
     common = 10 if isinstance(bins, Mapping) else values.whole("database.feature_bins", 10, 1)
     measures = []
-    for name in dict.fromkeys(names):
+    for name in names:
         count = values.as_number(f"database.feature_bins.{name}", table.get(name, common), common, 1)
         measures.append(Measure(name=_BUILT_IN.get(name, name), bins=int(count)))
     return tuple(measures)

@@ -12,6 +12,7 @@ HONOURED = frozenset(
         "database.migration_interval", "database.migration_rate", "database.random_seed",
         "evaluator.timeout", "evaluator.cascade_evaluation", "evaluator.cascade_thresholds",
         "evaluator.parallel_evaluations", "evaluator.memory_limit_mb",
+        "evaluator.preload",  # Evolve's own: OpenEvolve passes over keys that it does not know
     }
 )  # fmt: skip
 

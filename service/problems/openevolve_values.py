@@ -1,6 +1,6 @@
 """The values of an OpenEvolve configuration: flattened, typed, with what is unknown or not honoured in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from service.problems.nearest import hint
@@ -63,6 +63,13 @@ class Values:
         if low <= number < float("inf"):
             return number
         return self._expect(key, value, words, default)
+
+    def names(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
+        """A list of names."""
+        value = self._values.get(key, list(default))
+        if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
+            return tuple(dict.fromkeys(value))
+        return self._expect(key, value, "a list of names", tuple(default))
 
     def warn(self, sentence: str) -> None:
         """Add a warning about the document."""

@@ -182,7 +182,7 @@ def test_a_check_by_a_service_shows_text_artifacts_and_advice(remote: Remote, tm
     assert (report["ready"], seed["fitness"], seed["artifacts"]) == (True, 1.0, {"plan": "short"})
     assert (seed["remarks"], seed["printed"]) == ("go on", {"both": "looking at initial_program.py"})
     assert "numpy" in seed["imports"]
-    assert 'evaluator.preload = ["numpy"' in " ".join(report["advice"])
+    assert 'evaluator.preload with ["numpy"' in " ".join(report["advice"])
 
 
 def detached(service: Service, remote: Remote, *words: str) -> str:

@@ -259,9 +259,9 @@ def test_a_check_names_the_modules_whose_import_takes_long_until_they_are_preloa
     folder = traced(evolve, home)
     (report,) = evolve("problem", "check", str(folder), "--json").lines
     (advice,) = [sentence for sentence in report["advice"] if "importing takes" in sentence]
-    assert 'evaluator.preload = ["numpy"' in advice
+    assert 'evaluator.preload with ["numpy"' in advice
     assert "numpy" in report["seeds"][0]["imports"]
-    assert 'evaluator.preload = ["numpy"' in evolve("problem", "check", str(folder)).err
+    assert 'evaluator.preload with ["numpy"' in evolve("problem", "check", str(folder)).err
     document = folder / "problem.toml"
     document.write_text(document.read_text().replace("[evaluator]", '[evaluator]\npreload = ["numpy"]', 1))
     (report,) = evolve("problem", "check", str(folder), "--json").lines

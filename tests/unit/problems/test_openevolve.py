@@ -309,3 +309,16 @@ def test_problem_toml_wins_over_openevolves_files(tmp_path: Path) -> None:
 
 def test_known_keys_are_the_two_tables() -> None:
     assert HONOURED | set(NOT_HONOURED) == KNOWN
+
+
+def test_modules_of_a_project_are_imported_once(tmp_path: Path) -> None:
+    loaded = load_problem(project(tmp_path, "max_iterations: 1\nevaluator: {preload: [json, decimal, json]}\n"))
+    assert loaded.problem.evaluator.preload == ("json", "decimal")
+    assert loaded.warnings == ()
+
+
+@pytest.mark.parametrize("wrong", ["numpy", "[1]", "{numpy: 1}"])
+def test_modules_that_are_no_list_of_names_are_a_complaint(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(InvalidProblemError) as caught:
+        load_problem(project(tmp_path, f"evaluator: {{preload: {wrong}}}\n"))
+    assert "config.yaml: evaluator.preload should be a list of names" in caught.value.complaints[0]
