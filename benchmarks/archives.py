@@ -57,6 +57,7 @@ def individuals(objectives: int) -> Iterator[Individual]:
             evaluation=Evaluation(outcome=Outcome.OK),
             fitness=float(rewards.sum()),
             rewards=tuple(rewards.tolist()),
+            signed_scores=tuple(rewards.tolist()),
             measures={"m0": across, "m1": up},
         )
         number += 1

@@ -38,6 +38,7 @@ def individuals(lineage: Lineage, objectives: int) -> Iterator[Individual]:
             evaluation=Evaluation(outcome=Outcome.OK, cases=cases),
             fitness=float(rewards.sum()),
             rewards=tuple(rewards.tolist()),
+            signed_scores=tuple(rewards.tolist()),
             measures={},
         )
         if number:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evolve.configuration import MEASURED, RunConfig
-from evolve.evaluation import Evaluation, fitness, reward_vector
+from evolve.evaluation import Evaluation, fitness, reward_vector, signed_scores
 from evolve.novelty import Reference
 from evolve.population import Population
 from evolve.problem import Problem
@@ -29,7 +29,8 @@ class Appraisal:
             program=candidate.program,
             evaluation=evaluation,
             fitness=worth,
-            rewards=reward_vector(self._problem, evaluation) if evaluation.ok else (),
+            rewards=() if worth is None else reward_vector(self._problem, evaluation),
+            signed_scores=() if worth is None else signed_scores(self._problem.objectives, evaluation.scores, worth),
             measures={**self._measured(candidate.program, worth), **evaluation.measures},
         )
 

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from evolve.problem import BUILT_IN_MEASURES, LARGEST, Problem
+from evolve.problem import BUILT_IN_MEASURES, LARGEST, Objective, Problem
 
 COMBINED, ANSWER = "combined_score", "answer"
 ANSWER_CHARACTERS = 1000
@@ -194,6 +194,17 @@ def reward_vector(problem: Problem, evaluation: Evaluation) -> tuple[float, ...]
         value = fitness(problem, evaluation)
         return () if value is None else (value,)
     return tuple(objective.scale(evaluation.scores[objective.name]) for objective in problem.objectives)
+
+
+def signed_scores(objectives: Sequence[Objective], scores: Mapping[str, float], worth: float) -> tuple[float, ...]:
+    """Scores of the objectives with the direction's sign, in their order: what dominance is decided by.
+
+    Args:
+        objectives: of the problem; none: the fitness is the only objective.
+        scores: of the candidate, by name.
+        worth: its fitness.
+    """
+    return tuple(objective.signed(scores[objective.name]) for objective in objectives) or (worth,)
 
 
 def _is_named(problem: Problem) -> bool:

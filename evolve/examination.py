@@ -118,7 +118,7 @@ def closing_event(
 
 def _held_out(best: Individual, members: Iterable[Individual], seeds: Sequence[Individual]) -> list[str]:
     known = {member.candidate_id: member for member in (best, *members)}
-    kept = front(np.array([member.rewards for member in known.values()]))
+    kept = front(np.array([member.signed_scores for member in known.values()]))
     ranked = [member for member, stays in zip(known.values(), kept, strict=True) if stays]
     ranked.sort(key=lambda member: (member is not best, -_value(member), member.candidate_id))
     seed = max(seeds, key=_value, default=best)

@@ -61,8 +61,8 @@ def _best(members: Population, receiver: Population, count: int) -> Sequence[Ind
 def _front(members: Population, receiver: Population, count: int) -> Sequence[Individual]:
     """Of those that no member dominates the least crowded, of equally crowded ones the fittest."""
     del receiver
-    places = np.flatnonzero(front(members.rewards))
-    order = np.lexsort((-members.fitness[places], -crowding(members.rewards[places])))
+    places = np.flatnonzero(front(members.signed_scores))
+    order = np.lexsort((-members.fitness[places], -crowding(members.signed_scores[places])))
     return [members[int(place)] for place in places[order][:count]]
 
 

@@ -10,7 +10,7 @@ from evolve.proposal import Individual
 
 
 class Population:
-    """A set of individuals that selections read: rewards, fitness and ranks, kept up to date by `add` and `remove`.
+    """A set of individuals that selections read: rewards, scores, fitness and ranks, up to date by `add` and `remove`.
 
     Adding and removing cost a constant number of array writes and one insertion into a sorted list.
 
@@ -27,6 +27,7 @@ class Population:
         self.version = 0
         self._written = np.zeros(16, dtype=np.int64)
         self._rewards = np.zeros((16, width))
+        self._signed_scores = np.zeros((16, width))
         self._fitness = np.zeros(16)
 
     def __len__(self) -> int:
@@ -45,6 +46,11 @@ class Population:
     def rewards(self) -> NDArray[np.float64]:
         """Matrix, n x k, of what scalarisation weighs, one row a member."""
         return self._rewards[: len(self._members)]
+
+    @property
+    def signed_scores(self) -> NDArray[np.float64]:
+        """Matrix, n x k, of what dominance is decided by, more is better, one row a member."""
+        return self._signed_scores[: len(self._members)]
 
     @property
     def fitness(self) -> NDArray[np.float64]:
@@ -113,12 +119,14 @@ class Population:
 
     def _write(self, place: int, individual: Individual) -> None:
         self._rewards[place] = individual.rewards
+        self._signed_scores[place] = individual.signed_scores
         self._fitness[place] = fitness_of(individual)
         self.version += 1
         self._written[place] = self.version
 
     def _grow(self) -> None:
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
+        self._signed_scores = np.concatenate([self._signed_scores, np.zeros_like(self._signed_scores)])
         self._fitness = np.concatenate([self._fitness, np.zeros_like(self._fitness)])
         self._written = np.concatenate([self._written, np.zeros_like(self._written)])
 

@@ -63,13 +63,18 @@ class Objective:
         """Whether bounds are declared."""
         return self.low is not None
 
+    def signed(self, score: float) -> float:
+        """Score with the direction's sign: more is better. Exact, so this is what dominance is decided by."""
+        return self.sign * score
+
     def scale(self, score: float) -> float:
         """Score with the direction's sign, 0 to 1 over the declared bounds where there are any; never clipped.
 
-        An increasing map, so that dominance among scaled scores is dominance among scores.
+        It never falls as the score gets better. Scores that differ by less than about 1e-16 of the bounds may become
+        one reward, so dominance is decided by `signed`.
         """
         if self.low is None or self.high is None:
-            return self.sign * score
+            return self.signed(score)
         share = (score - self.low) / (self.high - self.low)
         return share if self.direction is Direction.MAXIMIZE else 1.0 - share
 
@@ -80,15 +85,20 @@ class Objective:
         return min(1.0, max(0.0, self.scale(score)))
 
     @property
-    def floor(self) -> float | None:
-        """The reference, scaled as rewards are; None without one and without bounds."""
+    def worst(self) -> float | None:
+        """The worst score that counts in hypervolume, in the objective's own unit; None: there is no such score."""
         if self.reference is not None:
-            return self.scale(self.reference)
-        return 0.0 if self.bounded else None
+            return self.reference
+        return self.low if self.direction is Direction.MAXIMIZE else self.high
+
+    @property
+    def floor(self) -> float | None:
+        """The worst score that counts in hypervolume, scaled as rewards are; None: there is no such score."""
+        return None if self.worst is None else self.scale(self.worst)
 
     def reached(self, score: float) -> bool:
         """Whether a score is at the objective's target or beyond."""
-        return self.target is not None and self.sign * score >= self.sign * self.target
+        return self.target is not None and self.signed(score) >= self.signed(self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,10 +265,10 @@ class Problem:
 
     @property
     def reference_point(self) -> tuple[float, ...] | None:
-        """Where hypervolume is measured from, scaled as rewards are; None when an objective has no such point."""
-        floors = [objective.floor for objective in self.objectives]
-        known = tuple(floor for floor in floors if floor is not None)
-        return known if known and len(known) == len(floors) else None
+        """Where hypervolume is measured from, signed as scores are; None when an objective has no such point."""
+        worst = [(objective, objective.worst) for objective in self.objectives]
+        known = tuple(objective.signed(score) for objective, score in worst if score is not None)
+        return known if known and len(known) == len(worst) else None
 
 
 def _check_range(what: str, low: float | None, high: float | None) -> None:

@@ -41,6 +41,7 @@ class Individual:
     Attributes:
         fitness: None when it failed.
         rewards: the reward vector, more is better, in the order of the problem's objectives.
+        signed_scores: the scores that it was made from, more is better: what dominance is decided by.
         measures: values on the axes of the grid, built-in ones included.
     """
 
@@ -49,6 +50,7 @@ class Individual:
     evaluation: Evaluation
     fitness: float | None = None
     rewards: tuple[float, ...] = ()
+    signed_scores: tuple[float, ...] = ()
     measures: Mapping[str, float]
 
 

@@ -244,7 +244,7 @@ class Chronicle:
         scored = list(self._scored.values())
         if not scored:
             return ()
-        kept = front(np.array([individual.rewards for individual in scored]))
+        kept = front(np.array([individual.signed_scores for individual in scored]))
         members = [individual for individual, beats in zip(scored, kept, strict=True) if beats]
         return tuple(sorted(members, key=_value, reverse=True))
 

@@ -11,7 +11,7 @@ from evolve.budget import Account, extended
 from evolve.closing import ENDED
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError
-from evolve.evaluation import Evaluation, Outcome, reward_vector
+from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
 from evolve.events import Event, Kind
 from evolve.form_credit import FormRecords
 from evolve.islands import Island
@@ -316,12 +316,14 @@ class State:
 
     def _scored(self, candidate: Candidate, payload: Mapping[str, Any]) -> Individual:
         evaluation = Evaluation(outcome=Outcome(payload["outcome"]), scores=payload["scores"])
+        worth = payload["fitness"]
         return Individual(
             candidate_id=candidate.id,
             program=candidate.program,
             evaluation=evaluation,
-            fitness=payload["fitness"],
-            rewards=reward_vector(self.problem, evaluation) if evaluation.ok else (),
+            fitness=worth,
+            rewards=() if worth is None else reward_vector(self.problem, evaluation),
+            signed_scores=() if worth is None else signed_scores(self.problem.objectives, evaluation.scores, worth),
             measures=payload["measures"],
         )
 

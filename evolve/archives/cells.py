@@ -58,8 +58,8 @@ class CellArchive:
 
     def _compete(self, individual: Individual, held: Sequence[str]) -> tuple[Status, list[int]]:
         if self._front > 1:
-            rewards = np.array([self.members.get(candidate_id).rewards for candidate_id in held])
-            return enter_front(rewards, np.asarray(individual.rewards), self._front)
+            places = [self.members.place(candidate_id) for candidate_id in held]
+            return enter_front(self.members.signed_scores[places], np.asarray(individual.signed_scores), self._front)
         if fitness_of(self.members.get(held[0])) > fitness_of(individual):
             return Status.DOMINATED, []
         return Status.IMPROVED, [0]

@@ -20,7 +20,7 @@ class ParetoArchive:
         """Keep it unless a member is at least as good in every objective, or all others are less crowded."""
         if individual.candidate_id in self.members:
             return Insertion(status=Status.DUPLICATE)
-        status, places = enter_front(self.members.rewards, np.asarray(individual.rewards), self._size)
+        status, places = enter_front(self.members.signed_scores, np.asarray(individual.signed_scores), self._size)
         displaced = tuple(self.members[place].candidate_id for place in places)
         for candidate_id in displaced:
             self.members.remove(candidate_id)
@@ -29,14 +29,14 @@ class ParetoArchive:
         return Insertion(status=status, displaced=displaced)
 
 
-def enter_front(rewards: Floats, reward: Floats, size: int) -> tuple[Status, list[int]]:
-    """Offer a reward vector to a front of at most so many, (n, k): what becomes of it, and which rows leave for it."""
-    if bool(np.any(np.all(rewards >= reward, axis=1))):
+def enter_front(held: Floats, offered: Floats, size: int) -> tuple[Status, list[int]]:
+    """Offer a row to a front of at most so many, (n, k): what becomes of it, and which rows leave."""
+    if bool(np.any(np.all(held >= offered, axis=1))):
         return Status.DOMINATED, []
-    leaving = [int(row) for row in np.flatnonzero(np.all(rewards <= reward, axis=1))]
-    if not leaving and len(rewards) >= size:
-        crowded = int(np.argmin(crowding(np.vstack([rewards, reward]))))
-        if crowded == len(rewards):
+    leaving = [int(row) for row in np.flatnonzero(np.all(held <= offered, axis=1))]
+    if not leaving and len(held) >= size:
+        crowded = int(np.argmin(crowding(np.vstack([held, offered]))))
+        if crowded == len(held):
             return Status.FULL, []
         leaving = [crowded]
     return Status.IMPROVED if leaving else Status.ADDED, leaving

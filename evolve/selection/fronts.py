@@ -48,7 +48,7 @@ def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
         place=place,
         why={
             "rank": int(layers[place]),
-            "direction": [brief(float(part)) for part in directions(view.rewards.shape[1])[direction]],
+            "direction": [brief(float(part)) for part in directions(view.signed_scores.shape[1])[direction]],
             "distance": brief(float(niches.distances[place])),
         },
     )
@@ -89,14 +89,14 @@ def _lattice(k: int, divisions: int) -> Floats:
 
 
 def _layers(view: View) -> Places:
-    return ranks(view.rewards)
+    return ranks(view.signed_scores)
 
 
 def _distances(view: View) -> Floats:
     """Crowding distance of each member within its rank, as `evolve.pareto.crowding` of that rank alone."""
     layers = view.once(_layers)
     total = np.zeros(len(layers))
-    for column in view.rewards.T:
+    for column in view.signed_scores.T:
         order = np.lexsort((column, layers))
         values, sorted_layers = column[order], layers[order]
         starts = np.flatnonzero(np.diff(sorted_layers, prepend=-1))
@@ -123,13 +123,17 @@ class _Niches:
 
 
 def _niches(view: View) -> _Niches:
-    """Members by the nearest line from the ideal point: rewards over the range of the front, seen from its best."""
-    rewards, first = view.rewards, view.rewards[view.once(_layers) == 0]
-    ideal, nadir = rewards.max(axis=0), first.min(axis=0)
+    """Members by the nearest line from the ideal point: scores over the range of the front, seen from its best.
+
+    Where the front has no range, that of all members counts.
+    """
+    scores = view.signed_scores
+    ideal, nadir = scores.max(axis=0), scores[view.once(_layers) == 0].min(axis=0)
+    nadir = np.where(nadir < ideal, nadir, scores.min(axis=0))
     span = ideal - nadir
     with np.errstate(over="ignore"):
-        losses = np.minimum((ideal - rewards) / np.where(span > 0, span, 1.0), FAR)
-    lines = directions(rewards.shape[1])
+        losses = np.minimum((ideal - scores) / np.where(span > 0, span, 1.0), FAR)
+    lines = directions(scores.shape[1])
     along = losses @ (lines / np.linalg.norm(lines, axis=1, keepdims=True)).T
     of = along.argmax(axis=1)
     apart = (losses**2).sum(axis=1) - along[np.arange(len(of)), of] ** 2
@@ -138,14 +142,16 @@ def _niches(view: View) -> _Niches:
 
 def _shares(view: View) -> Floats:
     """Contributions to the volume of the front as shares of the whole box, twins with half of theirs each."""
-    rewards, which, counts = np.unique(view.rewards, axis=0, return_inverse=True, return_counts=True)
-    best, worst = rewards.max(axis=0), rewards.min(axis=0)
+    scores = view.signed_scores
+    best, worst = scores.max(axis=0), scores.min(axis=0)
     below = worst - 0.1 * np.where(best > worst, best - worst, 1.0)
     reference = below if view.reference is None else np.asarray(view.reference)
-    # Over the range of each objective: volumes of large rewards would not be finite.
-    gains = np.maximum(rewards - reference, 0.0) / np.where(best > reference, best - reference, 1.0)
-    zero = np.zeros(rewards.shape[1])
-    if rewards.shape[1] <= EXACT:
+    # Over the range of each objective: volumes of large scores would not be finite.
+    gains = np.maximum(scores - reference, 0.0) / np.where(best > reference, best - reference, 1.0)
+    # Twins as they are over that range: there scores that differ may have become one.
+    gains, which, counts = np.unique(gains, axis=0, return_inverse=True, return_counts=True)
+    zero = np.zeros(scores.shape[1])
+    if scores.shape[1] <= EXACT:
         found = contributions(gains, zero)
     else:
         found = contributions_sampled(gains, zero, np.random.default_rng(SAMPLES_SEED), SAMPLES)

@@ -21,7 +21,7 @@ class View:
     Attributes:
         members: what the archive holds.
         objectives: names of the rewards' columns.
-        reference: where hypervolume is measured from, scaled as rewards are; None: not known.
+        reference: where hypervolume is measured from, signed as scores are; None: not known.
     """
 
     def __init__(
@@ -60,6 +60,11 @@ class View:
         return self.members.rewards
 
     @property
+    def signed_scores(self) -> Floats:
+        """N x k scores with the direction's sign, more is better: what dominance is decided by."""
+        return self.members.signed_scores
+
+    @property
     def fitness(self) -> Floats:
         """N fitness values."""
         return self.members.fitness
@@ -75,12 +80,12 @@ class View:
 
     @property
     def cases(self) -> Floats:
-        """N x c results, more is better: of the cases that at least half of the members have, else the rewards.
+        """N x c results, more is better: of the cases that at least half of the members have, else the signed scores.
 
         Minus infinity where a member lacks a case.
         """
         names, values = self._cases.read()
-        return values if names else self.rewards
+        return values if names else self.signed_scores
 
     @property
     def visits(self) -> Counts:

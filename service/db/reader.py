@@ -173,7 +173,7 @@ class SqlRunReader:
             return records.candidates_of(connection, wellformed(candidate_ids), self._scope)
 
     def front(self, run_id: str) -> list[Undominated]:
-        """Evaluated candidates whose reward vectors no other dominates, by fitness; ties by age."""
+        """Evaluated candidates whose scores no other dominates, by fitness; ties by age."""
         with self._database.read() as connection:
             return records.undominated(connection, self._scope.run_id(connection, run_id))
 

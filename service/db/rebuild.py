@@ -5,11 +5,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, Select, select
 
-from evolve.evaluation import Evaluation, Outcome
+from evolve.evaluation import Evaluation, Outcome, signed_scores
+from evolve.problem import Objective
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
-from service.db.models import CandidateRow, EvaluationRow, ParentRow, ProgramRow
+from service.db.models import CandidateRow, EvaluationRow, ParentRow, ProgramRow, RunRow
 from service.errors import NotFoundError
+from service.projections.candidates import read_objectives
 
 # PostgreSQL takes up to about so many ids from the index, and reads all of a table of 100,000 rows for more.
 _CHUNK = 200
@@ -76,7 +78,9 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
     Raises:
         NotFoundError: the run has no such candidate.
     """
-    found = {row["id"]: _individual(row) for row in _rows(connection, _INDIVIDUALS, run_id, ids)}
+    stored = connection.execute(select(RunRow.objectives).where(RunRow.id == run_id)).scalar()
+    objectives = read_objectives(stored or ())
+    found = {row["id"]: _individual(row, objectives) for row in _rows(connection, _INDIVIDUALS, run_id, ids)}
     return _ordered(connection, run_id, ids, found)
 
 
@@ -128,12 +132,14 @@ def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) 
     )
 
 
-def _individual(row: RowMapping) -> Individual:
+def _individual(row: RowMapping, objectives: Sequence[Objective]) -> Individual:
+    worth = row["fitness"]
     return Individual(
         candidate_id=row["id"],
         program=program(row["files"]),
-        fitness=row["fitness"],
+        fitness=worth,
         rewards=tuple(row["rewards"] or ()),
+        signed_scores=() if worth is None else signed_scores(objectives, row["scores"], worth),
         measures=row["descriptor"],
         evaluation=Evaluation(
             outcome=Outcome(row["outcome"]),

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.orm import aliased
 
+from evolve.evaluation import signed_scores
 from service.db.models import (
     CandidateRow,
     EvaluationRow,
@@ -30,6 +31,7 @@ from service.ports import (
     RunRecord,
     Undominated,
 )
+from service.projections.candidates import read_objectives
 
 _SEED = aliased(CandidateRow)
 _SEEN = tuple(name for name in PolicyHealth.__slots__ if name not in {"run_id", "policy", "at"})
@@ -119,19 +121,28 @@ def evaluations(connection: Connection, candidate_id: str) -> list[EvaluationRec
 
 
 def undominated(connection: Connection, run_id: str) -> list[Undominated]:
-    """Evaluated candidates of a run whose reward vectors no other dominates, by fitness; ties by age."""
+    """Evaluated candidates of a run whose scores no other dominates, by fitness; ties by age."""
     import numpy as np
 
     from evolve.pareto import front
 
-    keys = (CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
-    query = select(
-        CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards
-    ).where(CandidateRow.run_id == run_id, CandidateRow.fitness.is_not(None))
-    rows = [Undominated(*row) for row in connection.execute(query.order_by(*keys)) if row.rewards]
+    attempt = (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt)
+    query = (
+        select(
+            CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards,
+            EvaluationRow.scores,
+        )
+        .join(EvaluationRow, attempt)
+        .where(CandidateRow.run_id == run_id, CandidateRow.fitness.is_not(None))
+        .order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+    )  # fmt: skip
+    stored = connection.execute(select(RunRow.objectives).where(RunRow.id == run_id)).scalar_one()
+    rows = [row for row in connection.execute(query) if row.rewards]
     if not rows:
         return []
-    return list(itertools.compress(rows, front(np.array([row.rewards for row in rows], dtype=np.float64))))
+    objectives = read_objectives(stored)
+    points = np.array([signed_scores(objectives, row.scores, row.fitness) for row in rows], dtype=np.float64)
+    return list(itertools.compress([Undominated(*row[:5]) for row in rows], front(points)))
 
 
 def memberships(connection: Connection, run_id: str, island: int | None) -> list[MembershipRecord]:

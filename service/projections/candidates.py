@@ -1,6 +1,6 @@
 """Candidates as JSON, and the small questions that several front doors ask of runs and candidates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -28,8 +28,13 @@ def candidate_pages(reader: ResultReader, run_id: str) -> Iterator[list[Candidat
 
 def objectives_of(run: RunRecord) -> tuple[Objective, ...]:
     """The objectives a run was created with; none when the evaluator gives one scalar."""
+    return read_objectives(run.objectives)
+
+
+def read_objectives(stored: Sequence[Mapping[str, Any]]) -> tuple[Objective, ...]:
+    """Objectives as a run stores them."""
     names = ("name", "direction", "low", "high", "weight", "target", "reference")
-    values = [{key: entry[key] for key in names if key in entry} for entry in run.objectives]
+    values = [{key: entry[key] for key in names if key in entry} for entry in stored]
     return tuple(
         Objective(**{**value, "direction": Direction(value.get("direction", Direction.MAXIMIZE))}) for value in values
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.evaluation import Outcome
+from evolve.evaluation import Outcome, signed_scores
 from evolve.events import Kind
 from evolve.pareto import dominated, front
 from evolve.payloads import bills
@@ -91,7 +91,7 @@ class Columns:
 
     Attributes:
         run: which; as it was when its columns were begun.
-        names: of its objectives.
+        objectives, names: of the run, and their names.
         partition: the cells of its measures; None: it has none.
         axes: of these, as far as values were seen.
         ids, numbers, positions, islands: of the candidates.
@@ -107,7 +107,8 @@ class Columns:
 
     def __init__(self, run: RunRecord) -> None:
         self.run = run
-        self.names = tuple(objective.name for objective in objectives_of(run))
+        self.objectives = objectives_of(run)
+        self.names = tuple(objective.name for objective in self.objectives)
         self.partition = partition_of(run)
         self.axes = tuple(self.partition.axes) if self.partition else ()
         self.ids: list[str] = []
@@ -120,6 +121,7 @@ class Columns:
         self.sequence = 0
         self._width = max(1, len(self.names))
         self._fitness, self._at, self._rewards, self._values = array("d"), array("d"), array("d"), array("d")
+        self._signed_scores = array("d")
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
         self._paid = array("d")
@@ -139,7 +141,7 @@ class Columns:
     @property
     def size(self) -> int:
         """Bytes that they take, about."""
-        reals = [self._fitness, self._at, self._rewards, self._values, self._paid]
+        reals = [self._fitness, self._at, self._rewards, self._signed_scores, self._values, self._paid]
         reals += [*self._scores.values(), *self._beside.values()]
         coded = [column.codes for column in self._coded()]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
@@ -163,6 +165,11 @@ class Columns:
     def rewards(self) -> Floats:
         """Reward vectors, (n, k); NaN where it was not valid."""
         return np.array(self._rewards).reshape(-1, self._width)
+
+    @property
+    def signed_scores(self) -> Floats:
+        """Scores of the objectives with the direction's sign, else the fitness, (n, k); NaN where it was not valid."""
+        return np.array(self._signed_scores).reshape(-1, self._width)
 
     @property
     def values(self) -> Floats:
@@ -240,14 +247,14 @@ class Columns:
         return self.outcomes, self.operators, self.policies
 
     def front(self) -> Places:
-        """Which evaluations' reward vectors no other dominates, the fittest first; ties by age."""
-        rewards = self.rewards
-        new = np.arange(self._front_of, len(rewards))
-        new = new[np.isfinite(rewards[new]).all(axis=1)]
-        new = new[front(rewards[new])]
-        new = new[~dominated(rewards[new], rewards[self._front])]
-        old = self._front[~dominated(rewards[self._front], rewards[new])]
-        self._front, self._front_of = np.concatenate([old, new]), len(rewards)
+        """Which evaluations' scores no other dominates, the fittest first; ties by age."""
+        scores = self.signed_scores
+        new = np.arange(self._front_of, len(scores))
+        new = new[np.isfinite(scores[new]).all(axis=1)]
+        new = new[front(scores[new])]
+        new = new[~dominated(scores[new], scores[self._front])]
+        old = self._front[~dominated(scores[self._front], scores[new])]
+        self._front, self._front_of = np.concatenate([old, new]), len(scores)
         return self.ranked(self._front)
 
     def ranked(self, places: Places) -> Places:
@@ -287,6 +294,8 @@ class Columns:
         self._fitness.append(fitness)
         self._at.append(scored.at.timestamp())
         self._rewards.extend(rewards if len(rewards) == self._width else (math.nan,) * self._width)
+        signed = signed_scores(self.objectives, scored.scores, fitness) if valid else ()
+        self._signed_scores.extend(signed or (math.nan,) * self._width)
         self._values.extend([scored.descriptor.get(axis.name, math.nan) for axis in self.axes])
         if not self.names:
             self._keep_scores(scored.scores if valid else {})

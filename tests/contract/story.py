@@ -132,6 +132,7 @@ class Story:
     def individual(self, candidate: str, fitness: float | None = 1.0, **changes: Any) -> Individual:
         ok = fitness is not None
         rewards = changes.pop("rewards", (fitness,) if ok else ())
+        signed_scores = changes.pop("signed_scores", (fitness,) if ok else ())
         fields: dict[str, Any] = {
             "outcome": Outcome.OK if ok else Outcome.TIMEOUT,
             "reason": "" if ok else "it ran longer than 20 seconds",
@@ -150,6 +151,7 @@ class Story:
             evaluation=Evaluation(**(fields | changes)),
             fitness=fitness,
             rewards=rewards,
+            signed_scores=signed_scores,
             measures={"depth": 3.0, "complexity": 12.0} if ok else {},
         )
 

@@ -12,6 +12,7 @@ from evolve.proposal import Charge, Usage
 from evolve.reply_form import ReplyForm
 from service.errors import NotFoundError, UsageError
 from service.ports import Bundle, Counters, ParentEdge, RunFilter, RunLog, RunReader
+from service.projections.columns import columns_of
 from tests.contract.story import RUN, START, WHY, Story, new_run
 from tests.contract.test_run_log import begin, reject
 
@@ -262,16 +263,32 @@ class TestRankings:
         assert len(reader.best(RUN)) == 5
 
     def test_the_front_holds_what_nothing_dominates(self, log: RunLog, reader: RunReader, story: Story) -> None:
-        log.create(new_run())
+        log.create(new_run(objectives=[{"name": name, "low": 0.0, "high": 1.0} for name in "ab"]))
         fence = log.take(RUN, "runner-1", 60)
         vectors = [(1.0, 1.0), (2.0, 0.0), (0.0, 2.0), (0.0, 0.5), (2.0, 0.0), (-1.0, 1.0)]
         for number, rewards in enumerate(vectors):
-            log.append(
-                RUN, fence, [story.create(number), story.evaluate(story.id(number), sum(rewards), rewards=rewards)]
-            )
+            created, scores = story.create(number), dict(zip("ab", rewards, strict=True))
+            told = story.evaluate(story.id(number), sum(rewards), rewards=rewards, scores=scores, signed_scores=rewards)
+            log.append(RUN, fence, [created, told])
         log.append(RUN, fence, [story.create(9), story.evaluate(story.id(9), None)])
         # By hand: the fourth is under the third, the sixth under the first; the fifth equals the second.
         assert [record.number for record in reader.front(RUN)] == [0, 1, 2, 4]
+
+    def test_the_front_goes_by_scores_that_the_bounds_make_one_reward(
+        self, log: RunLog, reader: RunReader, story: Story
+    ) -> None:
+        bounds = {"direction": "minimize", "low": 0.0, "high": 1e6}
+        log.create(new_run(objectives=[{"name": "loss", **bounds}, {"name": "gain", "low": 0.0, "high": 1.0}]))
+        fence = log.take(RUN, "runner-1", 60)
+        for number, loss in enumerate([1e-11, 1e-13]):
+            created, scores = story.create(number), {"loss": loss, "gain": 0.5}
+            told = story.evaluate(story.id(number), 0.75, rewards=(1.0, 0.5), scores=scores, signed_scores=(-loss, 0.5))
+            log.append(RUN, fence, [created, told])
+        assert [record.number for record in reader.front(RUN)] == [1]
+        columns = columns_of(reader, reader.run(RUN))
+        assert [columns.ids[place] for place in columns.front()] == [story.id(1)]
+        first, second = log.individuals(RUN, [story.id(0), story.id(1)])
+        assert (first.signed_scores, second.signed_scores) == ((-1e-11, 0.5), (-1e-13, 0.5))
 
     def test_a_run_without_an_evaluation_has_no_best_and_no_front(self, log: RunLog, reader: RunReader) -> None:
         log.create(new_run())

@@ -53,6 +53,7 @@ def run_of(width: int, axes: Sequence[Mapping[str, Any]] = (), config: Mapping[s
 
 
 def row(place: int, rewards: Sequence[float] | None, values: Sequence[float] = (), **scores: float) -> Scored:
+    scores = dict(zip("abcde", rewards or (), strict=False)) | scores
     return Scored(
         place + 1, f"cnd_{place}", 1 + place // 3, 2 - place % 3, 0, None, "mutate", "syntax",
         "ok" if rewards is not None else "timeout", None if rewards is None else float(sum(rewards)), rewards, scores,
@@ -222,6 +223,7 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
                 program=Program.of({"program.py": one.candidate_id}),
                 fitness=one.fitness,
                 rewards=tuple(one.rewards or ()),
+                signed_scores=tuple(one.rewards or ()),
                 measures=one.descriptor,
                 evaluation=Evaluation(outcome=Outcome.OK),
             )
@@ -246,6 +248,7 @@ def test_the_regions_of_a_tessellation_are_those_of_the_archive(
                 program=Program.of({"program.py": one.candidate_id}),
                 fitness=one.fitness,
                 rewards=tuple(one.rewards or ()),
+                signed_scores=tuple(one.rewards or ()),
                 measures=one.descriptor,
                 evaluation=Evaluation(outcome=Outcome.OK),
             )

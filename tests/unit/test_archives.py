@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from evolve.appraisal import Appraisal
 from evolve.archives import (
     Archive,
     Axis,
@@ -20,10 +21,12 @@ from evolve.archives import (
     open_archive,
 )
 from evolve.archives.centroids import centroids, nearest
-from evolve.configuration import ArchiveConfig
+from evolve.configuration import ArchiveConfig, RunConfig
 from evolve.errors import ConfigurationError
-from evolve.problem import Measure
-from tests.fakes.world import toy_problem
+from evolve.evaluation import read_result
+from evolve.problem import Direction, EvaluatorSpec, Measure, Objective, Problem
+from evolve.proposal import Candidate
+from tests.fakes.world import program, toy_problem
 from tests.unit.individuals import individual
 
 KINDS = ("grid", "cvt", "dominated_novelty", "pareto", "top")
@@ -55,6 +58,26 @@ def test_pareto_refuses_the_dominated_and_lets_go_of_what_is_dominated() -> None
     best = archive.add(individual("best", 0.0, (1.0, 1.0)))
     assert best.status is Status.IMPROVED
     assert set(best.displaced) == {"left", "right"}
+
+
+LOSS = Objective(name="loss", direction=Direction.MINIMIZE, low=0.0, high=1e6)
+GAIN = Objective(name="gain", low=0.0, high=1.0)
+FINE = Problem(
+    name="fine", seeds=(program(0.0),), evaluator=EvaluatorSpec(entry="x"), objectives=(LOSS, GAIN),
+    measures=(Measure(name="m", low=0.0, high=1.0),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("config", [ArchiveConfig(kind="pareto"), ArchiveConfig(kind="grid", front=9)])
+def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(config: ArchiveConfig) -> None:
+    """1 - 1e-11 / 1e6 and 1 - 1e-13 / 1e6 are the same number: the better one was once refused as dominated."""
+    appraisal, archive = Appraisal(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
+    for number, loss in enumerate([1e-11, 1e-13, 1e-12]):
+        evaluation = read_result({"loss": loss, "gain": 0.5, "m": 0.5}, FINE)
+        candidate = Candidate(id=f"c{number}", number=1, position=0, island=0, program=program(loss), fingerprint="")
+        archive.add(appraisal.individual(candidate, evaluation))
+    assert names(archive) == {"c1"}
+    assert archive.members[0].rewards == (1.0, 0.5)
 
 
 def test_a_full_pareto_archive_lets_go_of_the_most_crowded() -> None:

@@ -79,7 +79,8 @@ def row(
     outcome = "timeout" if rewards is None else "ok"
     return Scored(
         sequence, f"cnd_{sequence}", number, position, island, parent, *(("mutate", "m") if number else ("seed", "")),
-        outcome, fitness, rewards, {}, {}, 0.5, START + timedelta(seconds=sequence),
+        outcome, fitness, rewards, dict(zip("ab", rewards or (), strict=False)), {}, 0.5,
+        START + timedelta(seconds=sequence),
     )  # fmt: skip
 
 

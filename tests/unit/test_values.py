@@ -164,7 +164,9 @@ def test_targets_and_normalisation_follow_the_direction() -> None:
 def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None:
     gain = Objective(name="g", low=0.0, high=10.0)
     cost = Objective(name="c", direction=Direction.MINIMIZE, low=0.0, high=4.0, reference=3.0)
-    assert problem(gain, cost).reference_point == pytest.approx((0.0, 0.25))
+    assert problem(gain, cost).reference_point == (0.0, -3.0)
+    assert (gain.floor, cost.floor) == pytest.approx((0.0, 0.25))
+    assert problem(replace(cost, reference=None), gain).reference_point == (-4.0, 0.0)
     assert problem(Objective(name="free")).reference_point is None
     assert problem().reference_point is None
 

@@ -184,8 +184,9 @@ def spread(scores: Sequence[float], larger_is_better: bool, bins: int = BINS) ->
     edges = [low + (high - low) * (place / bins) for place in range(bins)] + [high]
     counts = [0] * bins
     for score in ordered:
-        share = (score - low) / (high - low) if high > low else 0.0
-        counts[min(bins - 1, int(share * bins))] += 1
+        # Times the bins first: a share of a share would put a score on an edge one bar too low.
+        place = (score - low) * bins / (high - low) if high > low else 0.0
+        counts[min(bins - 1, int(place))] += 1
     bars = [Bar(low=edges[place], high=edges[place + 1], count=counts[place]) for place in range(bins)]
     middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
     worst, best = (low, high) if larger_is_better else (high, low)

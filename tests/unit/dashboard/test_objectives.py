@@ -62,5 +62,12 @@ def test_every_score_is_in_one_bar_and_the_best_stands_last(scores: list[float],
     assert sum(score >= found.median for score in scores) >= len(scores) / 2
 
 
+@pytest.mark.parametrize("bins", [22, 29, 50])
+def test_whole_scores_on_the_edges_of_bars_fill_one_bar_each(bins: int) -> None:
+    found = spread([float(value) for value in range(bins + 1)], larger_is_better=True, bins=bins)
+    assert found
+    assert [bar.count for bar in found.bars] == [1] * (bins - 1) + [2]
+
+
 def test_of_no_scores_there_is_no_spread() -> None:
     assert spread([], larger_is_better=True) is None
