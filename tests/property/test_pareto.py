@@ -83,6 +83,18 @@ def test_large_sets_have_the_front_that_comparing_all_with_all_leaves(width: int
     assert (layers == np.where(beats, layers[:, None], -1).max(axis=0) + 1).all()
 
 
+@pytest.mark.parametrize("width", [3, 4, 6])
+@pytest.mark.parametrize("noise", [0.002, 0.05, 0.5])
+def test_ranks_of_objectives_that_agree_are_those_of_comparing_all_with_all(width: int, noise: float) -> None:
+    rng = np.random.default_rng(width)
+    points = np.round(rng.random((1200, 1)) + noise * rng.random((1200, width)), 3)
+    covers = (points[:, None] >= points).all(axis=2)
+    beats = covers & ~covers.T
+    layers = ranks(points)
+    assert layers.max() > (300 if noise < 0.01 else 5)
+    assert (layers == np.where(beats, layers[:, None], -1).max(axis=0) + 1).all()
+
+
 @given(matrices())
 def test_each_rank_is_dominated_by_the_rank_before(points: Floats) -> None:
     found = ranks(points)
@@ -105,6 +117,15 @@ def test_the_ends_of_each_objective_are_never_crowded(points: Floats) -> None:
 @given(matrices(1, 3))
 def test_hypervolume_counts_the_cubes_that_are_covered(points: Floats) -> None:
     assert hypervolume(points, np.zeros(points.shape[1])) == pytest.approx(unit_cubes(points))
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 12])
+def test_the_volume_of_a_large_front_is_that_of_its_slabs(decimals: int) -> None:
+    directions = np.random.default_rng(decimals).random((400, 3))
+    points = np.round(directions / np.linalg.norm(directions, axis=1, keepdims=True), decimals)
+    heights = np.unique(np.append(points[:, 2], 0.0))
+    areas = [hypervolume(points[points[:, 2] >= height][:, :2], [0.0] * 2) for height in heights[1:]]
+    assert hypervolume(points, [0.0] * 3) == pytest.approx(float(np.diff(heights) @ areas), rel=1e-12)
 
 
 @given(matrices(1, 3), st.data())
