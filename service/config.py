@@ -166,7 +166,9 @@ class ApiSettings(BaseModel):
     public_url: Annotated[str, AfterValidator(_front)] = Field(
         default="", description="Where people reach the service, for links: https://evolve.example"
     )
-    body_limit_mb: int = Field(default=96, ge=1, le=1024, description="Largest body of a request, in megabytes")
+    body_limit_mb: int = Field(
+        default=96, ge=1, le=1024, description="Largest body of a request, and of all large ones at once, in megabytes"
+    )
     threads: int = Field(default=8, ge=1, le=40, description="Requests at once that read or write the database")
     requests_per_minute: int = Field(default=1200, ge=1, description="Requests a minute of one key")
     streams: int = Field(default=64, ge=1, description="Streams of events and waits that one key may have open at once")

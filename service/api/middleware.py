@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.access import known, limit_headers
+from service.api.body_budget import SMALL_TOTAL_BYTES, BodyBudget, BodyReservation
 from service.api.faults import ApiFault, answer, answer_error
 from service.api.parts import Parts
 from service.errors import ServiceError
@@ -37,8 +38,8 @@ _MOST_DIGITS = 18
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
-class TooLargeError(Exception):
-    """A body went beyond the limit while it was read."""
+class BodyRefusedError(Exception):
+    """A body went beyond the limit or the memory while it was read."""
 
 
 class Envelope:
@@ -46,6 +47,8 @@ class Envelope:
 
     def __init__(self, app: ASGIApp, parts: Parts) -> None:
         self._app, self._parts = app, parts
+        self._large_bodies = BodyBudget(parts.settings.body_limit_mb * 1024 * 1024)
+        self._small_bodies = BodyBudget(SMALL_TOTAL_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -80,7 +83,7 @@ class Envelope:
             await self._note(request, CLOSED if left and status == 500 else status, made, time.perf_counter() - began)
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request whose body stays within the limit."""
+        """Pass on a request whose body stays within the limit, if there is memory for it."""
         request = Request(scope)
         declared = _declared(request.headers)
         try:
@@ -88,36 +91,61 @@ class Envelope:
         except ServiceError as error:
             await answer_error(request, error)(scope, receive, send)
             return
-        if declared is not None and declared > limit:
-            await answer(request, self._too_large(limit))(scope, receive, send)
-            return
+        budget = self._large_bodies if limit > STRANGERS_BYTES else self._small_bodies
+        with budget.open() as reservation:
+            try:
+                if declared is not None:
+                    self._reserve(reservation, declared, limit)
+            except ApiFault as fault:
+                await answer(request, fault)(scope, receive, send)
+                return
+            await self._counted(request, receive, send, reservation, limit)
+
+    async def _counted(
+        self, request: Request, receive: Receive, send: Send, reservation: BodyReservation, limit: int
+    ) -> None:
+        """Pass on a request, and cut its body off where it goes beyond the limit or the memory."""
         read, begun = 0, False
+        refusal: ApiFault | None = None
 
         async def counted() -> Message:
-            nonlocal read
+            nonlocal read, refusal
             message = await receive()
             read += len(message.get("body", b""))
-            if read > limit:
-                raise TooLargeError
+            try:
+                self._reserve(reservation, read, limit)
+            except ApiFault as fault:
+                refusal = fault
+                raise BodyRefusedError from fault
             return message
 
         async def noted(message: Message) -> None:
             nonlocal begun
             # What the application makes of a body that was cut off is not for the caller.
-            if read <= limit or begun:
+            if refusal is None or begun:
                 begun = True
                 await send(message)
 
         try:
-            await self._app(scope, counted, noted)
-        except TooLargeError:
+            await self._app(request.scope, counted, noted)
+        except BodyRefusedError:
             pass
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer, and the log the trace
             await self._fail(request, error, None if begun else send)
-        if read > limit and not begun:
-            await answer(request, self._too_large(limit))(scope, receive, send)
+        if refusal is not None and not begun:
+            await answer(request, refusal)(request.scope, receive, send)
+
+    def _reserve(self, reservation: BodyReservation, size: int, limit: int) -> None:
+        """Have memory for a body of a size.
+
+        Raises:
+            ApiFault: the body is larger than it may be, or there is no memory for it now.
+        """
+        if size > limit:
+            raise self._too_large(limit)
+        reservation.grow(size)
 
     async def _limit(self, request: Request, declared: int | None) -> int:
         """Bytes that the body of a request may have; who shows nothing that is valid may send what signs them in."""

@@ -52,7 +52,8 @@ MEANINGS: Mapping[Code, str] = {
     Code.TOO_LARGE: "The body, or what it holds, is larger than the service takes.",
     Code.UNSUPPORTED_MEDIA_TYPE: "The body is of a kind that this address does not take.",
     Code.RATE_LIMITED: "Too many requests in a short time: wait as long as `Retry-After` says.",
-    Code.UNAVAILABLE: "Database, queue or policy do not answer: try again as `Retry-After` says; nothing is lost.",
+    Code.UNAVAILABLE: "Database, queue or policy do not answer, or there is no memory for a large body now: "
+    "try again as `Retry-After` says; nothing is lost.",
     Code.INTERNAL: "A fault of the service; its log has the trace under `trace_id`.",
 }
 
