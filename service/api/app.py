@@ -126,7 +126,7 @@ def create_api(parts: Parts) -> FastAPI:
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
         app.state.event_pages = EventPages()
         app.state.roster = Roster(parts.events_poll_seconds)
-        app.state.folds = Folds(parts.columns)
+        app.state.folds = Folds(parts.columns, max(1, parts.settings.threads // 2))
         app.state.opened = Opened(parts.settings.streams, parts.settings.all_streams)
         try:
             yield

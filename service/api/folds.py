@@ -1,12 +1,16 @@
 """Runs in columns, kept between requests: a run is read once, and after that only what is new of it."""
 
+import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
+from fastapi import Depends, Request
 
 from evolve import __version__
 from service.errors import ServiceError
@@ -48,14 +52,24 @@ class Folds:
 
     Args:
         store: where long runs are saved, so that no process reads again what another has read.
+        at_once: how many requests fold at the same time.
         most_bytes: how much is kept here.
     """
 
-    def __init__(self, store: ColumnStore, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, store: ColumnStore, at_once: int = 1, most_bytes: int = MOST_BYTES) -> None:
         self._store = store
+        self._slots = asyncio.Semaphore(at_once)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, run_id: str) -> AsyncIterator[None]:
+        """Wait for those who ask for the same run, and then for a slot; whoever waits takes no thread from others."""
+        lock = self._turns.setdefault(run_id, asyncio.Lock())
+        async with lock, self._slots:
+            yield
 
     def series(self, reader: RunReader, run: RunRecord, points: int) -> Series:
         """A run in so many points at most, as it is now."""
@@ -169,3 +183,13 @@ class Folds:
                 if total <= self._most_bytes or other == run_id:
                     break
                 total -= self._kept.pop(other).size
+
+
+async def _in_turn(request: Request) -> AsyncIterator[Folds]:
+    """The folds of this process, in the turn of a request."""
+    folds: Folds = request.app.state.folds
+    async with folds.turn(request.path_params.get("run_id") or request.query_params.get("runs", "")):
+        yield folds
+
+
+FoldsDep = Annotated[Folds, Depends(_in_turn, scope="function")]

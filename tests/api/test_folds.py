@@ -1,6 +1,9 @@
 """Long runs are read once: what a process has read of them is there for the next, and gives the same."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,16 +13,20 @@ from benchmarks.landscape import write_run
 from evolve.events import Kind
 from service.api import folds
 from service.api.folds import SAVED_FORM, Folds
+from service.api.parts import Parts
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.db.run_columns import SqlColumnStore
-from service.ports import RunReader, RunRecord, Scored
+from service.ports import Readers, RunReader, RunRecord, Scored
 from service.projections.array_codec import UnreadableError, decode, encode
+from tests.api.told import open_told, small_run
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.databases import sqlite_file
+from tests.patience import PATIENCE_SECONDS
 
 PROGRAMS = 300
+OTHER = "run_0190bbbb000000000000000000000002"
 
 
 class Reads:
@@ -73,6 +80,59 @@ def folded(found: Folds, reads: Reads, run: RunRecord) -> list[str]:
             found.trail(reader, run),
         )
     ]
+
+
+class Gated:
+    """Readers whose reads of evaluations wait at a gate."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self.begun, self.gate = threading.Event(), threading.Event()
+
+    def of(self, tenant: str, run_id: str = "") -> Any:
+        return GatedReader(self._readers.of(tenant, run_id), self)
+
+
+class GatedReader:
+    """One of them."""
+
+    def __init__(self, reader: RunReader, gated: Gated) -> None:
+        self._reader, self._gated = reader, gated
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+        self._gated.begun.set()
+        self._gated.gate.wait()
+        return self._reader.scored(run_id, after)
+
+
+@pytest.mark.parametrize("others", ["/v1/runs/{}", "/v1/runs/{}/metrics"])
+async def test_many_who_wait_for_one_run_leave_threads_and_turns_to_others(tmp_path: Path, others: str) -> None:
+    gates: list[Gated] = []
+
+    def gated(parts: Parts) -> Parts:
+        gates.append(Gated(parts.readers))
+        return replace(parts, readers=cast(Readers, gates[0]))
+
+    async with open_told(tmp_path, gated, threads=4) as told, told.client() as client:
+        small_run(told)
+        small_run(told, OTHER)
+        asked = [asyncio.create_task(client.get(f"/v1/runs/{RUN}/metrics")) for _ in range(8)]
+        while not gates[0].begun.is_set():  # noqa: ASYNC110 - what is waited for happens in threads
+            await asyncio.sleep(0.005)
+        for _ in range(8):  # all of them have come as far as they come
+            await client.get("/healthz")
+        reading = asyncio.create_task(client.get(others.format(OTHER)))
+        gates[0].begun.clear()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS / 4):
+                while not (reading.done() or gates[0].begun.is_set()):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.005)
+        finally:
+            gates[0].gate.set()
+        assert {answer.status_code for answer in await asyncio.gather(reading, *asked)} == {200}
 
 
 def test_a_process_that_has_just_begun_folds_what_another_saved_without_reading_the_run(

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from evolve.events import Kind
 from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
+from service.api.folds import FoldsDep
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.programs_shown import shown_program
 from service.api.routes.programs import NAME
@@ -51,10 +52,10 @@ Weights = Annotated[
 
 @router.get("/islands", response_model=IslandPage, operation_id="list_islands")
 def list_islands(
-    request: Request,
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
+    folds: FoldsDep,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> IslandPage:
@@ -68,7 +69,7 @@ def list_islands(
     behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
     rows, following = paging.cut(behind[: paging.limit + 1], lambda number: number)
     ids = [[member.candidate_id for member in members[number]] for number in rows]
-    filled = request.app.state.folds.filled(reader, run, ids) or [(None, None)] * len(rows)
+    filled = folds.filled(reader, run, ids) or [(None, None)] * len(rows)
     items = [_island(number, members[number], *cells) for number, cells in zip(rows, filled, strict=True)]
     return IslandPage(items=items, next_cursor=following)
 
@@ -114,10 +115,10 @@ def list_migrations(
 
 @router.get("/front", response_model=FrontPage, operation_id="list_front")
 def list_front(
-    request: Request,
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
+    folds: FoldsDep,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> FrontPage:
@@ -125,7 +126,7 @@ def list_front(
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.seal, cursor, limit, {"list": "front", "run": run.id})
-    front = request.app.state.folds.front(reader, run)
+    front = folds.front(reader, run)
     after = tuple(paging.after) if paging.after else None
     rows, following = paging.cut(front.behind(after, paging.limit + 1), lambda row: row[1])
     return FrontPage(
@@ -156,7 +157,7 @@ def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: Part
 
 
 @router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")
-def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
+def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
     An axis without a declared range spans what was seen so far, as the archives of the islands take it. A run without
@@ -166,7 +167,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    grid = request.app.state.folds.grid(reader, run, MOST_CELLS)
+    grid = folds.grid(reader, run, MOST_CELLS)
     axes = [
         GridAxis(
             name=axis.name,
@@ -196,7 +197,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) 
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
-def get_best(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, weights: Weights = "") -> Best:
+def get_best(run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep, weights: Weights = "") -> Best:
     """Read the best program of a run: the fittest, or the best under weights of the objectives.
 
     Scores are normalised by the declared bounds of the objective, else by their range in the run. Of programs whose
@@ -206,7 +207,7 @@ def get_best(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
     run = reader.run(run_id)
     if weights:
         wanted = read_weights(weights)
-        winner, value = request.app.state.folds.best(reader, run, wanted)
+        winner, value = folds.best(reader, run, wanted)
         return Best(program=shown_program(reader.candidate(winner), caller), weights=wanted, value=value)
     fittest = reader.best(run.id, limit=1)
     if not fittest:

@@ -12,6 +12,7 @@ from service.api.columns_shown import shown_columns
 from service.api.compared_shown import shown
 from service.api.error_responses import raises
 from service.api.faults import ApiFault
+from service.api.folds import FoldsDep
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.errors import NotFoundError
@@ -83,15 +84,15 @@ Budgets = Annotated[
 
 @router.get("/runs/{run_id}/metrics", response_model=Metrics, responses=NOT_MODIFIED, operation_id="get_run_metrics")
 def get_run_metrics(
-    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, points: Points = 200
+    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep, points: Points = 200
 ) -> Response:
     """Read how a run went over its evaluations: its best, what was wasted, what it cost, and who succeeded."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    folded = request.app.state.folds.series(reader, run, min(points, MOST_POINTS))
-    spent = request.app.state.folds.costs(reader, run)
+    folded = folds.series(reader, run, min(points, MOST_POINTS))
+    spent = folds.costs(reader, run)
     body = Metrics(
         run_id=run.id,
         points=[_point(moment) for moment in folded.moments],
@@ -106,7 +107,13 @@ def get_run_metrics(
 
 @router.get("/runs/{run_id}/columns", response_model=RunColumns, responses=NOT_MODIFIED, operation_id="get_run_columns")
 def get_run_columns(
-    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, after: After = 0, points: Drawable = 0
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    folds: FoldsDep,
+    after: After = 0,
+    points: Drawable = 0,
 ) -> Response:
     """Read the evaluations of a run in columns, as charts draw them: all, or those that the caller lacks.
 
@@ -118,15 +125,15 @@ def get_run_columns(
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
     enough = min(max(points, LEAST_DRAWN), MOST_DRAWN) if points else 0
-    drawn = request.app.state.folds.drawn(reader, run, after, enough)
+    drawn = folds.drawn(reader, run, after, enough)
     return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
 
 @router.get("/compare", response_model=RunComparison, responses=raises(NotFoundError), operation_id="compare_runs")
 def compare_runs(
-    request: Request,
     caller: Reading,
     parts: PartsDep,
+    folds: FoldsDep,
     runs: RunIds,
     points: Points = 200,
     over: Annotated[Axis, Query(description="The axis: evaluations, tokens, money, or seconds.")] = "evaluations",
@@ -149,7 +156,7 @@ def compare_runs(
         budgets=[float(budget) for budget in budgets.split(",") if budget],
         points=min(points, MOST_POINTS),
     )
-    return shown(compare([request.app.state.folds.trail(reader, run) for run in found], order))
+    return shown(compare([folds.trail(reader, run) for run in found], order))
 
 
 def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[RunRecord], list[str]]:

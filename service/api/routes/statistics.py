@@ -5,6 +5,7 @@ from fastapi.responses import Response
 
 from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
+from service.api.folds import FoldsDep
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.tags import run_tag, seen, tagged
 from service.schemas.statistics import RunStatistics
@@ -18,7 +19,7 @@ router = APIRouter(prefix="/v1", tags=["metrics"])
     responses=NOT_MODIFIED,
     operation_id="get_run_statistics",
 )
-def get_run_statistics(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
+def get_run_statistics(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep) -> Response:
     """Read what a run came to: best@k and pass@k, volume, coverage, diversity, migration gains, yields and their cost.
 
     Each number is defined, with formula and source, in the reference of metrics. What is compared pair by pair is of a
@@ -28,4 +29,4 @@ def get_run_statistics(request: Request, run_id: RunId, caller: Reading, parts: 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    return tagged(request, request.app.state.folds.statistics(reader, run), run_tag(run))
+    return tagged(request, folds.statistics(reader, run), run_tag(run))
