@@ -69,8 +69,9 @@ def list_islands(
     behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
     rows, following = paging.cut(behind[: paging.limit + 1], lambda number: number)
     ids = [[member.candidate_id for member in members[number]] for number in rows]
-    filled = folds.filled(reader, run, ids) or [(None, None)] * len(rows)
-    items = [_island(number, members[number], *cells) for number, cells in zip(rows, filled, strict=True)]
+    filled = folds.filled(reader, run, ids)
+    cells: Sequence[tuple[int | None, int | None]] = [(None, None)] * len(rows) if filled is None else filled
+    items = [_island(number, members[number], *of) for number, of in zip(rows, cells, strict=True)]
     return IslandPage(items=items, next_cursor=following)
 
 
