@@ -21,6 +21,8 @@ _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 # Each reading that waits holds one: of a worker or a run, or, in an API, one for each remote worker.
 _MOST_CONNECTIONS = 1000
+_FULL = "command not allowed when used memory"
+OUT_OF_MEMORY = "the queue is out of memory: raise maxmemory of its Redis, or remove what else is kept there"
 # Where the client names the server, up to its own reason.
 _PLACE = re.compile(r" (?:connecting to|(?:while )?reading from) .*$")
 
@@ -114,7 +116,9 @@ async def reaching() -> AsyncIterator[None]:
         async with asyncio.timeout(_SILENT_SECONDS):
             yield
     except (RedisError, OSError) as error:
-        raise UnreachableError(f"the queue does not answer: {_reason(error)}") from error
+        # An error of a script has it in its midst.
+        full = isinstance(error, RedisError) and _FULL in str(error)
+        raise UnreachableError(OUT_OF_MEMORY if full else f"the queue does not answer: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:

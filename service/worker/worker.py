@@ -208,13 +208,16 @@ class Worker:
             await self._leases.release(lease)
 
     async def _complete(self, lease: Lease, evaluation: Evaluation) -> bool:
-        """Give a result, as soon as the queue answers."""
+        """Give a result, as soon as the queue takes it; its lease is held until then, or others would do it again."""
         while True:
             try:
                 return await self._leases.complete(lease, evaluation)
             except UnreachableError as error:
                 log.warning("queue.away", reason=str(error))
                 await asyncio.sleep(self._pace.wait)
+            with suppress(UnreachableError, TimeoutError):
+                async with asyncio.timeout(self._pace.wait):
+                    await self._leases.renew(lease)
 
     async def _live(self) -> None:
         """Give signs of life, without end, and hear whether to drain."""

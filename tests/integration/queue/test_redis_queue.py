@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
-from service.ports import EvaluationLeases, EvaluationResult, Lease
+from service.ports import EvaluationLeases, EvaluationResult, Lease, Standing
 from service.queue import connection
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.redis import RedisEvaluationLeases
@@ -202,3 +202,19 @@ async def test_a_result_that_came_before_redis_went_away_is_given(
 
     monkeypatch.setattr(queue, "_send_again", away)
     assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
+
+
+async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: RedisBench) -> None:
+    queue, worker = bench.submitter(), bench.worker("a")
+    await queue.submit(task(1), BUNDLE)
+    lease = await leased(worker)
+    await bench.client.config_set("maxmemory", 1)
+    try:
+        for refused in (worker.beat(beat()), worker.complete(lease, GOOD), queue.share(POOL, 1)):
+            with pytest.raises(UnreachableError, match="the queue is out of memory"):
+                await refused
+        assert await worker.renew(lease) is Standing.HELD
+    finally:
+        await bench.client.config_set("maxmemory", 0)
+    assert await worker.complete(lease, GOOD)
+    assert [found for found, _ in await results(queue, 1)] == [task(1).evaluation_id]

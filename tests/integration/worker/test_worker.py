@@ -11,7 +11,16 @@ import pytest
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
 from evolve.program import Program
 from service.errors import InvalidProblemError, NoRoomError, UnreachableError
-from service.ports import Bundle, EvaluationLeases, EvaluationQueue, Lease, LeaseName, WorkerBeat, WorkerState
+from service.ports import (
+    Bundle,
+    EvaluationLeases,
+    EvaluationQueue,
+    Lease,
+    LeaseName,
+    Standing,
+    WorkerBeat,
+    WorkerState,
+)
 from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import READY, Pace, Worker
@@ -269,6 +278,32 @@ async def test_a_worker_outlasts_a_queue_that_is_away(bench: MemoryBench, queue:
         for number in range(5):
             await queue.submit(task(number), BUNDLE)
         assert len(await results(queue, 5)) == 5
+
+
+class Full(MemoryEvaluationLeases):
+    """A queue that takes no result until its lease was renewed some times since."""
+
+    def __init__(self, bench: MemoryBench, renewals: int) -> None:
+        super().__init__(bench.broker, POOL, "a")
+        self._left, self._refused = renewals, False
+
+    async def renew(self, lease: LeaseName) -> Standing:
+        self._left -= self._refused
+        return await super().renew(lease)
+
+    async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
+        self._refused = True
+        if self._left > 0:
+            raise UnreachableError("the queue is out of memory")
+        return await super().complete(lease, evaluation)
+
+
+async def test_while_a_result_is_not_taken_its_lease_is_held(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    async with working(Full(bench, renewals=3), lab):
+        await queue.submit(task(), BUNDLE)
+        assert await results(queue, 1) == [(task().evaluation_id, replace(GOOD, worker="a"))]
 
 
 class Fetching(MemoryEvaluationLeases):
