@@ -72,7 +72,7 @@ test-clients: install ## clients generated in Python and TypeScript run a job; n
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_clients.sh
 	EVOLVE_TEST_CLIENTS_PYTHON="$(CURDIR)/.venv-clients/bin/python" $(BIN)/pytest tests/clients -q
 
-faults: install ## kill and stall everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
+faults: install ## kill, stall and cut off everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
 
 # Versions and hashes, never a host: the lock holds wherever the packages come from.

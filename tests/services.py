@@ -280,7 +280,7 @@ class Program:
     def start(self) -> "subprocess.Popen[bytes]":
         """Start it, and wait until it takes connections."""
         server = subprocess.Popen(
-            [*self.user.prefix, *_ending_with_us(self.death), *self.command],
+            [*self.user.prefix, *ending_with_us(self.death), *self.command],
             cwd=self.home,
             env=_environment(self.home),
             stdin=subprocess.DEVNULL,
@@ -308,7 +308,8 @@ class Program:
                 _stop(server, self.stop)
 
 
-def _ending_with_us(death: signal.Signals) -> list[str]:
+def ending_with_us(death: signal.Signals) -> list[str]:
+    """Words before a command that have it end by a signal when this process ends; none where that cannot be."""
     # So that a killed test process leaves no server behind. Here and not in Popen's preexec_fn: a change of user
     # clears the wish, and preexec_fn is not safe beside threads.
     found = shutil.which("setpriv")
@@ -324,7 +325,7 @@ def _await_ready(server: subprocess.Popen[bytes]) -> None:
     try:
         for line in server.stdout:
             said.append(line)
-            if b"eady to accept connections" in line:
+            if b"eady to accept " in line:
                 break
         else:
             raise ServerFailedError("The server did not start:\n" + b"".join(said).decode(errors="replace"))

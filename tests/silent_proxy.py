@@ -13,6 +13,7 @@ class SilentProxy:
     Attributes:
         port: where it listens on 127.0.0.1.
         silent: swallow whatever comes, in both directions.
+        requests, answers: while it is not set, hold up what comes from clients, or from the server.
         swallowed: bytes that went nowhere.
     """
 
@@ -21,35 +22,57 @@ class SilentProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
+        self._abandoned: set[socket.socket] = set()
         self.silent = False
+        self.requests, self.answers = threading.Event(), threading.Event()
+        self.let_through()
         self.swallowed = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        self.let_through()
         for end in (self._listener, *self._sockets):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+
+    def let_through(self) -> None:
+        """Hand on what was held up."""
+        self.requests.set()
+        self.answers.set()
+
+    def abandon(self) -> None:
+        """Swallow for ever what comes over the connections of now, and their ends; new ones are served."""
+        self._abandoned.update(self._sockets)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX if isinstance(self._target, str) else socket.AF_INET)
-                server.connect(self._target)
                 self._sockets += [client, server]
-                for one, other in ((client, server), (server, client)):
-                    threading.Thread(target=self._hand_on, args=(one, other), daemon=True).start()
+                try:
+                    server.connect(self._target)
+                except OSError:  # the server is away: its client hears so
+                    client.close()
+                    continue
+                for one, other, passing in ((client, server, self.requests), (server, client, self.answers)):
+                    threading.Thread(target=self._hand_on, args=(one, other, passing), daemon=True).start()
 
-    def _hand_on(self, one: socket.socket, other: socket.socket) -> None:
+    def _hand_on(self, one: socket.socket, other: socket.socket, passing: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while part := one.recv(1 << 16):
-                if self.silent:
+                passing.wait()
+                if self._swallows(one):
                     self.swallowed += len(part)
                 else:
                     other.sendall(part)
-            if not self.silent:
+        with contextlib.suppress(OSError):
+            if not self._swallows(one):
                 other.shutdown(socket.SHUT_WR)
+
+    def _swallows(self, end: socket.socket) -> bool:
+        return self.silent or end in self._abandoned
 
 
 @contextmanager

@@ -109,6 +109,21 @@ def essence(candidate: dict[str, Any]) -> dict[str, Any]:
 
 def descendants_of(pid: int) -> set[int]:
     """Processes that descend from one, as far as /proc shows them."""
+    parents = _parents()
+    found: set[int] = set()
+    wanted = {pid}
+    while wanted:
+        found |= wanted
+        wanted = {child for child, parent in parents.items() if parent in wanted} - found
+    return found - {pid}
+
+
+def children_of(pid: int) -> set[int]:
+    """Processes that one has started, and that have not been taken by another."""
+    return {child for child, parent in _parents().items() if parent == pid}
+
+
+def _parents() -> dict[int, int]:
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -116,9 +131,4 @@ def descendants_of(pid: int) -> set[int]:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-    found: set[int] = set()
-    wanted = {pid}
-    while wanted:
-        found |= wanted
-        wanted = {child for child, parent in parents.items() if parent in wanted} - found
-    return found - {pid}
+    return parents

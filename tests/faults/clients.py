@@ -155,7 +155,8 @@ class Crowd:
     def _note_away(self, method: str, path: str, answer: httpx.Response) -> None:
         self.counts[f"answers {answer.status_code}"] += 1
         problem = answer.headers.get("content-type", "").startswith("application/problem+json")
-        if answer.status_code not in (409, 503) or not problem:
+        waits = answer.status_code == 409 or (answer.status_code == 503 and "Retry-After" in answer.headers)
+        if not waits or not problem:
             self.failures.append(f"{method} {path}: {answer.status_code} {answer.text[:300]}")
 
     def _submit_on_and_on(self) -> None:

