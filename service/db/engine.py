@@ -12,13 +12,13 @@ from threading import get_ident
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.config import make_folder
 from service.db import deadline, schema
 from service.db.clock import DatabaseClock, server_time
-from service.db.faults import UnstorableError, translated
+from service.db.faults import UnstorableError, read_only, translated
 from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 
@@ -311,7 +311,17 @@ def _postgres(address: URL, lock_seconds: float, call_seconds: float) -> Databas
         **_POOL,
     )
     deadline.guard(engine, call_seconds)
+    _leave_standbys(engine)
     return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
+
+
+def _leave_standbys(engine: Engine) -> None:
+    """Connect anew where a server may only be read: its name may mean another one by now, the primary."""
+
+    @event.listens_for(engine, "handle_error")
+    def leave(context: ExceptionContext) -> None:
+        if read_only(context.original_exception):
+            context.is_disconnect = True
 
 
 def _as_json(value: object) -> str:

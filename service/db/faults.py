@@ -53,6 +53,7 @@ _POSTGRES = {
 # that becomes the primary, a full disk, no connection free, a lock held, two writers at once.
 _POSTGRES_AWAY = ("08", "25", "40", "53", "55", "57", "58")
 _LOCKED = "55P03"
+_READ_ONLY = "25006"
 _AWAY = "{where} does not answer: check that it runs and is reachable"
 _AUTHENTICATION = ("password authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
 _FULL_HOUSE = ("too many clients", "too many connections", "connection slots are reserved")
@@ -94,6 +95,11 @@ def translated(where: str) -> Iterator[None]:
 def locked(error: exc.DBAPIError) -> bool:
     """Whether a statement waited for another transaction's row until it gave up."""
     return getattr(error.orig, "sqlstate", None) == _LOCKED
+
+
+def read_only(error: BaseException) -> bool:
+    """Whether a server refused to write because it may only be read, as one that is no longer the primary does."""
+    return getattr(error, "sqlstate", None) == _READ_ONLY
 
 
 def _away(error: exc.DBAPIError, sentence: str) -> bool:

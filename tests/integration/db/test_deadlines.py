@@ -74,6 +74,21 @@ def test_a_server_that_falls_silent_within_a_transaction_is_away(database: Datab
     assert ask(database, "SELECT to_regclass('kept') IS NULL") is True
 
 
+def test_connections_to_a_server_that_is_no_longer_the_primary_are_left(database: Database) -> None:
+    """The name of the database means another server by then, and the old one keeps its connections."""
+
+    def write() -> None:
+        with database.write() as connection:
+            connection.execute(text("CREATE TABLE kept (x int)"))
+
+    with database.engine.begin() as connection:
+        connection.execute(text("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"))
+    with pytest.raises(StorageAwayError, match="may only be read"):
+        write()
+    write()
+    assert ask(database, "SELECT to_regclass('kept') IS NULL") is False
+
+
 def test_a_statement_that_never_ends_is_given_up(database: Database) -> None:
     with pytest.raises(StorageAwayError, match="does not answer"):
         ask(database, "SELECT pg_sleep(60)")
