@@ -36,6 +36,11 @@ def data_home() -> Path:
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
+def cache_home() -> Path:
+    """Where what can be made again belongs, by the XDG rules."""
+    return _xdg("XDG_CACHE_HOME", ".cache")
+
+
 def config_file() -> Path:
     """The user's own settings file, by the XDG rules."""
     return _xdg("XDG_CONFIG_HOME", ".config") / "evolve" / "config.toml"
@@ -124,6 +129,10 @@ class SandboxSettings(BaseModel):
     )
     path: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Folders of programs, likewise, which stand first on PATH inside the sandbox"
+    )
+    environments: bool = Field(
+        default=False,
+        description="Whether requirements.txt of any problem is installed without a question, outside of the sandbox",
     )
     most_wall_seconds: int = Field(default=3600, ge=1, description="Most time that a problem may give an evaluation")
     most_cpu_seconds: int = Field(

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from evolve.problem import Problem
+from service.bootstrap.environments import with_environment
 from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import RefusedError, UsageError
@@ -47,6 +48,7 @@ async def scoring(
         InvalidProblemError: the evaluator cannot be used.
     """
     refuse_unpermitted(problem, settings)
+    problem = await with_environment(problem, bundle, settings, others=others)
     closed = private_places() if private is None else private
     place = Path(source) if source.startswith("/") else None
     problem = with_paths(problem, settings, private=closed, others=others, source=place)

@@ -12,6 +12,7 @@ from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.answering import answering
 from service.bootstrap.control import COMMAND_LINE
+from service.bootstrap.environments import environment_warning, with_environment
 from service.bootstrap.parts import scoring
 from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
 from service.bootstrap.policies import submitted
@@ -158,6 +159,10 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
         RefusedError: the machine does not offer the isolation that the settings require.
     """
     loaded = load_problem(place)
+    warning = await environment_warning(loaded.problem, loaded.bundle, others=False)
+    problem = await with_environment(loaded.problem, loaded.bundle, settings.sandbox, others=False)
+    warnings = (*loaded.warnings, *filter(None, [warning]))
+    loaded = replace(loaded, problem=problem, warnings=warnings)
     async with AsyncExitStack() as stack:
         opened: list[SandboxEvaluator] = []
 
@@ -207,7 +212,8 @@ async def open_scorer(
         source=plan.source,
     )
     async with opening as sandbox:
-        warnings = tuple(isolation_warnings(sandbox))
+        lack = await environment_warning(plan.problem, plan.bundle, others=False)
+        warnings = (*isolation_warnings(sandbox), *filter(None, [lack]))
         yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 

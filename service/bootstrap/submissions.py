@@ -15,6 +15,7 @@ from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.answering import read_templates
+from service.bootstrap.environments import environment_warning
 from service.bootstrap.labels import check_labels
 from service.bootstrap.parts import refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.plan import Plan, limits_of, new_run
@@ -325,11 +326,14 @@ class BundledSubmissions:
 
             here = self._queue is None and self._broker is None
             report = await check_problem(loaded, evaluate, look_up=here)
+        lack = ""
+        if here and not self._settings.sandbox.environments:
+            lack = await environment_warning(loaded.problem, loaded.bundle, others=True)
         return ProblemReport(
             name=loaded.problem.name,
             document=document,
             complaints=report.complaints,
-            warnings=loaded.warnings,
+            warnings=[*loaded.warnings, *filter(None, [lack])],
             seeds=[
                 SeedReport(name=seed.name, evaluation=seed.evaluation, fitness=seed.fitness) for seed in report.seeds
             ],

@@ -75,6 +75,7 @@ ProblemPath = Annotated[
     ),
 ]
 
+Install = Annotated[bool, typer.Option("--yes", help="Install what the problem's requirements.txt lacks, unasked.")]
 RunProblem = Annotated[
     Path | None,
     typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; not needed with --resume."),
@@ -156,6 +157,7 @@ def run(
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
     allow_unsandboxed: Unsandboxed = False,
+    yes: Install = False,
     queue: Queue = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -165,27 +167,26 @@ def run(
     """Search for better programs until the budget ends."""
     terminal = terminal_of(ctx, json, db, where := place_of(db, server, api_key_file))
     with terminal.doing("starting"):
-        from service.cli.wish import Wish, budget_flags, named_for_run, run_anywhere, run_labels, search_flags
-    project, config = named_for_run(problem, evaluator, config, python)
-    wish = Wish(
+        from service.cli import wish as words
+    project, config = words.named_for_run(problem, evaluator, config, python)
+    wish = words.Wish(
         problem=project,
-        policies=tuple(policy or ()),
-        model=model,
-        params=tuple(param or ()),
+        asked=words.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
         resume=resume,
         config=config,
         settings=tuple(set_ or ()),
-        flags=budget_flags(evaluations, tokens, money, wall_seconds, target, patience)
-        | search_flags(answers, samples, islands, seed, workers),
+        flags=words.budget_flags(evaluations, tokens, money, wall_seconds, target, patience)
+        | words.search_flags(answers, samples, islands, seed, workers),
         deterministic=deterministic,
         db=db,
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
         queue=queue,
         detach=detach,
-        labels=run_labels(name, label),
+        labels=words.run_labels(name, label),
+        yes=yes,
     )
-    raise typer.Exit(run_anywhere(terminal, wish, where))
+    raise typer.Exit(words.run_anywhere(terminal, wish, where))
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")
@@ -198,6 +199,7 @@ def check(
         Path | None, typer.Option(metavar="FILE", readable=False, help="Configuration of an OpenEvolve project.")
     ] = None,
     python: Python = None,
+    yes: Install = False,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
@@ -208,7 +210,7 @@ def check(
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere
 
-    raise typer.Exit(check_anywhere(terminal, named_project(problem, evaluator, config, python), where))
+    raise typer.Exit(check_anywhere(terminal, named_project(problem, evaluator, config, python), where, yes=yes))
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

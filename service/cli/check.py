@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evolve.evaluation import Trace
 from service.bootstrap.site import Where, open_client, server_of
 from service.cli import figures
+from service.cli.environment import offer_environment
 from service.cli.listing import MOST_ANSWER, plain_table
 from service.cli.main import INVALID, OK
 from service.cli.problem import show_warnings
@@ -60,9 +61,18 @@ class Checked:
     document: Mapping[str, Any] = field(default_factory=dict)
 
 
-def check_anywhere(terminal: Terminal, project: Project, where: Where) -> int:
-    """Check a problem and explain every complaint; 8 when there is any."""
+def check_anywhere(terminal: Terminal, project: Project, where: Where, *, yes: bool = False) -> int:
+    """Check a problem and explain every complaint; 8 when there is any.
+
+    Args:
+        terminal: where to.
+        project: the problem.
+        where: the service that checks it; nothing named: this process does.
+        yes: whether to install what the problem asks for without a question.
+    """
     server = server_of(load_settings(), where)
+    if not server:
+        offer_environment(terminal, project, yes=yes)
     checked = _check_there(terminal, project, where, server) if server else _check_here(terminal, project)
     if terminal.as_json:
         terminal.emit({"problem": str(project.folder), **checked.document})

@@ -1,6 +1,5 @@
 """Looking after the database: its schema, what it keeps, backups."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,7 @@ def prune(
     shown = redacted(database_url(settings, db))
     if not (dry_run or yes):
         counts = prune_database(settings, db, kept, dry_run=True)
-        _confirm(f"remove from {shown}: {_listed(counts)}")
+        _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
     with terminal.doing("looking" if dry_run else "removing"):
         counts = prune_database(settings, db, kept, dry_run=dry_run)
     if terminal.as_json:
@@ -102,7 +101,7 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     settings = load_settings()
     shown = redacted(database_url(settings, db))
     if not yes:
-        _confirm(f"restore {plain(str(path))} (revision {read_backup(path)}) into {shown}")
+        _confirm(terminal, f"restore {plain(str(path))} (revision {read_backup(path)}) into {shown}")
     with terminal.doing("restoring"):
         counts = restore_database(settings, db, path)
     if terminal.as_json:
@@ -112,17 +111,16 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
         terminal.show(f"{shown} has {runs} and {candidates} from {plain(str(path))}")
 
 
-def _confirm(what: str) -> None:
+def _confirm(terminal: Terminal, what: str) -> None:
     """Ask whoever is at the terminal.
 
     Raises:
         RefusedError: nobody is, or the answer is not yes.
     """
-    if not sys.stdin.isatty():
+    agreed = terminal.agreed(what)
+    if agreed is None:
         raise RefusedError(f"nobody is here to be asked whether to {what}: add --yes")
-    sys.stderr.write(f"{what}? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agreed:
         raise RefusedError("nothing was done")
 
 

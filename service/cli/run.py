@@ -17,6 +17,7 @@ from service.bootstrap.site import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import figures
 from service.cli.ending import limit_sources
+from service.cli.environment import offer_environment
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.problem import show_warnings
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
@@ -47,6 +48,8 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
     order = _order(wish)
+    if wish.problem is not None and wish.queue is None:
+        offer_environment(terminal, wish.problem, yes=wish.yes)
     with open_storage(settings, wish.db) as storage:
         if wish.resume is not None:
             run = find_run(storage.reader, wish.resume)
@@ -73,9 +76,9 @@ def _order(wish: Wish) -> RunOrder:
         config=wish.config,
         settings=wish.settings,
         flags=wish.given,
-        policies=wish.policies,
-        model=wish.model,
-        params=wish.params,
+        policies=wish.asked.names,
+        model=wish.asked.model,
+        params=wish.asked.params,
         require_isolation=wish.require_isolation,
         queue=wish.queue,
         labels=wish.labels,

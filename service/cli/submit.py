@@ -84,17 +84,19 @@ def _config(wish: Wish) -> Mapping[str, Any]:
 
 def _policy(wish: Wish) -> Mapping[str, Any]:
     """The policies of a request: names of the service's own, and descriptions without a key."""
-    own = [word for word in wish.policies if "://" not in word and not Path(word).is_file()]
-    if wish.model is not None and not wish.policies:
+    own = [word for word in wish.asked.names if "://" not in word and not Path(word).is_file()]
+    if wish.asked.model is not None and not wish.asked.names:
         raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
-    if wish.model is not None and own:
+    if wish.asked.model is not None and own:
         raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
-    others = [word for word in wish.policies if word not in own]
-    if wish.params and not others:
+    others = [word for word in wish.asked.names if word not in own]
+    if wish.asked.params and not others:
         raise UsageError(
             "--param is for a policy that is named here by its address or a file: --policy URL --param KEY=VALUE"
         )
-    policies = read_policies(others, model=wish.model, params=wish.params, apart=bool(own)) if others else []
+    policies = (
+        read_policies(others, model=wish.asked.model, params=wish.asked.params, apart=bool(own)) if others else []
+    )
     described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
     if any(policy.get(key) for policy in described for key in _KEYS):
         raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")

@@ -81,6 +81,15 @@ class Terminal:
                 sys.stderr.write(ERASE_LINE)
                 sys.stderr.flush()
 
+    def agreed(self, what: str, about: str = "") -> bool | None:
+        """Ask whoever is at the terminal, and say before what it is about; None: nobody is there."""
+        if not sys.stdin.isatty():
+            return None
+        sys.stderr.write(f"{plain(about)}\n" if about else "")
+        sys.stderr.write(f"{plain(what)}? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def emit(self, value: Mapping[str, Any]) -> None:
         """Write one JSON object as one line."""
         self.write(as_line(value) + "\n")

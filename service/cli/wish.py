@@ -21,21 +21,29 @@ BUDGET, SLOTS = "budget.", "concurrency.evaluations"
 WORDS = {SLOTS: "workers"}
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyWords:
+    """Who is asked: policies as they were named, the model of a single one, and its `KEY=VALUE` parameters."""
+
+    names: tuple[str, ...] = ()
+    model: str | None = None
+    params: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """The words of one `evolve run`.
 
     Attributes:
-        params: `KEY=VALUE` each, of the policy.
         flags: configuration keys with a flag of their own; None where it was not given.
         settings: the `--set` words as they stand.
         detach: whether not to follow a run of a service.
         labels: of a new run; its name is one of them.
+        yes: whether to install what the problem asks for without a question.
     """
 
     problem: Project | None
-    policies: tuple[str, ...]
-    model: str | None
+    asked: PolicyWords
     resume: str | None
     config: Path | None
     settings: tuple[str, ...]
@@ -44,10 +52,10 @@ class Wish:
     db: str | None
     require_target: bool
     require_isolation: str | None
-    params: tuple[str, ...] = ()
     queue: str | None = None
     detach: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    yes: bool = False
 
     @property
     def given(self) -> dict[str, Any]:
@@ -73,10 +81,10 @@ class Wish:
                 )
             return
         named = {
-            "--policy": self.policies,
-            "--model": self.model,
+            "--policy": self.asked.names,
+            "--model": self.asked.model,
             "--config": self.config,
-            "--param": self.params,
+            "--param": self.asked.params,
             "--set": self.settings,
             "--name, --label": self.labels,
             "--deterministic": self.deterministic,

@@ -17,6 +17,7 @@ from service.api.parts import Parts
 from service.app import create_app
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.environments import with_environment
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.maintenance import retention
 from service.bootstrap.runners import open_runner
@@ -29,8 +30,11 @@ from service.bootstrap.workers import queue_url
 from service.config import Settings, known_keys, load_settings
 from service.dashboard.pages import public_address
 from service.db.problems import SqlProblemStore
-from service.errors import NotFoundError, ServiceError, UsageError
+from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
 from service.ports import KeyRecord, RunRequest, Scope, Upload
+from service.problems.bundle import pack
+from service.problems.folder import Folder
+from service.problems.sketch import Sketch, load_sketch
 from service.queue.memory import MemoryBroker
 from tests.contract.story import START
 from tests.databases import sqlite_file
@@ -153,6 +157,17 @@ async def _driving(settings: Settings) -> object:
             return opened.most
 
 
+async def _environment(settings: Settings) -> object:
+    """What comes of a problem that asks for a package which cannot be installed."""
+    loaded = load_sketch(Sketch(seed="x"))
+    files = {"requirements.txt": b"-r elsewhere.txt"}
+    try:
+        found = await with_environment(loaded.problem, pack(Folder(files=files)), settings.sandbox, others=True)
+    except InvalidProblemError as error:
+        return str(error)
+    return found.evaluator.python
+
+
 async def _required(settings: Settings) -> object:
     return (await examine_sandbox(settings.sandbox)).required
 
@@ -166,6 +181,7 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "sandbox.interpreters": ("/usr/bin/python9", submitting('python = "/usr/bin/python9"')),
     "sandbox.read": ("/srv/data", submitting('read = ["/srv/data/cases.json"]')),
     "sandbox.path": ("/opt/tools/bin", submitting('path = ["/opt/tools/bin"]')),
+    "sandbox.environments": ("true", _environment),
     "sandbox.most_wall_seconds": ("9", limited("wall_seconds", 10)),
     "sandbox.most_cpu_seconds": ("9", limited("cpu_seconds", 10)),
     "sandbox.most_memory_mb": ("99", limited("memory_mb", 100)),

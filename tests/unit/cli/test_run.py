@@ -11,7 +11,7 @@ from service.bootstrap.storage import open_storage
 from service.cli.run import _code, _Interrupts, _order
 from service.cli.summary import read_outcome
 from service.cli.terminal import Terminal
-from service.cli.wish import Wish
+from service.cli.wish import PolicyWords, Wish
 from service.cli.words import named_project
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
@@ -20,8 +20,8 @@ from tests.unit.cli.recording import RUN, packing_problem, record_run, shrinking
 
 
 def wish(**words: Any) -> Wish:
-    nothing: dict[str, Any] = dict.fromkeys(("problem", "model", "resume", "config", "db", "require_isolation"))
-    rest = {"policies": (), "settings": (), "flags": {}, "deterministic": False, "require_target": False}
+    nothing: dict[str, Any] = dict.fromkeys(("problem", "resume", "config", "db", "require_isolation"))
+    rest = {"asked": PolicyWords(), "settings": (), "flags": {}, "deterministic": False, "require_target": False}
     return Wish(**{**nothing, **rest, **words})
 
 
@@ -46,7 +46,7 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
     [
         ({"flags": {"concurrency.evaluations": 3, "islands": 2}}, "--islands"),
         ({"deterministic": True}, "--deterministic"),
-        ({"policies": ("syntax",)}, "--policy"),
+        ({"asked": PolicyWords(("syntax",))}, "--policy"),
         ({"settings": ("seed=1",)}, "--set"),
         ({"flags": {"seed": 5}}, "--seed"),
     ],

@@ -1,0 +1,47 @@
+"""The interpreter of a problem that asks for packages: its environment, as far as somebody allowed to install one."""
+
+import asyncio
+from dataclasses import replace
+
+from evolve.problem import Problem
+from service.config import SandboxSettings
+from service.ports import Bundle
+from service.problems.bundle import open_bundle
+from service.problems.environments import FILE, Environment, environment_of, lacking, make
+
+
+async def with_environment(problem: Problem, bundle: Bundle, settings: SandboxSettings, *, others: bool) -> Problem:
+    """The problem, scored by the interpreter of its environment where there is one; else as it is.
+
+    An environment that somebody agreed to is used for problems of one's own. The setting `sandbox.environments` agrees
+    for all, and is the only one that counts for problems of others.
+
+    Raises:
+        InvalidProblemError: it is to be installed, and cannot be.
+    """
+    if others and not settings.environments:
+        return problem
+    environment = environment_of(open_bundle(bundle), problem.evaluator)
+    if environment is None:
+        return problem
+    if not environment.ready:
+        if not settings.environments or not await lacking(environment):
+            return problem
+        await asyncio.to_thread(make, environment)
+    return replace(problem, evaluator=replace(problem.evaluator, python=environment.python))
+
+
+async def missing_environment(problem: Problem, bundle: Bundle) -> Environment | None:
+    """The environment that a problem lacks; None: it needs none, or has it."""
+    environment = environment_of(open_bundle(bundle), problem.evaluator)
+    return environment if environment and not environment.ready and await lacking(environment) else None
+
+
+async def environment_warning(problem: Problem, bundle: Bundle, *, others: bool) -> str:
+    """A sentence about packages that are not installed; empty: nothing is missing."""
+    environment = await missing_environment(problem, bundle)
+    if environment is None:
+        return ""
+    names = ", ".join(await lacking(environment))[:200]
+    cure = "ask the operator" if others else "evolve problem check PROBLEM --yes installs them, in an environment"
+    return f"{FILE}: not installed here: {names}: {cure}"

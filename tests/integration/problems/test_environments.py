@@ -1,0 +1,217 @@
+"""What requirements.txt beside an evaluator asks for: installed once, by those who may agree to it alone."""
+
+import io
+import json
+import os
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evolve.evaluation import Evaluation
+from service.bootstrap.environments import missing_environment
+from service.bootstrap.parts import scoring
+from service.config import SandboxSettings
+from service.errors import InvalidProblemError
+from service.problems import environments
+from service.problems.environments import environment_of, make
+from service.problems.folder import Folder
+from service.problems.load import LoadedProblem, load_problem
+from tests.command_line import Said, call_here
+from tests.unit.problems.folders import project
+
+REQUIREMENT = "slug-of-our-tests==1.0  # from the folder of wheels"
+EVALUATOR = """
+import sys
+
+import slug_of_our_tests
+
+def evaluate(program_path):
+    try:
+        open(sys.prefix + "/written", "w")
+        closed = 0.0
+    except OSError:
+        closed = 1.0
+    return {"combined_score": slug_of_our_tests.VALUE, "closed": closed}
+"""
+
+
+def wheel(folder: Path) -> Path:
+    """A folder with one package that no index has."""
+    name, about = "slug_of_our_tests-1.0", "slug_of_our_tests-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as file:
+        file.writestr("slug_of_our_tests.py", "VALUE = 7.0\n")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: slug-of-our-tests\nVersion: 1.0\n")
+        file.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{about}/RECORD", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A user whose pip knows nothing but a folder, and who agreed to the environment of the tests."""
+    folder = tmp_path_factory.mktemp("home")
+    wheels = wheel(tmp_path_factory.mktemp("wheels"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_FIND_LINKS", str(wheels))
+        patch.setenv("PIP_CONFIG_FILE", os.devnull)
+        yield folder
+
+
+@pytest.fixture
+def agreed(home: Path, tmp_path: Path) -> LoadedProblem:
+    loaded = loaded_in(tmp_path)
+    make(found(loaded))
+    return loaded
+
+
+def loaded_in(folder: Path, requirement: str = REQUIREMENT) -> LoadedProblem:
+    place = folder / "p"
+    place.mkdir()
+    return load_problem(project(place, evaluator__py=EVALUATOR, requirements__txt=requirement + "\n"))
+
+
+def found(loaded: LoadedProblem) -> environments.Environment:
+    environment = environment_of(Folder(files={"requirements.txt": REQUIREMENT.encode()}), loaded.problem.evaluator)
+    assert environment is not None
+    return environment
+
+
+async def scored(loaded: LoadedProblem, settings: SandboxSettings, *, others: bool) -> Evaluation:
+    async with scoring(loaded.problem, loaded.bundle, settings, slots=1, others=others) as evaluator:
+        return await evaluator.evaluate(loaded.problem.seeds[0], "evl_1")
+
+
+def evolve(*words: str) -> Said:
+    return call_here(words, dict(os.environ))
+
+
+def test_nothing_is_installed_where_nobody_agrees(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = loaded_in(tmp_path).place
+    said = evolve("problem", "check", folder)
+    assert said.code == 8
+    assert (
+        "requirements.txt: not installed here: slug-of-our-tests==1.0: evolve problem check PROBLEM --yes" in said.err
+    )
+    monkeypatch.setattr(sys, "stdin", Person("n\n"))
+    said = evolve("problem", "check", folder)
+    assert said.code == 8
+    assert "pip, and code of these packages, as you and outside of the sandbox" in said.err
+    assert not (tmp_path / "cache").exists()
+
+
+class Person(io.StringIO):
+    """Somebody at the terminal, who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_who_agrees_is_asked_once(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = loaded_in(tmp_path).place
+    monkeypatch.setattr(sys, "stdin", Person("y\n"))
+    said = evolve("problem", "check", folder)
+    assert said.code == 0, said.out + said.err
+    assert "not installed" not in said.err
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    words = ["--policy", "syntax", "--evaluations", "2", "--db", f"sqlite:///{tmp_path}/runs.db", "--json"]
+    done = evolve("run", folder, *words)
+    assert done.code == 0, done.err
+    assert json.loads(done.out.splitlines()[-1])["seed_fitness"] == 7.0
+
+
+async def test_an_environment_is_used_in_the_sandbox_which_cannot_change_it(agreed: LoadedProblem) -> None:
+    evaluation = await scored(agreed, SandboxSettings(), others=False)
+    assert evaluation.scores == {"combined_score": 7.0, "closed": 1.0}, evaluation.reason
+
+
+async def test_problems_of_others_get_none_unless_the_operator_agrees(agreed: LoadedProblem) -> None:
+    refused = await scored(agreed, SandboxSettings(require="medium"), others=True)
+    assert "No module named 'slug_of_our_tests'" in refused.reason
+    allowed = await scored(agreed, SandboxSettings(require="medium", environments=True), others=True)
+    assert allowed.scores["combined_score"] == 7.0
+
+
+async def test_an_operator_who_agrees_is_not_asked(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    evaluation = await scored(loaded_in(tmp_path), SandboxSettings(require="medium", environments=True), others=True)
+    assert evaluation.scores["combined_score"] == 7.0
+
+
+def test_two_who_want_it_at_once_install_it_once(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    environment, calls, run = found(loaded_in(tmp_path)), [], environments._run
+
+    def counted(words: list[str], failure: str) -> None:
+        calls.append(words)
+        run(words, failure)
+
+    monkeypatch.setattr(environments, "_run", counted)
+    threads = [threading.Thread(target=make, args=(environment,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert environment.ready
+    assert len(calls) == 2  # the environment, and its packages
+
+
+def test_what_pip_cannot_do_is_one_sentence_and_leaves_nothing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = loaded_in(tmp_path, "no-such-slug-anywhere==9").place
+    said = evolve("problem", "check", folder, "--yes")
+    assert said.code == 8
+    (line,) = said.err.splitlines()
+    assert "requirements.txt cannot be installed: No matching distribution found for no-such-slug-anywhere==9" in line
+    assert [path for path in (tmp_path / "cache/evolve/environments").iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    "line", ["-r more.txt", "-e .", "./local", "../up", "/abs", "~/x", "x @ file:///x", "file:x", "--find-links x"]
+)
+def test_what_lies_elsewhere_is_not_installed(home: Path, tmp_path: Path, line: str) -> None:
+    environment = environments.Environment(folder=tmp_path / "e", lines=("numpy", line))
+    with pytest.raises(InvalidProblemError, match="cannot be installed: write names with versions"):
+        make(environment)
+    assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["numpy>=2 ; python_version > '3'", "a[b]==1", "--pre\nx", "-i https://host/simple\nx", "x @ https://h/x.whl"],
+)
+def test_names_versions_and_addresses_are_read(text: str) -> None:
+    lines = environments._lines(f"# why\n\n{text}  # so\n")
+    assert lines == tuple(text.splitlines())
+    assert not any(environments._ELSEWHERE.match(line) for line in lines)
+
+
+def test_pip_sees_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "EVOLVE_API__SECRET", "PYTHONPATH"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("PIP_INDEX_URL", "kept")
+    code = "import os, sys; sys.exit(','.join(sorted(n for n, v in os.environ.items() if v in ('secret', 'kept'))))"
+    with pytest.raises(InvalidProblemError, match=r"why: PIP_INDEX_URL$"):
+        environments._run([sys.executable, "-c", code], "why")
+
+
+async def test_a_problem_that_names_its_interpreter_or_lacks_nothing_has_no_environment(
+    home: Path, tmp_path: Path
+) -> None:
+    loaded = loaded_in(tmp_path, "pytest")
+    assert await missing_environment(loaded.problem, loaded.bundle) is None
+    spec = replace(loaded.problem.evaluator, python=sys.executable)
+    assert environment_of(Folder(files={"requirements.txt": b"x"}), spec) is None
