@@ -10,6 +10,7 @@ from service.errors import RefusedError, ServiceError
 from service.sandbox import scratch
 from service.sandbox.evaluator import open_evaluator
 from service.sandbox.layers import Layer, Level
+from service.sandbox.selftest import refusal
 
 _EVALUATOR = "def score(outputs, program):\n    return {}\n"
 
@@ -20,7 +21,7 @@ class SandboxReport:
 
     Attributes:
         enough: whether that is what the settings require.
-        reason: why it could not be opened at all; empty: it could.
+        reason: why it is not enough, with the layers that are missing; empty: it is.
     """
 
     level: str
@@ -50,8 +51,7 @@ async def require_sandbox(settings: SandboxSettings) -> SandboxReport:
     """
     report = await examine_sandbox(settings)
     if not report.enough:
-        reason = report.reason or f"the sandbox reaches the level {report.level}, and {report.required} is required"
-        raise RefusedError(f"{reason}: evolve doctor says why")
+        raise RefusedError(f"{report.reason}: evolve doctor shows every layer")
     return report
 
 
@@ -68,11 +68,13 @@ async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
         try:
             problem = with_paths(problem, settings, private=private_places(), others=True)
             async with open_evaluator(problem, folder, 1, require=None) as evaluator:
+                enough = evaluator.level.reaches(required)
                 return SandboxReport(
                     level=str(evaluator.level),
                     required=str(required),
-                    enough=evaluator.level.reaches(required),
+                    enough=enough,
                     layers=evaluator.layers,
+                    reason="" if enough else refusal(evaluator.report, required),
                 )
         except ServiceError as error:
             return SandboxReport(level=str(Level.NONE), required=str(required), enough=False, reason=str(error))

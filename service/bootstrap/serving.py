@@ -44,6 +44,9 @@ DRAIN_SECONDS = 5
 # Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
 KEEP_ALIVE_SECONDS = 75
 
+# The addresses that mean all of them, and how a browser of this machine names them.
+_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound to
+
 Create = Callable[["Parts"], "FastAPI"]
 
 log = structlog.get_logger(__name__)
@@ -64,8 +67,13 @@ class Address:
     @property
     def url(self) -> str:
         """Where a browser of this machine finds it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - compared, not bound to
+        host = _ON_THIS_MACHINE.get(self.host, self.host)
         return f"http://{host}:{self.port}"
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it listens on all addresses of this machine."""
+        return self.host in _ON_THIS_MACHINE
 
     @property
     def loopback(self) -> bool:

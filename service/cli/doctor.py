@@ -22,7 +22,7 @@ def examine(terminal: Terminal, db: str | None) -> int:
     found: dict[str, Any] = {
         "version": __version__,
         "python": {"version": platform.python_version(), "executable": sys.executable, "system": platform.platform()},
-        "database": _database(database_url(settings, db)),
+        "database": _database(database_url(settings, db), unused=db is None and _only_takes_tasks(settings)),
         "settings": {"file": str(config_file()), **{key: _setting(settings, key) for key in known_keys()}},
     }
     queue = settings.queue.url and settings.queue.url.get_secret_value()
@@ -38,7 +38,14 @@ def examine(terminal: Terminal, db: str | None) -> int:
     return OK if well else FAILED
 
 
-def _database(url: str) -> dict[str, Any]:
+def _only_takes_tasks(settings: Settings) -> bool:
+    """Whether a queue is set and no database, as for a worker."""
+    return settings.queue.url is not None and "url" not in settings.database.model_fields_set
+
+
+def _database(url: str, *, unused: bool) -> dict[str, Any]:
+    if unused:
+        return {"url": "", "state": "unset", "reason": "none is set, and a worker needs none", "ok": True}
     try:
         found = standing(url)
     except ServiceError as error:
@@ -81,7 +88,7 @@ def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> N
         ("evolve", found["version"]),
         ("python", f"{python['version']} at {python['executable']}"),
         ("system", python["system"]),
-        ("database", _verdict(database["ok"], f"{database['url']}: {database['reason']}")),
+        ("database", _verdict(database["ok"], ": ".join(filter(None, (database["url"], database["reason"]))))),
         (
             "queue",
             _verdict(queue["ok"], f"{queue['url']}: {queue['reason']}") if queue else "none: evaluations stay here",

@@ -85,7 +85,8 @@ def _announce(terminal: Terminal, service: Service) -> None:
         login = f"{url}/login?token={service.login.token}" if service.login else None
         terminal.emit({"kind": "service.started", "url": url, "login": login})
         return
-    terminal.note(f"serving at {url}; Ctrl-C ends it", style="dim")
+    where = f" and every other address, at port {service.address.port}" if service.address.everywhere else ""
+    terminal.note(f"serving at {url}{where}; Ctrl-C ends it", style="dim")
     if service.about:
         terminal.note(f"runs are driven here, evaluated by {service.about}", style="dim")
     if service.login:

@@ -83,6 +83,11 @@ _NEEDED_BLOCKS = {
 }
 
 
+def needed_layers(level: Level) -> tuple[str, ...]:
+    """Names of the layers without which a level is not reached."""
+    return _NEEDED_LAYERS.get(level, ())
+
+
 def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collection[str] = ()) -> Level:
     """The strongest level whose layers all hold and whose attacks all came to nothing.
 

@@ -6,7 +6,7 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evolve.problem import EvaluatorSpec, Limits, Problem
@@ -16,7 +16,7 @@ from service.sandbox.folder import prepare
 from service.sandbox.host import KeeperLine, SandboxError
 from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.keeper import SELFTEST_SECONDS
-from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Layer, Level, level_of
+from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Layer, Level, level_of, needed_layers
 from service.sandbox.nursery import Nursery
 
 # More than the keeper itself gives to the two phases of a task of the self-test.
@@ -43,8 +43,9 @@ class Report:
 
 
 def refusal(report: Report, require: Level) -> str:
-    """One sentence on why a level is not reached."""
-    return f"the sandbox reaches the level {report.level}, and {require} is required ({shortcomings(report)})"
+    """One sentence on why a level is not reached: what it needs and does not have."""
+    needed = replace(report, layers=tuple(layer for layer in report.layers if layer.name in needed_layers(require)))
+    return f"the sandbox reaches the level {report.level}, and {require} is required ({shortcomings(needed)})"
 
 
 def shortcomings(report: Report) -> str:

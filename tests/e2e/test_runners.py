@@ -327,7 +327,13 @@ def test_a_runner_that_cannot_begin_says_why(alone: Installation, words: list[st
     assert said in refused.err
 
 
-@pytest.mark.parametrize(("words", "ready"), [(["runner"], "driving up to"), (["api", "--port", "0"], "serving at")])
+@pytest.mark.parametrize(
+    ("words", "ready"),
+    [
+        (["runner"], "driving up to"),
+        (["api", "--host", "0.0.0.0", "--port", "0"], "and every other address, at port"),
+    ],
+)
 def test_a_process_waits_for_the_schema_of_its_version(
     tmp_path: Path, postgres_server: PostgresServer, redis_url: str, words: list[str], ready: str
 ) -> None:

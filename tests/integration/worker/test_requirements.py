@@ -1,13 +1,17 @@
 """What machines must offer before they run what others wrote."""
 
+from functools import partial
+
 import pytest
 
-from service.bootstrap import workers
+from service.bootstrap import machine, workers
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.machine import SandboxReport
 from service.config import SandboxSettings, Settings
 from service.errors import RefusedError
 from service.queue.memory import MemoryBroker
+from service.sandbox.evaluator import open_evaluator
+from service.sandbox.layers import Level
 
 ORDER = ("none", "weak", "medium", "strong")
 
@@ -15,7 +19,8 @@ ORDER = ("none", "weak", "medium", "strong")
 def offering(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def examine(settings: SandboxSettings) -> SandboxReport:
         enough = ORDER.index(level) >= ORDER.index(settings.own)
-        return SandboxReport(level=level, required=settings.own, enough=enough)
+        reason = "" if enough else f"the sandbox reaches the level {level}, and {settings.own} is required"
+        return SandboxReport(level=level, required=settings.own, enough=enough, reason=reason)
 
     monkeypatch.setattr(workers, "examine_sandbox", examine)
 
@@ -42,6 +47,18 @@ async def test_a_worker_requires_medium_isolation_unless_another_is_named(
     else:
         with pytest.raises(RefusedError, match=f"{offered}.*is required"):
             await opening.__aenter__()
+
+
+async def test_a_worker_that_refuses_to_start_names_the_layers_that_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "open_evaluator", partial(open_evaluator, force=Level.WEAK))
+    opening = workers.open_local_worker(Settings(), MemoryBroker(clock=SystemClock()), slots=1)
+    with pytest.raises(RefusedError, match="weak, and medium is required") as refused:
+        await opening.__aenter__()
+    assert "landlock: " in str(refused.value)
+    assert "seccomp: " in str(refused.value)
+    assert "namespaces" not in str(refused.value)  # which medium does not need
 
 
 def test_a_run_of_ones_own_is_content_with_weak_isolation() -> None:

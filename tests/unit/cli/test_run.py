@@ -314,6 +314,17 @@ def test_the_doctor_tries_the_queue(evolve: Evolve, monkeypatch: pytest.MonkeyPa
     assert re.search(r"queue +✗ redis://:\*+@127.0.0.1:9/0: the queue does not answer: Connection refused", found.out)
 
 
+def test_the_doctor_shows_no_database_where_a_worker_has_a_queue_and_none_is_set(
+    evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVOLVE_QUEUE__URL", "redis://127.0.0.1:9/0")
+    assert re.search(r"database +✓ none is set, and a worker needs none *\n", evolve("doctor").out)
+    url = sqlite_url(home / "runs.db")
+    assert evolve("doctor", "--json", "--db", url).lines[0]["database"]["url"] == url
+    monkeypatch.setenv("EVOLVE_DATABASE__URL", url)
+    assert evolve("doctor", "--json").lines[0]["database"]["url"] == url
+
+
 def test_the_doctor_shows_settings_as_a_file_would_hold_them(evolve: Evolve) -> None:
     rows = dict(line.split(maxsplit=1) for line in evolve("doctor").out.splitlines() if line.startswith("  "))
     shown = {key: value.strip() for key, value in rows.items()}
