@@ -41,6 +41,11 @@ def digest(seal: Seal, text: str) -> str:
     return seal.digest("api-key", text)
 
 
+def identity_proof(key: str, url: str, challenge: str) -> str:
+    """What only somebody who knows a key can answer to a challenge, at one address."""
+    return Seal(key).digest("identity", f"{challenge} {url}")
+
+
 def _checksum(body: str) -> str:
     number, letters = zlib.crc32(body.encode()), ""
     for _ in range(_CHECK):

@@ -143,6 +143,8 @@ def _found(request: Request, parts: Parts, shown: HTTPAuthorizationCredentials |
 def _by_token(parts: Parts, text: str, now: datetime) -> Caller | None:
     if not keys.well_formed(text):
         return None
+    if parts.local_key is not None and (own := parts.local_key.caller(text)) is not None:
+        return own
     found = keys.digest(parts.seal, text)
     if text.startswith(f"{keys.SHARE}_"):
         share = parts.shares.find(found)

@@ -32,6 +32,7 @@ from service.ports import (
 from service.seal import Seal
 
 if TYPE_CHECKING:
+    from service.api.local_key import LocalKey
     from service.api.sessions import OneTimeLogin
 
 
@@ -48,6 +49,7 @@ class Parts:
         leases: those of one remote worker, by pool and the worker's id.
         check_webhook: refuses addresses that webhooks may not lead to.
         login: the one-time address of a service on a laptop.
+        local_key: of commands of the user who runs this process; None: there is none.
         checks: what `/readyz` looks at, by name; a check raises what is wrong.
         needed: the checks that must pass for requests to be answered; the others are only reported.
         events_poll_seconds: how often the log is asked for what is new.
@@ -83,6 +85,7 @@ class Parts:
     evaluated: EvaluationRecords
     leases: Callable[[str, str], EvaluationLeases]
     login: "OneTimeLogin | None" = None
+    local_key: "LocalKey | None" = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
     needed: frozenset[str] = frozenset({"database"})
     events_poll_seconds: float = 0.25

@@ -46,6 +46,7 @@ from service.queue.workers import RedisWorkers
 from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
+    from service.api.local_key import LocalKey
     from service.api.sessions import OneTimeLogin
 
 
@@ -67,15 +68,15 @@ async def open_parts(
     queue: str | None = None,
     broker: MemoryBroker | None = None,
     login: "OneTimeLogin | None" = None,
+    local_key: "LocalKey | None" = None,
 ) -> AsyncIterator[Parts]:
     """Everything that the API stands on.
 
     Args:
         settings: of this installation.
-        override: database to use instead of the one of the settings.
-        queue: Redis to use instead of the one of the settings.
+        override, queue: database and Redis to use instead of those of the settings.
         broker: the queue of this process, where there is no Redis.
-        login: the one-time address of a service on a laptop.
+        login, local_key: for a browser and for commands of whoever runs the service on this machine.
 
     Raises:
         UsageError: no secret is named, or the audit is to leave out an operation that there is not.
@@ -119,6 +120,7 @@ async def open_parts(
             evaluated=SqlEvaluationRecords(database),
             leases=found.leases,
             login=login,
+            local_key=local_key,
             checks=_kept({"database": _database_check(database), **found.checks}, stack),
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from service.bootstrap.control import COMMAND_LINE, StoredControl
-from service.bootstrap.site import Where, open_client, server_of
+from service.bootstrap.site import ServiceChoice, Where, choose_service
 from service.bootstrap.storage import Storage, database_url, open_storage, refuse_missing
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
@@ -59,10 +59,12 @@ class BatchSite:
 
     Attributes:
         storage: its database, whose batches this process runs; None: a service runs them.
+        service: that service.
     """
 
     batches: Batches
     storage: Storage | None = None
+    service: ServiceChoice | None = None
 
 
 @contextmanager
@@ -78,9 +80,9 @@ def open_batches(settings: "Settings", where: Where, *, make: bool = False) -> I
         NotFoundError: it is a SQLite file that is not there.
         UsageError: the service or its key cannot be used.
     """
-    if server := server_of(settings, where):
-        with open_client(settings, where, server) as client:
-            yield BatchSite(batches=RemoteBatches(client))
+    if service := choose_service(settings, where):
+        with service.client() as client:
+            yield BatchSite(batches=RemoteBatches(client), service=service)
         return
     if not make:
         refuse_missing(database_url(settings, where.db))

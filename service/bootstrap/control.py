@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from service.bootstrap.site import Site, Where, open_client, remote_site, server_of, stored_site
+from service.bootstrap.site import Site, Where, choose_service, remote_site, stored_site
 from service.errors import ConflictError
 from service.ports import PAUSED, RUNNING, Intent, RunRecord
 
@@ -59,10 +59,10 @@ def open_helm(settings: "Settings", where: Where) -> Iterator[Helm]:
         NotFoundError: it is a SQLite file that is not there.
         UsageError: the service or its key cannot be used.
     """
-    if server := server_of(settings, where):
+    if service := choose_service(settings, where):
         from service.client.control import RemoteControl
 
-        with open_client(settings, where, server) as client:
+        with service.client() as client:
             yield Helm(site=remote_site(client), control=RemoteControl(client), alone=False)
         return
     from service.bootstrap.storage import database_url, open_storage, refuse_missing

@@ -12,7 +12,7 @@ from service.api.app import create_api
 from service.api.sessions import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.site import Where, server_key, server_of
+from service.bootstrap.site import Where, choose_service
 from service.bootstrap.storage import database_url, open_reader, refuse_missing
 from service.client import AsyncClient
 from service.config import Settings
@@ -32,8 +32,8 @@ async def open_reading(settings: Settings, where: Where) -> AsyncIterator[AsyncC
         NotFoundError: the database is a SQLite file that is not there.
         UsageError: the service or its key cannot be used.
     """
-    if server := server_of(settings, where):
-        async with AsyncClient(server, server_key(settings, where)) as client:
+    if service := choose_service(settings, where, said=False):
+        async with AsyncClient(service.url, service.key) as client:
             yield client
         return
     refuse_missing(database_url(settings, where.db))

@@ -15,16 +15,20 @@ import structlog
 import uvicorn
 from prometheus_client import Gauge
 
+from service.api.local_key import LocalKey
 from service.api.sessions import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.local_service import announced
 from service.bootstrap.request_deadlines import deadline_protocol
 from service.bootstrap.runners import open_runner
+from service.bootstrap.secret import open_seal
 from service.bootstrap.storage import open_storage
 from service.bootstrap.together import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
 from service.config import ApiSettings, Settings
 from service.errors import StorageError, UnreachableError, UsageError
+from service.keys import mint
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import read_queue_gauges
 from service.webhooks.deliver import Dispatcher
@@ -76,6 +80,11 @@ class Address:
         return self.host in _ON_THIS_MACHINE
 
     @property
+    def url_is_local(self) -> bool:
+        """Whether `url` leads to this machine, wherever it is asked from."""
+        return self.loopback or self.everywhere
+
+    @property
     def loopback(self) -> bool:
         """Whether nobody but this machine reaches it."""
         return self.host in {"127.0.0.1", "::1", "localhost"}
@@ -89,6 +98,7 @@ class Service:
         address: where it listens; with port 0, the port that it was given.
         login: the one-time address for a browser; None: keys open it.
         about: who scores programs, for people; empty: no runs are driven here.
+        commands: why commands of this user do not find it on this machine; empty: they do; None: they are not to.
     """
 
     address: Address
@@ -98,6 +108,7 @@ class Service:
     runner: "Runner | None" = None
     worker: "Worker | None" = None
     about: str = ""
+    commands: str | None = None
 
     async def run(self) -> None:
         """Serve until `leave` is called; on return all runs are let go of."""
@@ -155,8 +166,11 @@ async def open_all(
     login = OneTimeLogin() if address.loopback else None
     broker = MemoryBroker(clock=SystemClock()) if queue_url(settings, queue) is None else None
     with _listening(address) as (listener, heard), open_storage(settings, db) as storage:
+        local_key = _local_key(settings, db, heard)
         async with AsyncExitStack() as stack:
-            parts = await stack.enter_async_context(open_parts(settings, db, queue=queue, broker=broker, login=login))
+            parts = await stack.enter_async_context(
+                open_parts(settings, db, queue=queue, broker=broker, login=login, local_key=local_key)
+            )
             await stack.enter_async_context(_beside(parts, settings))
             worker = None
             if broker is not None:
@@ -164,15 +178,24 @@ async def open_all(
             opened = await stack.enter_async_context(
                 open_runner(settings, storage, runs=runs, queue=queue, broker=broker)
             )
+            commands = None if local_key is None else stack.enter_context(announced(storage.url, local_key))
             yield Service(
                 address=heard,
                 server=http_server(create(parts), settings.api),
                 listener=listener,
                 login=login,
+                commands=commands,
                 runner=opened.runner,
                 worker=worker.worker if worker else None,
                 about=opened.evaluates,
             )
+
+
+def _local_key(settings: Settings, db: str | None, address: Address) -> LocalKey | None:
+    """The key for commands of this user; None: nobody on this machine reaches the address by its loopback."""
+    if not address.url_is_local:
+        return None
+    return LocalKey(url=address.url, text=mint(open_seal(settings, db)).text)
 
 
 @asynccontextmanager

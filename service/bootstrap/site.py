@@ -4,14 +4,14 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolve.assessment import Assessment, Audit, HeldOut, Range
 from service.bootstrap.storage import database_url, open_reader
-from service.errors import UsageError
+from service.errors import RefusedError, UsageError
 from service.ports import ENDED, CandidateKey, CandidateRecord, ResultReader, RunReader, RunRecord
 from service.projections.closing import assessment_of
 from service.projections.front import Front, measure_front
@@ -39,11 +39,32 @@ class Where:
         db: a database.
         server: address of a service; empty: none, whatever the settings say.
         key_file: file with a key of the service.
+        notice: is told of a service on this machine that is used, or has gone; None: nobody is.
     """
 
     db: str | None = None
     server: str | None = None
     key_file: Path | None = None
+    notice: Callable[[str], None] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceChoice:
+    """A service that a command speaks to.
+
+    Attributes:
+        found: whether nobody named it: it is this user's, on this machine.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    found: bool = False
+
+    def client(self) -> "Client":
+        """A client of it; nothing is asked of it yet."""
+        from service.client import Client
+
+        return Client(self.url, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +114,47 @@ def server_of(settings: "Settings", where: Where) -> str:
     return os.environ.get(SERVER_VARIABLE) or settings.server.url
 
 
-def open_client(settings: "Settings", where: Where, server: str) -> "Client":
-    """A client of a service, with the key that is named; nothing is asked of it yet.
+def choose_service(settings: "Settings", where: Where, *, said: bool = True) -> ServiceChoice | None:
+    """The service to speak to: the one that is named, else the one of this user that serves the database here.
+
+    Args:
+        settings: of this installation.
+        where: what a command was told.
+        said: whether it is said that one was found; that one has gone always is.
 
     Raises:
-        UsageError: no key is named, or key or address cannot be used.
+        UsageError: a database and a service are named, or the key cannot be used.
+        RefusedError: somebody else could have written what was found.
     """
-    from service.client import Client
+    if server := server_of(settings, where):
+        return ServiceChoice(url=server, key=server_key(settings, where))
+    if where.db is not None or where.server is not None:
+        return None
+    from service.bootstrap.local_service import find_local_service, forget_ended_service
 
-    return Client(server, server_key(settings, where))
+    database = database_url(settings, None)
+    found = find_local_service(database)
+    if found is None:
+        return None
+    if found.absence:
+        if where.notice is not None:
+            where.notice(f"{found.absence}: going on without it")
+            forget_ended_service(database)  # so that it is said once
+        return None
+    if said and where.notice is not None:
+        where.notice(f"using your service at {found.url}; without it: --local")
+    return ServiceChoice(url=found.url, key=found.key, found=True)
+
+
+@contextmanager
+def advising_local(service: ServiceChoice | None) -> Iterator[None]:
+    """Where a service that nobody named does not take something, say how to do without it."""
+    try:
+        yield
+    except (UsageError, RefusedError) as error:
+        if service is None or not service.found:
+            raise
+        raise type(error)(f"{error}; or leave your service out: --local") from error
 
 
 def server_key(settings: "Settings", where: Where) -> str:
@@ -130,8 +183,8 @@ def open_site(settings: "Settings", where: Where) -> Iterator[Site]:
         NotFoundError: it is a SQLite file that is not there.
         UsageError: the service or its key cannot be used.
     """
-    if server := server_of(settings, where):
-        with open_client(settings, where, server) as client:
+    if service := choose_service(settings, where, said=False):
+        with service.client() as client:
             yield remote_site(client)
         return
     with open_reader(settings, where.db) as reader:

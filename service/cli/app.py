@@ -112,6 +112,10 @@ def common(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Results and errors only.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Log events to stderr.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="Leave out the service that you run on this machine."),
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has answered before this is called
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
     ] = False,
@@ -119,7 +123,7 @@ def common(
     """Evolutionary search over programs: give a problem, get a better program."""
     from service.cli.terminal import Terminal
 
-    ctx.obj = Terminal(verbosity=1 if verbose else -1 if quiet else 0, color=not no_color)
+    ctx.obj = Terminal(verbosity=1 if verbose else -1 if quiet else 0, color=not no_color, local=local)
     if verbose:
         from service.telemetry import configure_logging
 
@@ -165,7 +169,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for better programs until the budget ends."""
-    terminal = terminal_of(ctx, json, db, where := place_of(db, server, api_key_file))
+    terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
         from service.cli import wish as words
     project, config = words.named_for_run(problem, evaluator, config, python)
@@ -205,7 +209,7 @@ def check(
     json: Json = False,
 ) -> None:
     """Load a problem, run its seed once in the sandbox, and explain every complaint."""
-    where = place_of(None, server, api_key_file)
+    where = place_of(ctx, json, None, server, api_key_file)
     terminal = terminal_of(ctx, json, None, where)
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere

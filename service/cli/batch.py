@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.batches import Batches, BatchSite, open_batches
-from service.bootstrap.site import Where
+from service.bootstrap.site import Where, advising_local
 from service.cli import figures
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
@@ -62,7 +62,8 @@ def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
         raise UsageError(f"the batch {options.named} is there already: --name and --label are for a new one")
     document = None if options.there else _labelled(_read(Path(options.named)), options)
     with open_batches(load_settings(), where, make=document is not None) as site:
-        _refuse_elsewhere(site, options)
+        with advising_local(site.service):
+            _refuse_elsewhere(site, options)
         if document is None:
             batch = find_batch(site.batches, options.named)
         else:
@@ -70,7 +71,8 @@ def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
                 from service.cli.batch_here import refuse_weak_isolation
 
                 refuse_weak_isolation(options.require_isolation)
-            batch = _submit(site.batches, document, Path(options.named).parent)
+            with advising_local(site.service):
+                batch = _submit(site.batches, document, Path(options.named).parent)
         again = terminal.command(f"batch {figures.short(batch.id)}")
         if options.detach and document is not None:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)

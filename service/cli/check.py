@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evolve.evaluation import Trace
-from service.bootstrap.site import Where, open_client, server_of
+from service.bootstrap.site import ServiceChoice, Where, advising_local, choose_service
 from service.cli import figures
 from service.cli.environment import offer_environment
 from service.cli.listing import MOST_ANSWER, plain_table
@@ -70,10 +70,10 @@ def check_anywhere(terminal: Terminal, project: Project, where: Where, *, yes: b
         where: the service that checks it; nothing named: this process does.
         yes: whether to install what the problem asks for without a question.
     """
-    server = server_of(load_settings(), where)
-    if not server:
+    service = choose_service(load_settings(), where)
+    if service is None:
         offer_environment(terminal, project, yes=yes)
-    checked = _check_there(terminal, project, where, server) if server else _check_here(terminal, project)
+    checked = _check_there(terminal, project, service) if service else _check_here(terminal, project)
     if terminal.as_json:
         terminal.emit({"problem": str(project.folder), **checked.document})
         return OK if checked.ok else INVALID
@@ -100,12 +100,12 @@ def _check_here(terminal: Terminal, project: Project) -> Checked:
     )
 
 
-def _check_there(terminal: Terminal, project: Project, where: Where, server: str) -> Checked:
+def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -> Checked:
     from service.bootstrap.upload import upload_of
     from service.client import calls
 
     upload = upload_of(project)
-    with open_client(load_settings(), where, server) as client, terminal.doing("running the seed"):
+    with advising_local(service), service.client() as client, terminal.doing("running the seed"):
         report = client.send(calls.check_problem(upload))
     return Checked(
         ok=report.ok,

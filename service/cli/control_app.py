@@ -75,7 +75,7 @@ def watch(
     json: Json = False,
 ) -> None:
     """Watch a run that goes on elsewhere, until it ends or is paused."""
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with site_of(where) as site:
         from service.cli.watch import watch
@@ -94,7 +94,7 @@ def pause(
     json: Json = False,
 ) -> None:
     """Have a run, or all runs of a batch, stop until they are resumed."""
-    _want(ctx, id_, "paused", place_of(db, server, api_key_file), json=json)
+    _want(ctx, id_, "paused", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve resume last", rich_help_panel=PANEL)
@@ -107,7 +107,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Have a paused run, or those of a batch, go on, wherever runs are driven."""
-    _want(ctx, id_, "running", place_of(db, server, api_key_file), json=json)
+    _want(ctx, id_, "running", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve cancel run_01a2b3c4", rich_help_panel=PANEL)
@@ -120,7 +120,7 @@ def cancel(
     json: Json = False,
 ) -> None:
     """End a run, or all runs of a batch, for good; what they found is kept."""
-    _want(ctx, id_, "cancelled", place_of(db, server, api_key_file), json=json)
+    _want(ctx, id_, "cancelled", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
 @control_app.command(epilog="Example: evolve extend last --evaluations 1000", rich_help_panel=PANEL)
@@ -159,7 +159,7 @@ def extend(
     """Change the budget of a run. One that has ended is continued with it."""
     from service.cli.control import extend
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     budget = {
         "evaluations": evaluations,
         "answers": answers,
@@ -194,7 +194,7 @@ def fork(
     from service.bootstrap.labels import read_labels
     from service.cli.control import fork
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     flags = {"budget.evaluations": evaluations, "seed": seed}
     labels = read_labels(name, label or ())
     with _helm_of(where) as helm:
@@ -213,7 +213,7 @@ def delete(
     """Remove an ended or paused run with everything that is its own."""
     from service.cli.control import delete
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with _helm_of(where) as helm:
         delete(terminal_of(ctx, json, db, where), helm, run_id)
 
@@ -230,7 +230,7 @@ def batches(
     """List batches, newest first."""
     from service.cli.batches import list_batches
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     list_batches(terminal_of(ctx, json, db, where), where, limit)
 
 
@@ -270,7 +270,7 @@ def batch(
     json: Json = False,
 ) -> None:
     """Run many runs as one, here or with a service, or go on with those of a batch, and say what came of them."""
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
         from service.bootstrap.labels import read_labels

@@ -58,7 +58,7 @@ OUTCOMES: tuple[tuple[type[BaseException], int, str], ...] = (
 )
 # Imports make many objects that stay: looking for garbage among them is a sixth of a command's start and end.
 GARBAGE_THRESHOLD = 200_000
-ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color"})
+ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color", "--local"})
 
 
 def main(words: Sequence[str] | None = None) -> int:

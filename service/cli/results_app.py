@@ -51,7 +51,7 @@ def runs(
     from service.cli.listing import list_runs
 
     labels = read_labels(None, label or ())
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         list_runs(terminal_of(ctx, json, db, where), site.reader, limit, labels)
 
@@ -83,7 +83,7 @@ def show(
     from service.cli.records import find_run
     from service.cli.show import show_anything, show_proposal
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         if output is not None and (prompt or metrics or proposal is not None):
             raise UsageError("-o writes the program of a candidate: leave --prompt, --metrics and --proposal out")
@@ -115,7 +115,7 @@ def best(
     """Show the best candidate of a run, by fitness or under given weights."""
     from service.cli.best import show_best
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output)
 
@@ -135,7 +135,7 @@ def programs(
     """List the candidates of a run, best first."""
     from service.cli.listing import list_programs
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         list_programs(terminal_of(ctx, json, db, where), site, run_id, None if all_ else limit, text)
 
@@ -157,7 +157,7 @@ def vote(
     """Count what the candidates of a run answer, where answers can be compared, and show which answer wins."""
     from service.cli.vote import show_votes
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         show_votes(terminal_of(ctx, json, db, where), site, run_id, rule, least_share, limit)
 
@@ -174,7 +174,7 @@ def lineage(
     """Show how a candidate came about, step by step from its seed."""
     from service.cli.lineage import show_lineage
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         show_lineage(terminal_of(ctx, json, db, where), site.reader, candidate_id)
 
@@ -197,7 +197,7 @@ def diff(
     """Show what changed from one candidate to another."""
     from service.cli.diff import show_diff
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         show_diff(terminal_of(ctx, json, db, where), site.reader, first, second)
 
@@ -222,7 +222,7 @@ def export(
     """Write a run to take away: its candidates with their files, its events, or its training records."""
     from service.cli.export import export_run
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
 
@@ -241,7 +241,7 @@ def report(
     """Write a run as one file with its pictures, tables and best programs, for any browser."""
     from service.cli.report import report_run
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         report_run(terminal_of(ctx, json, db, where), site, where, run_id, output, force=force)
 
@@ -272,6 +272,6 @@ def compare(
     """Set runs side by side at equal budgets, and tell whether one group of them is ahead of another."""
     from service.cli.compare import show_comparison
 
-    where = place_of(db, server, api_key_file)
+    where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         show_comparison(terminal_of(ctx, json, db, where), site, run_ids, over=over, by=by, at=at)

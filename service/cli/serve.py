@@ -91,4 +91,7 @@ def _announce(terminal: Terminal, service: Service) -> None:
         terminal.note(f"runs are driven here, evaluated by {service.about}", style="dim")
     if service.login:
         terminal.note(f"open, once: {url}/login?token={service.login.token}")
+    if service.commands is not None:
+        words = service.commands and f"commands need --server and a key: {service.commands}"
+        terminal.note(words or "commands of yours on this machine use it by themselves", style="dim")
     terminal.note(f"keys for programs: {terminal.command('keys create')}", style="dim")

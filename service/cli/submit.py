@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.site import Where, open_client, remote_site, server_of
+from service.bootstrap.site import ServiceChoice, advising_local, remote_site
 from service.bootstrap.upload import upload_of
 from service.cli import figures
 from service.cli.main import INTERRUPTED, OK
@@ -14,7 +14,6 @@ from service.cli.wish import BUDGET, Wish, require_own_problem
 from service.client import calls
 from service.client.reader import run_record
 from service.client.words import checked
-from service.config import load_settings
 from service.errors import UsageError
 from service.policy.cast import read_policies
 from service.ports import ENDED, RunRecord
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
 _KEYS = ("api_key_env", "api_key_file")
 
 
-def run_there(terminal: Terminal, wish: Wish, where: Where) -> int:
+def run_there(terminal: Terminal, wish: Wish, service: ServiceChoice) -> int:
     """Have a service run the search, follow it, and return the exit code."""
     from service.cli.watch import watch
 
-    settings = load_settings()
-    _refuse(wish)
-    with open_client(settings, where, server_of(settings, where)) as client:
+    with advising_local(service):
+        _refuse(wish)
+    with service.client() as client:
         site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
         try:
-            with terminal.doing("submitting"):
+            with advising_local(service), terminal.doing("submitting"):
                 run = _resumed(terminal, client, site.reader, wish) if wish.resume else _submitted(client, wish)
         except KeyboardInterrupt:
             terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")

@@ -36,12 +36,14 @@ class Terminal:
         as_json: data is JSON; then nothing but JSON goes to stdout.
         verbosity: -1 quiet, 0 plain, 1 events.
         place: words that make a further command look into the same database; may be shown.
+        local: whether a service on this machine is left out.
     """
 
     as_json: bool = False
     verbosity: int = 0
     color: bool = True
     place: str = ""
+    local: bool = False
 
     def command(self, words: str) -> str:
         """A command to type next."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from service.bootstrap.labels import read_labels
-from service.bootstrap.site import Where, server_of
+from service.bootstrap.site import Where, choose_service
 from service.cli import figures
 from service.cli.terminal import Terminal
 from service.cli.words import named_project
@@ -177,10 +177,10 @@ def search_flags(
 
 def run_anywhere(terminal: Terminal, wish: Wish, where: Where) -> int:
     """Run the search here, or have a service run it, and return the exit code."""
-    if server_of(load_settings(), where):
+    if service := choose_service(load_settings(), where):
         from service.cli.submit import run_there
 
-        return run_there(terminal, wish, where)
+        return run_there(terminal, wish, service)
     if wish.detach:
         raise UsageError("--detach is for a service: name it with --server; here the run ends with this process")
     from service.cli.run import run_search

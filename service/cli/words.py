@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -124,7 +125,9 @@ def terminal_of(ctx: typer.Context, as_json: bool, db: str | None = None, where:
         from service.config import redacted
 
         place = f" --db {quote(redacted(db))}"
-    if where is not None and where.server is not None:
+    if ctx.obj.local:
+        place += " --local"
+    elif where is not None and where.server is not None:
         place += f" --server {quote(where.server)}"
     if where is not None and where.key_file is not None:
         place += f" --api-key-file {quote(str(where.key_file))}"
@@ -136,11 +139,21 @@ def required_isolation(level: str | None, unsandboxed: bool) -> str | None:
     return "none" if unsandboxed else level
 
 
-def place_of(db: str | None, server: str | None, key_file: Path | None) -> "Where":
-    """Where runs are, by the words of a command."""
-    from service.bootstrap.site import Where
+def place_of(ctx: typer.Context, json: bool, db: str | None, server: str | None, key_file: Path | None) -> "Where":
+    """Where runs are, by the words of a command.
 
-    return Where(db=db, server=server, key_file=key_file)
+    Raises:
+        UsageError: the words contradict each other.
+    """
+    from service.bootstrap.site import Where
+    from service.errors import UsageError
+
+    terminal = ctx.obj
+    if terminal.local and server:
+        raise UsageError("runs are in one place: name --local or --server")
+
+    notice = None if json else partial(terminal.note, style="dim")
+    return Where(db=db, server="" if terminal.local else server, key_file=key_file, notice=notice)
 
 
 def site_of(where: "Where") -> "AbstractContextManager[Site]":

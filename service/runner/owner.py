@@ -48,7 +48,7 @@ def is_gone(owner: str) -> bool:
 @cache
 def _name_of(_pid: int) -> str:
     """The name of a process, which a forked one does not share."""
-    name = f"{socket.gethostname()}:{_boot()}:{uuid.uuid4().hex}"
+    name = f"{socket.gethostname()}:{boot()}:{uuid.uuid4().hex}"
     with suppress(OSError, RuntimeError):  # no home; others then wait for the end of a lease
         _keep_locked(name)
     return name
@@ -72,14 +72,14 @@ def _sweep(folder: Path) -> None:
     with suppress(OSError):
         for entry in os.scandir(folder):
             young = entry.stat(follow_symlinks=False).st_mtime > time.time() - _KEPT_SECONDS
-            if not young and is_gone(f":{_boot()}:{entry.name}"):
+            if not young and is_gone(f":{boot()}:{entry.name}"):
                 os.unlink(entry.path)
 
 
 def _file(owner: str) -> Path | None:
     """The file of an owner; None where its name is none of this machine, or the folder is not this user's alone."""
-    boot, _, key = owner.partition(":")[2].partition(":")
-    if boot != _boot() or len(key) != 32 or not set(key) <= set("0123456789abcdef"):
+    booted, _, key = owner.partition(":")[2].partition(":")
+    if booted != boot() or len(key) != 32 or not set(key) <= set("0123456789abcdef"):
         return None
     try:
         folder = _folder()
@@ -95,7 +95,8 @@ def _folder() -> Path:
 
 
 @cache
-def _boot() -> str:
+def boot() -> str:
+    """The boot of this machine, by a name that no other ever has; empty: the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

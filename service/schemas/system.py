@@ -24,6 +24,12 @@ class Readiness(Reply):
     )
 
 
+class Identity(Reply):
+    """That a service is the one whose key somebody knows."""
+
+    proof: str = Field(description="HMAC-SHA256 of the challenge and the address of the service, 64 hex digits")
+
+
 class CodePage(Reply):
     """What a code of an error means and what to do."""
 

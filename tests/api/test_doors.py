@@ -16,7 +16,15 @@ from service.ports import Scope, Share
 from tests.api.told import Told, bearer, open_told
 from tests.contract.story import RUN, START, Story, new_run
 
-OPEN = {"get_health", "get_readiness", "get_error_code", "log_in_once", "create_session", "delete_session"}
+OPEN = {
+    "get_health",
+    "get_readiness",
+    "get_identity",
+    "get_error_code",
+    "log_in_once",
+    "create_session",
+    "delete_session",
+}
 BODIES: dict[str, Any] = {
     "create_run": {"problem": "packing"},
     "fork_run": {"candidate_id": "CANDIDATE"},

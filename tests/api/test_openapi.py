@@ -13,7 +13,15 @@ from service.api.faults import STATUSES
 from service.schemas.problem_details import Code
 
 METHODS = {"get", "put", "post", "delete", "patch", "head"}
-OPEN = {"get_health", "get_readiness", "get_error_code", "log_in_once", "create_session", "delete_session"}
+OPEN = {
+    "get_health",
+    "get_readiness",
+    "get_identity",
+    "get_error_code",
+    "log_in_once",
+    "create_session",
+    "delete_session",
+}
 Operation = dict[str, Any]
 Schema = dict[str, Any]
 FREE_FORMS = {

@@ -1,21 +1,24 @@
 """Health, readiness, and what errors mean."""
 
 import asyncio
-from typing import Literal
+from typing import Annotated, Literal
 
 import structlog
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from evolve import __version__
-from service.api.access import PartsDep
+from service.api.access import PartsDep, limit_stranger
+from service.api.error_responses import raises
 from service.api.faults import ApiFault
-from service.errors import ServiceError, StorageAwayError, UnreachableError
+from service.errors import NotFoundError, ServiceError, StorageAwayError, UnreachableError
 from service.schemas.problem_details import MEANINGS, Code
-from service.schemas.system import CodePage, Health, Readiness
+from service.schemas.system import CodePage, Health, Identity, Readiness
 
 router = APIRouter(tags=["system"])
 CHECK_SECONDS = 3.0
+
+Challenge = Annotated[str, Query(pattern=r"^[0-9a-f]{64}$", description="Chosen anew for each proof: 64 hex digits.")]
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +44,20 @@ async def get_readiness(parts: PartsDep) -> Response:
     status: Literal["ready", "not_ready"] = "ready" if ready else "not_ready"
     body = Readiness(status=status, checks={name: failures.get(name, "ok") for name in names})
     return JSONResponse(body.model_dump(), 200 if ready else 503)
+
+
+@router.get(
+    "/identity",
+    response_model=Identity,
+    responses=raises(NotFoundError, (429, Code.RATE_LIMITED)),
+    operation_id="get_identity",
+)
+async def get_identity(request: Request, parts: PartsDep, challenge: Challenge) -> Identity:
+    """Prove to a command of the user who runs this service that it is the one; the key is not shown for that."""
+    await limit_stranger(request, parts)
+    if parts.local_key is None:
+        raise NotFoundError("this service is not found by commands: name it with --server and a key of it")
+    return Identity(proof=parts.local_key.prove(challenge))
 
 
 @router.get("/problems/{code}", response_model=CodePage, operation_id="get_error_code")

@@ -4,7 +4,7 @@ from types import NoneType
 
 from service.client.call import Call, chosen, place
 from service.schemas.artifacts import PolicyHealthList, PolicyPage
-from service.schemas.system import CodePage, Health, Readiness
+from service.schemas.system import CodePage, Health, Identity, Readiness
 from service.schemas.workers import WorkerList, WorkerTimeline
 
 
@@ -16,6 +16,11 @@ def get_health() -> Call[Health]:
 def get_readiness() -> Call[Readiness]:
     """Whether everything that serving needs answers."""
     return Call(method="GET", path="/readyz", answer=Readiness)
+
+
+def get_identity(challenge: str) -> Call[Identity]:
+    """Have a service prove that it is the one whose file a command has read."""
+    return Call(method="GET", path="/identity", params=chosen(challenge=challenge), answer=Identity)
 
 
 def get_error_code(code: str) -> Call[CodePage]:
