@@ -241,7 +241,9 @@ class ServerSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: str = Field(default="", description="Service whose runs commands start and show; empty: yours on this machine, else those of the database")
+    url: str = Field(
+        default="", description="Service whose runs commands start and show; empty: yours on this machine, else none"
+    )
     key_file: Path | None = Field(default=None, description="File with a key of that service")
 
 
