@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from service.api.local_key import LocalKey
     from service.api.sessions import OneTimeLogin
 
+# Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
+BESIDE_REQUESTS = 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Queue:
@@ -85,7 +88,8 @@ async def open_parts(
     refuse_unaudited(settings.api.unaudited)
     seal = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        database = open_database(database_url(settings, override))
+        connections = settings.api.threads + BESIDE_REQUESTS
+        database = open_database(database_url(settings, override), connections=connections)
         stack.callback(database.close)
         clock = database.clock
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,8 +23,9 @@ from service.db.stalled import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0
-# More in all than the 40 threads that answer requests: none waits for another's connection.
-_POOL = {"pool_size": 10, "max_overflow": 40}
+# Of one process; four of them fit into the 100 that PostgreSQL admits unless it is told otherwise.
+CONNECTIONS = 20
+_KEPT_OPEN = 10
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
@@ -140,7 +141,11 @@ def _ending(connection: Connection) -> Iterator[None]:
 
 
 def open_database(
-    url: str, lock_seconds: float = LOCK_SECONDS, *, call_seconds: float = deadline.CALL_SECONDS
+    url: str,
+    lock_seconds: float = LOCK_SECONDS,
+    *,
+    call_seconds: float = deadline.CALL_SECONDS,
+    connections: int = CONNECTIONS,
 ) -> Database:
     """Open a database whose schema is this version's.
 
@@ -150,12 +155,13 @@ def open_database(
         url: `sqlite:///FILE`, `postgresql://USER@HOST/NAME`, or the path of a SQLite file.
         lock_seconds: how long a statement waits for another process's lock.
         call_seconds: how long a PostgreSQL may take to answer a call; then it counts as away.
+        connections: most at once; who wants one more waits for another's.
 
     Raises:
         UsageError: the URL is none that can be opened.
         StorageError: the database is away, locked, full, damaged, older or newer than this version.
     """
-    database = connect(url, lock_seconds, call_seconds=call_seconds)
+    database = connect(url, lock_seconds, call_seconds=call_seconds, connections=connections)
     try:
         _prepare(database)
     except BaseException:
@@ -198,12 +204,19 @@ def check(url: str) -> schema.Revision:
         database.close()
 
 
-def connect(url: str, lock_seconds: float = LOCK_SECONDS, *, call_seconds: float = deadline.CALL_SECONDS) -> Database:
+def connect(
+    url: str,
+    lock_seconds: float = LOCK_SECONDS,
+    *,
+    call_seconds: float = deadline.CALL_SECONDS,
+    connections: int = CONNECTIONS,
+) -> Database:
     """A database whatever its schema; nothing is connected to yet."""
-    address = _address(url)
+    address, kept = _address(url), min(_KEPT_OPEN, connections)
+    pool = {"pool_size": kept, "max_overflow": connections - kept}
     if address.get_backend_name() == "sqlite":
-        return _sqlite(address, lock_seconds)
-    return _postgres(address, lock_seconds, call_seconds)
+        return _sqlite(address, lock_seconds, pool)
+    return _postgres(address, lock_seconds, call_seconds, pool)
 
 
 def take_time(connection: Connection) -> None:
@@ -246,7 +259,7 @@ def _address(url: str) -> URL:
     return address
 
 
-def _sqlite(address: URL, lock_seconds: float) -> Database:
+def _sqlite(address: URL, lock_seconds: float, pool: Mapping[str, int]) -> Database:
     path = Path(address.database or "")
     name = f"the database {path}"
     try:
@@ -258,7 +271,7 @@ def _sqlite(address: URL, lock_seconds: float) -> Database:
         address,
         connect_args={"timeout": lock_seconds, "cached_statements": 256},
         json_serializer=_as_json,
-        **_POOL,
+        **pool,
     )
 
     @event.listens_for(engine, "connect")
@@ -296,7 +309,7 @@ def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
             return
 
 
-def _postgres(address: URL, lock_seconds: float, call_seconds: float) -> Database:
+def _postgres(address: URL, lock_seconds: float, call_seconds: float, pool: Mapping[str, int]) -> Database:
     place = address.host or address.query.get("host") or "the local server"
     port = f":{address.port}" if address.port else ""
     arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve", **deadline.TCP}
@@ -308,7 +321,7 @@ def _postgres(address: URL, lock_seconds: float, call_seconds: float) -> Databas
         connect_args={key: value for key, value in arguments.items() if key not in address.query},
         json_serializer=_as_json,
         pool_pre_ping=True,
-        **_POOL,
+        **pool,
     )
     deadline.guard(engine, call_seconds)
     _leave_standbys(engine)

@@ -2,16 +2,15 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import QueuePool, func, insert, select, text
 
-from service.db.engine import Database
+from service.db.engine import CONNECTIONS, Database, open_database
 from service.db.models import TextRow
 from service.errors import ConflictError, StorageAwayError, StorageError
 
-THREADS = 40  # of the pool that answers requests
 MEETING_SECONDS = 20.0
 
 
@@ -118,13 +117,36 @@ def test_units_of_two_databases_are_two(database: Database, other_database: Data
     assert (held(database), held(other_database)) == (0, 2)
 
 
-def test_as_many_read_at_once_as_requests_are_answered(database: Database) -> None:
-    everybody = Barrier(THREADS)
+def test_as_many_read_at_once_as_there_are_connections_and_the_next_one_waits(database: Database) -> None:
+    everybody, done = Barrier(CONNECTIONS + 1), Event()
+
+    def hold() -> None:
+        with database.read() as connection:
+            connection.execute(select(1))
+            everybody.wait(MEETING_SECONDS)  # breaks where one waits for the connection of another
+            done.wait(MEETING_SECONDS)
+
+    with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
+        holding = [pool.submit(hold) for _ in range(CONNECTIONS)]
+        everybody.wait(MEETING_SECONDS)
+        one_more = pool.submit(held, database)
+        assert isinstance(database.engine.pool, QueuePool)
+        assert database.engine.pool.checkedout() == CONNECTIONS
+        assert not one_more.done()
+        done.set()
+        assert one_more.result(MEETING_SECONDS) == 0
+        assert [one.result() for one in holding] == [None] * CONNECTIONS
+
+
+@pytest.mark.parametrize("connections", [3, 10, 52])
+def test_a_process_may_have_more_connections_or_fewer(database_url: str, connections: int) -> None:
+    opened, everybody = open_database(database_url, connections=connections), Barrier(connections)
 
     def meet(_: int) -> int:
-        with database.read() as connection:
-            everybody.wait(MEETING_SECONDS)  # breaks where one waits for the connection of another
+        with opened.read() as connection:
+            everybody.wait(MEETING_SECONDS)
             return connection.execute(select(func.count()).select_from(TextRow)).scalar_one()
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(meet, range(THREADS))) == [0] * THREADS
+    with ThreadPoolExecutor(connections) as pool:
+        assert list(pool.map(meet, range(connections))) == [0] * connections
+    opened.close()
