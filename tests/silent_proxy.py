@@ -11,6 +11,7 @@ class SilentProxy:
     """Hands bytes on between its clients and one server, until it is told to swallow them.
 
     Attributes:
+        target: the server of new connections.
         port: where it listens on 127.0.0.1.
         silent: swallow whatever comes, in both directions.
         requests, answers: while it is not set, hold up what comes from clients, or from the server.
@@ -18,7 +19,7 @@ class SilentProxy:
     """
 
     def __init__(self, target: str | tuple[str, int]) -> None:
-        self._target = target
+        self.target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
@@ -49,10 +50,10 @@ class SilentProxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.socket(socket.AF_UNIX if isinstance(self._target, str) else socket.AF_INET)
+                server = socket.socket(socket.AF_UNIX if isinstance(self.target, str) else socket.AF_INET)
                 self._sockets += [client, server]
                 try:
-                    server.connect(self._target)
+                    server.connect(self.target)
                 except OSError:  # the server is away: its client hears so
                     client.close()
                     continue

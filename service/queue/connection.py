@@ -5,11 +5,13 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from service.errors import UnreachableError, UsageError
 
@@ -21,6 +23,7 @@ _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 # Each reading that waits holds one: of a worker or a run, or, in an API, one for each remote worker.
 _MOST_CONNECTIONS = 1000
+_READ_ONLY = "write against a read only replica"
 _FULL = "command not allowed when used memory"
 OUT_OF_MEMORY = "the queue is out of memory: raise maxmemory of its Redis, or remove what else is kept there"
 # Where the client names the server, up to its own reason.
@@ -100,6 +103,7 @@ async def connect(url: str) -> AsyncIterator[Redis]:
             timeout=_SILENT_SECONDS,
         )
         pool.connection_class(**pool.connection_kwargs)  # words behind the ? are judged only here
+        pool.connection_class = type("PrimaryConnection", (_LeavingReplicas, pool.connection_class), {})
     except (ValueError, TypeError) as error:  # it is not shown: it may hold a password
         raise UsageError("the address of the queue is none: name one such as redis://localhost:6379/0") from error
     client: Redis = Redis.from_pool(pool)
@@ -107,6 +111,19 @@ async def connect(url: str) -> AsyncIterator[Redis]:
         yield client
     finally:
         await client.aclose()
+
+
+class _LeavingReplicas(AbstractConnection):
+    """A connection that ends where the server may only be read: its name may mean another one by now, the primary."""
+
+    async def read_response(self, *args: Any, **keywords: Any) -> Any:
+        """An answer of the server."""
+        try:
+            return await super().read_response(*args, **keywords)
+        except ResponseError as error:
+            if _READ_ONLY in str(error):
+                await self.disconnect()
+            raise
 
 
 @asynccontextmanager

@@ -1,12 +1,13 @@
 """What only a real Redis can do to a queue: lose everything, end and come back, hold what nobody can read."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
@@ -18,6 +19,7 @@ from service.queue.terms import Terms
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, beat, redis_bench, results, task
 from tests.integration.queue.server import running
 from tests.patience import PATIENCE_SECONDS
+from tests.silent_proxy import silent_proxy
 
 
 @pytest.fixture
@@ -202,6 +204,27 @@ async def test_a_result_that_came_before_redis_went_away_is_given(
 
     monkeypatch.setattr(queue, "_send_again", away)
     assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
+
+
+@pytest.mark.parametrize("kind", ["command", "script", "transaction"])
+async def test_connections_to_a_redis_that_is_no_longer_the_primary_are_left(kind: str) -> None:
+    """The name of the queue means another server by then, and the old one keeps its connections as a replica."""
+    with running() as former, running() as primary, silent_proxy(former.url.removeprefix("unix://")) as proxy:
+        async with redis_bench(f"redis://127.0.0.1:{proxy.port}/0") as bench:
+            queue, worker = bench.submitter(), bench.worker("a")
+            calls: dict[str, Callable[[], Awaitable[object]]] = {
+                "command": worker.leave,
+                "script": lambda: queue.share(POOL, 1),
+                "transaction": lambda: worker.beat(beat()),
+            }
+            call = calls[kind]
+            await call()
+            with redis.Redis.from_url(former.url) as operator:
+                operator.replicaof("127.0.0.1", 1)
+            proxy.target = primary.url.removeprefix("unix://")
+            with suppress(UnreachableError):
+                await call()
+            await call()
 
 
 async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: RedisBench) -> None:
