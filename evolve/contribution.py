@@ -13,10 +13,12 @@ from evolve.pareto import front
 from evolve.scalarization import Floats
 
 EXACT = 3
+SAMPLES = 4_096
+BATCH = 256
 
 
 def contributions(points: ArrayLike, reference: ArrayLike) -> Floats:
-    """By how much the hypervolume of the front falls without each of its points, (n,); exact for up to 3 objectives.
+    """By how much the hypervolume of the front falls without each of its points, (n,); for up to 3 objectives.
 
     What is dominated, not better than the reference everywhere, or there twice, contributes nothing. In 3 objectives
     by a sweep along the third, O(n log n) but for the splicing of lists (Emmerich and Fonseca 2011).
@@ -26,7 +28,8 @@ def contributions(points: ArrayLike, reference: ArrayLike) -> Floats:
         reference: (k,), the worst point that counts.
 
     Raises:
-        ValueError: there are more than 3 objectives; `contributions_sampled` takes those.
+        ValueError: there are more than 3 objectives; `evolve.exact_volume` may compute those, and
+            `draw_contributor` draws by them.
     """
     gains, places, alone = _gains(points, reference)
     found = np.zeros(len(alone))
@@ -38,31 +41,38 @@ def contributions(points: ArrayLike, reference: ArrayLike) -> Floats:
         case 3:
             found[places] = _solid(gains)
         case k:
-            raise ValueError(f"contributions to the hypervolume of {k} objectives are sampled, not computed")
+            raise ValueError(f"contributions to the hypervolume of {k} objectives are not computed here")
     return np.where(alone, found, 0.0)
 
 
-def contributions_sampled(
-    points: ArrayLike, reference: ArrayLike, rng: np.random.Generator, samples: int = 10_000
-) -> Floats:
-    """Unbiased Monte Carlo estimate of `contributions`, for any number of objectives.
+def draw_contributor(gains: Floats, rng: np.random.Generator) -> int | None:
+    """A row drawn with probability proportional to its contribution, for any number of objectives.
 
-    The share of points, drawn uniformly from the box between the reference and the best of each objective, that one row
-    of the front alone dominates, times the box.
+    Points are drawn uniformly from what is dominated, until one lies where a single row dominates: that row. They come
+    from the box around all rows; or from the boxes of the rows, each as likely as it is large, where these are smaller
+    together. A point that m rows dominate comes m times as often from there, which a single one is not: so the draw is
+    exact (Karp and Luby 1983 count unions likewise).
+
+    Args:
+        gains: positive rows over the reference, each once, none of which dominates another.
+        rng: where the draw comes from.
+
+    Returns:
+        The row; None where `SAMPLES` points found none.
     """
-    gains, places, alone = _gains(points, reference)
-    found = np.zeros(len(alone))
-    if not len(gains):
-        return found
-    box = gains.max(axis=0)
-    drawn = rng.random((samples, gains.shape[1])) * box
-    times, owner = np.zeros(samples, dtype=np.int32), np.zeros(samples, dtype=np.intp)
-    for number, gain in enumerate(gains):
-        covered = (drawn <= gain).all(axis=1)
-        times += covered
-        owner[covered] = number
-    found[places] = np.bincount(owner[times == 1], minlength=len(gains)) * (box.prod() / samples)
-    return np.where(alone, found, 0.0)
+    sizes = gains.prod(axis=1)
+    box = gains.max(axis=0, initial=0.0)
+    chances = sizes / sizes.sum() if 0 < sizes.sum() < box.prod() else None
+    for _ in range(SAMPLES // BATCH if len(gains) else 0):
+        upper = box if chances is None else gains[rng.choice(len(gains), size=BATCH, p=chances)]
+        points = rng.random((BATCH, gains.shape[1])) * upper
+        covered = points[:, :1] <= gains[:, 0]
+        for column, values in zip(points.T[1:], gains.T[1:], strict=True):
+            covered &= column[:, None] <= values
+        single = np.flatnonzero(covered.sum(axis=1) == 1)
+        if single.size:
+            return int(covered[single[0]].argmax())
+    return None
 
 
 def _gains(points: ArrayLike, reference: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.bool_]]:

@@ -7,6 +7,7 @@ independent, so that estimates over pooled answers have a variant over chains.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evolve import exact_volume as many_objectives
 from evolve.pareto import front, hypervolume, hypervolume_sampled
 from evolve.scalarization import Floats
 
@@ -115,11 +116,19 @@ def contributions(rewards: ArrayLike, weights: ArrayLike) -> Floats:
 
 
 def volume(rewards: ArrayLike, reference: ArrayLike, rng: np.random.Generator, samples: int = 10_000) -> float:
-    """Hypervolume of the set: exact for up to 3 objectives, sampled above (see `evolve.pareto`)."""
+    """Hypervolume of the set, exact where it is computed, else sampled (see `exact_volume` and `evolve.pareto`)."""
+    exact = exact_volume(rewards, reference)
+    return hypervolume_sampled(rewards, reference, rng, samples) if exact is None else exact
+
+
+def exact_volume(rewards: ArrayLike, reference: ArrayLike) -> float | None:
+    """Hypervolume of the set: for up to 3 objectives, and for up to 6 where `evolve.exact_volume` computes it."""
     points = np.asarray(rewards, dtype=np.float64)
     if points.shape[1] <= EXACT_OBJECTIVES:
         return hypervolume(points, reference)
-    return hypervolume_sampled(points, reference, rng, samples)
+    gains = points - np.asarray(reference, dtype=np.float64)
+    gains = gains[(gains > 0).all(axis=1)]
+    return many_objectives.volume(gains[front(gains)]) if len(gains) else 0.0
 
 
 def pareto_fraction(rewards: ArrayLike) -> float:

@@ -8,8 +8,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.contribution import EXACT, contributions, contributions_sampled
-from evolve.pareto import ranks
+from evolve import exact_volume
+from evolve.contribution import EXACT, contributions, draw_contributor
+from evolve.pareto import front, ranks
 from evolve.scalarization import Floats
 from evolve.selection.choosing import Chosen, Knobs, brief, draw
 from evolve.selection.view import View
@@ -17,8 +18,6 @@ from evolve.selection.view import View
 Places = NDArray[np.intp]
 MOST_DIRECTIONS = 100
 FAR = 1e100  # its square is finite
-SAMPLES = 4_096
-SAMPLES_SEED = 0  # what is remembered must not depend on which proposal asked first
 
 
 def select_nsga2(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
@@ -57,12 +56,18 @@ def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
 def select_hypervolume(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     """A member in proportion to the volume that the front would lose without it.
 
-    Measured from the problem's reference point, else from a tenth of the range below the worst of the members.
+    Measured from the problem's reference point, else from a tenth of the range below the worst of the members. Where
+    volumes are not computed, points drawn anew for each choice decide.
     """
     del knobs
     shares = view.once(_shares)
-    place = draw(shares, rng)
-    return Chosen(place=place, why={"share": brief(float(shares[place]))})
+    if shares is not None:
+        place = draw(shares, rng)
+        return Chosen(place=place, why={"share": brief(float(shares[place]))})
+    volumes = view.once(_volumes)
+    row = draw_contributor(volumes.rows, rng)
+    places = np.arange(len(view)) if row is None else np.flatnonzero(volumes.of == row)
+    return Chosen(place=int(places[rng.integers(len(places))]), why={"sampled": row is not None})
 
 
 @lru_cache(maxsize=16)
@@ -140,8 +145,19 @@ def _niches(view: View) -> _Niches:
     return _Niches(of, np.sqrt(np.maximum(apart, 0.0)), np.unique(of))
 
 
-def _shares(view: View) -> Floats:
-    """Contributions to the volume of the front as shares of the whole box, twins with half of theirs each."""
+@dataclass(frozen=True, slots=True)
+class _Volumes:
+    """The distinct rows of the front over the reference, in shares of the whole box, and which of them members are.
+
+    Attributes:
+        of: row of each member; -1: it contributes nothing.
+    """
+
+    rows: Floats
+    of: Places
+
+
+def _volumes(view: View) -> _Volumes:
     scores = view.signed_scores
     best, worst = scores.max(axis=0), scores.min(axis=0)
     below = worst - 0.1 * np.where(best > worst, best - worst, 1.0)
@@ -149,10 +165,19 @@ def _shares(view: View) -> Floats:
     # Over the range of each objective: volumes of large scores would not be finite.
     gains = np.maximum(scores - reference, 0.0) / np.where(best > reference, best - reference, 1.0)
     # Twins as they are over that range: there scores that differ may have become one.
-    gains, which, counts = np.unique(gains, axis=0, return_inverse=True, return_counts=True)
-    zero = np.zeros(scores.shape[1])
-    if scores.shape[1] <= EXACT:
-        found = contributions(gains, zero)
-    else:
-        found = contributions_sampled(gains, zero, np.random.default_rng(SAMPLES_SEED), SAMPLES)
-    return (found / counts)[which.reshape(-1)]
+    gains, which = np.unique(gains, axis=0, return_inverse=True)
+    kept = front(gains) & (gains > 0).all(axis=1)
+    return _Volumes(gains[kept], np.where(kept, np.cumsum(kept) - 1, -1)[which.reshape(-1)])
+
+
+def _shares(view: View) -> Floats | None:
+    """Contributions of the members to the volume of the front, twins with half of theirs each; None: not computed."""
+    volumes = view.once(_volumes)
+    k = volumes.rows.shape[1]
+    found = contributions(volumes.rows, np.zeros(k)) if k <= EXACT else exact_volume.contributions(volumes.rows)
+    if found is None:
+        return None
+    there = volumes.of >= 0
+    shares = np.zeros(len(view))
+    shares[there] = (found / np.bincount(volumes.of[there], minlength=len(found)))[volumes.of[there]]
+    return shares

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_EXACT = 2000
+MAX_SAMPLED = 2000
 SAMPLES_SEED = 0
 
 
@@ -35,8 +35,8 @@ class Front:
 def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[np.float64]") -> Front:
     """What a front is worth, by the reward vectors of its members, the fittest first.
 
-    The hypervolume of more than 3 objectives is sampled, and that of more than `MOST_EXACT` candidates is taken over as
-    many of them, spread evenly over the fitness; of a single objective there is none.
+    The hypervolume is exact where `evolve.statistics.exact_volume` computes it. Else it is sampled, over at most
+    `MAX_SAMPLED` candidates that are spread evenly over the fitness. Of a single objective there is none.
     """
     objectives = objectives_of(run)
     floors = [objective.floor for objective in objectives]
@@ -45,11 +45,13 @@ def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[
         return Front(size=len(rewards), hypervolume=None)
     import numpy as np
 
-    from evolve.statistics import EXACT_OBJECTIVES, volume
+    from evolve.pareto import hypervolume_sampled
+    from evolve.statistics import exact_volume
 
-    taken = rewards[:: math.ceil(len(rewards) / MOST_EXACT)] if len(rewards) else []
-    points = np.array(taken, dtype=np.float64).reshape(-1, len(objectives))
+    points = np.array(rewards, dtype=np.float64).reshape(-1, len(objectives))
     with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
-        found = volume(points, reference, np.random.default_rng(SAMPLES_SEED))
-    exact = len(taken) == len(rewards) and len(objectives) <= EXACT_OBJECTIVES
-    return Front(size=len(rewards), hypervolume=found if math.isfinite(found) else None, exact=exact)
+        exact = found = exact_volume(points, reference)
+        if found is None:
+            taken = points[:: math.ceil(len(points) / MAX_SAMPLED)]
+            found = hypervolume_sampled(taken, reference, np.random.default_rng(SAMPLES_SEED))
+    return Front(size=len(rewards), hypervolume=found if math.isfinite(found) else None, exact=exact is not None)

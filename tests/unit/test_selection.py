@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import statistics
+import sys
 
 import numpy as np
 import pytest
@@ -232,13 +233,20 @@ def test_hypervolume_without_a_reference_reaches_a_tenth_of_the_range_below_the_
     assert shares("hypervolume", nowhere, DRAWS, seed=14) == pytest.approx([1 / 2, 1 / 2], abs=NEAR)
 
 
-@pytest.mark.parametrize("k", [4, 5])
-def test_hypervolume_is_sampled_in_more_than_three_objectives(k: int) -> None:
+@pytest.mark.parametrize("library", ["moocore", "none"])
+@pytest.mark.parametrize("k", [4, 5, 7])
+def test_hypervolume_of_many_objectives_is_computed_or_sampled_anew_for_each_choice(
+    k: int, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library == "none":
+        monkeypatch.setitem(sys.modules, "moocore", None)
     rewards = [*np.where(np.eye(k) > 0, 1.0, 0.5), np.full(k, 0.4)]
-    drawn = shares("hypervolume", view_of([0.0] * (k + 1), rewards, reference=(0.0,) * k), DRAWS, seed=15)
-    # By symmetry all arms have the same volume to themselves, half of 0.5^(k-1) of the box; 4,096 points are drawn.
-    share = 0.5**k
-    assert drawn == pytest.approx([*[1 / k] * k, 0], abs=4 * math.sqrt(share / 4096) / share / k + 0.015)
+    view = view_of([0.0] * (k + 1), rewards, reference=(0.0,) * k)
+    # By symmetry all arms have the same volume to themselves.
+    assert shares("hypervolume", view, DRAWS, seed=15) == pytest.approx([*[1 / k] * k, 0], abs=NEAR)
+    chosen = choose("hypervolume", view, 20, seed=16)
+    assert {tuple(one.why) for one in chosen} == {("share",) if library == "moocore" and k < 7 else ("sampled",)}
+    assert chosen == choose("hypervolume", view, 20, seed=16)
 
 
 def grown() -> Lineage:
