@@ -22,7 +22,7 @@ WORLDLY = {
 }  # fmt: skip
 WORLDLY_CALLS = {"open", "input", "print", "exec", "eval", "__import__"}
 PURE_NAMES = {("pathlib", "PurePosixPath"), ("datetime", "datetime"), ("datetime", "timedelta")}
-ALLOWED_PACKAGES = {"evolve", "numpy"}
+ALLOWED_PACKAGES = {"evolve", "moocore", "numpy"}  # moocore: pure computation, where it is installed
 # `evolve.run` is looked up there when somebody asks for it (decision 27).
 FRONT_DOOR = "evolve/__init__.py: imports service.bootstrap.notebook run"
 
