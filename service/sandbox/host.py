@@ -63,19 +63,6 @@ class Line:
         except OSError as error:
             raise SandboxError("a process of the sandbox is gone") from error
 
-    async def send_attached(self, value: Mapping[str, Any], attachment: object) -> None:
-        """Send a value, and another one that its receiver need not read.
-
-        Raises:
-            SandboxError: the other end is gone.
-        """
-        body = frame(attachment)[HEADER.size :]
-        try:
-            self._writer.writelines((frame({**value, "attached": len(body)}), body))
-            await self._writer.drain()
-        except OSError as error:
-            raise SandboxError("a process of the sandbox is gone") from error
-
     async def receive(self) -> Any:
         """The next value; a call that was cancelled in the middle of one leaves it to the next call.
 
@@ -107,29 +94,25 @@ class KeeperLine:
     """A keeper, as the host sees it.
 
     Attributes:
-        layers: what the keeper found to hold.
+        pid: its process.
+        fork_server: the process that forks programs for it.
+        layers: what was found to hold.
         gone: whether it was ended, or ended itself.
     """
 
-    def __init__(self, line: Line, pid: int, layers: Sequence[Layer]) -> None:
-        self._line, self.pid, self.layers = line, pid, tuple(layers)
+    def __init__(self, line: Line, pid: int, fork_server: int, layers: Sequence[Layer]) -> None:
+        self._line, self.pid, self.fork_server, self.layers = line, pid, fork_server, tuple(layers)
         self.gone = False
 
     async def ask(self, task: Mapping[str, Any], patience_seconds: float) -> dict[str, Any]:
         """Have a task done. Cancelling the call ends what runs, within a second.
-
-        The files of a program travel apart: its child reads them; the keeper, from which others are forked, does not.
 
         Raises:
             SandboxError: the keeper is gone, or did not answer in time and was ended.
         """
         try:
             async with asyncio.timeout(patience_seconds):
-                if "files" in task:
-                    order = {name: value for name, value in task.items() if name != "files"}
-                    await self._line.send_attached(order, task["files"])
-                else:
-                    await self._line.send(task)
+                await self._line.send(task)
                 answer: dict[str, Any] = await self._line.receive()
         except TimeoutError as error:
             self.kill()
@@ -149,11 +132,12 @@ class KeeperLine:
             os.kill(self.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let the keeper go, and wait until it has; end it if it does not."""
+        """Let the keeper go, and wait until it has; end it if it does not. Its fork server removes its files."""
         self._line.hang_up()
-        if self.gone or not await ended(self.pid, CANCEL_SECONDS):
+        if self.gone or not await ended(self.pid, _END_SECONDS):
             self.kill()
             await ended(self.pid, CANCEL_SECONDS)
+            await ended(self.fork_server, _END_SECONDS)
         self.gone = True
         await self._line.close()
 
@@ -239,7 +223,7 @@ class Zygote:
         line = await Line.over(ours)
         try:
             async with asyncio.timeout(_CELL_SECONDS):
-                said = {**await line.receive(), **await line.receive()}
+                said = await line.receive()
         except (TimeoutError, SandboxError) as error:
             await line.close()
             last = await asyncio.to_thread(_last_line, self._log)
@@ -248,7 +232,7 @@ class Zygote:
             await line.close()
             raise
         self._keepers.add(said["pid"])
-        return KeeperLine(line, said["pid"], [Layer(*layer) for layer in said["layers"]])
+        return KeeperLine(line, said["pid"], said["fork_server"], [Layer(*layer) for layer in said["layers"]])
 
     async def ends(self) -> bool:
         """Whether the zygote has ended, or is about to, as when it finds itself changed."""

@@ -17,6 +17,7 @@ def start() -> None:
     import importlib
     import importlib.util
     import os
+    from functools import partial
 
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
@@ -28,12 +29,8 @@ def start() -> None:
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     zygote = importlib.import_module(f"{PACKAGE}.zygote")
     sys.modules["__main__"] = type(sys)("__main__")  # children that start others look here, and must find nothing
-    try:
-        zygote.main(int(sys.argv[1]), sys.argv[2])
-        return
-    except zygote.keeper.Child as child:  # all frames of its keeper are left, and what they held is gone
-        parts = child.parts
-    zygote.keeper.live(parts)
+    trampoline = importlib.import_module(f"{PACKAGE}.trampoline")
+    trampoline.run([partial(zygote.main, int(sys.argv[1]), sys.argv[2])])
 
 
 if __name__ == "__main__":

@@ -15,22 +15,23 @@ CROWD = "more processes than allowed"
 _MB = 1 << 20
 
 
-def attempt(channel: Channel, targets: Mapping[str, Any]) -> None:
+def attempt(channel: Channel, task: Mapping[str, Any], _: None) -> None:
     """Try every attack but the crowd, and what is permitted; send what came of each, name -> (blocked, detail).
 
     With it goes the daemon left behind. To take memory that no limit refuses would end us before we could tell.
     """
+    targets = task["targets"]
     found = {name: _try(attack, targets) for name, attack in ATTACKS.items() if name not in targets["permitted"]}
     channel.send({"result": {**found, "daemon": _leave_daemon()}})
 
 
-def crowd(channel: Channel, targets: Mapping[str, Any]) -> None:
+def crowd(channel: Channel, task: Mapping[str, Any], _: None) -> None:
     """Try to have more processes than allowed; whoever counts them has the time to."""
-    channel.send({"result": {CROWD: _try(_fork, targets)}})
+    channel.send({"result": {CROWD: _try(_fork, task["targets"])}})
 
 
 def outlived(daemon: int) -> Tried:
-    """Whether a process of an earlier phase still lives; ends it if so. For the keeper, after that phase."""
+    """Whether a process of an earlier phase still lives; ends it if so. For the fork server, after that phase."""
     if daemon <= 1:
         return True, "no process could be started"
     try:

@@ -1,11 +1,11 @@
 """A known-good program and its scorer: written, imported, called and scored the way a candidate is."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from .candidate import load, write_program
-from .cell import SCORER, Cell
+from .cell import Place
 from .channel import Channel
 
 VALUE = 42
@@ -16,11 +16,12 @@ TASK: Mapping[str, Any] = {
     "command": [],
     "build": [],
     "seed": 0,
+    "traced": False,
 }
 _SCORER_FILES = {"canary_scorer.py": "def score(outputs):\n    return outputs[0]['value']\n"}
 
 
-def prepare(cell: Cell) -> str:
+def prepare(_: Mapping[str, Any], place: Place) -> str:
     """Write the scorer down, and read the problem's folder as an evaluator is read.
 
     Returns:
@@ -29,16 +30,16 @@ def prepare(cell: Cell) -> str:
     Raises:
         OSError: one of the two fails.
     """
-    scratch = cell.scratch(SCORER)
-    write_program(_SCORER_FILES, scratch, cell.disk_kb)
-    for name in os.listdir(cell.problem):
-        path = os.path.join(cell.problem, name)
+    scratch, problem = place["scratch"], place["problem"]
+    write_program(_SCORER_FILES, scratch, place["disk_kb"])
+    for name in os.listdir(problem):
+        path = os.path.join(problem, name)
         if os.path.isfile(path) and name.endswith(".py"):
             with open(path, "rb") as file:
                 file.read(1)
     return os.path.join(scratch, *_SCORER_FILES)
 
 
-def score(channel: Channel, path: str, outputs: Sequence[Any]) -> None:
+def score(channel: Channel, task: Mapping[str, Any], path: str) -> None:
     """Import the scorer and send what it says of the program's outputs."""
-    channel.send({"result": load(path, os.path.dirname(path)).score(outputs)})
+    channel.send({"result": load(path, os.path.dirname(path)).score(task["outputs"])})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import import_times
+from .cell import Place
 from .channel import Channel
 from .explain import ComplaintError, explain, is_memory, stack
 from .jsonable import NotJsonError, jsonable
@@ -74,15 +75,15 @@ def load(path: str, folder: str, source: str | None = None) -> Any:
     return module
 
 
-def prepare(task: Mapping[str, Any], scratch: str, disk_kb: int) -> str:
+def prepare(task: Mapping[str, Any], place: Place) -> str:
     """Write the program down and go to its folder, which is returned.
 
     Raises:
         UnfitError: the program's files cannot be written with these limits.
         OSError: the sandbox fails.
     """
-    folder = os.path.join(scratch, "program")
-    write_program(task["files"], folder, disk_kb)
+    folder = os.path.join(place["scratch"], "program")
+    write_program(task["files"], folder, place["disk_kb"])
     os.chdir(folder)
     return folder
 

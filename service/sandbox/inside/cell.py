@@ -4,11 +4,21 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 PROGRAM, SCORER = "program", "scorer"
 ROOMS = (PROGRAM, SCORER)
 # Files and folders that a scratch may hold.
 MAX_FILES = 16384
+
+
+class Place(TypedDict):
+    """The part of a cell that a child is told: the scratch of its role and its size, the problem's folder, the shim."""
+
+    scratch: str
+    disk_kb: int
+    problem: str
+    shim: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,10 @@ class Cell:
     def disk_kb(self) -> int:
         """What a scratch may hold, a writable copy of the problem included."""
         return self.disk_mb * 1024 + self.problem_kb
+
+    def place(self, role: str) -> Place:
+        """What a child of a role needs to know of the cell to write its files down."""
+        return {"scratch": self.scratch(role), "disk_kb": self.disk_kb, "problem": self.problem, "shim": self.shim}
 
     def room(self, role: str) -> str:
         """The folder that holds the scratch of a role; nobody under test writes to it."""

@@ -1,15 +1,12 @@
 """Framed JSON over a stream socket, with a cap on what one frame may hold."""
 
 import json
-import os
 import socket
 import struct
-import tempfile
-from typing import Any, BinaryIO
+from typing import Any
 
 HEADER = struct.Struct(">I")
 LARGEST = 1 << 30
-_PIPE = 1 << 16
 # What the host says to a zygote that it lets go; whoever dies cannot.
 FAREWELL = {"farewell": True}
 # What a child says last before code of the program or of the evaluator runs in it. Until then its word is ours.
@@ -73,52 +70,17 @@ class Channel:
             return None
         return self._body(header)
 
-    def attachment(self, size: int) -> BinaryIO:
-        """The bytes that follow, in a file without a name; where the system can, they never enter our own memory.
-
-        Raises:
-            ChannelError: fewer bytes came.
-            OSError: the other end broke off, or there is no room.
-        """
-        if not hasattr(os, "splice"):
-            return self._copied(size)
-        file = open(os.memfd_create("attachment"), "w+b", buffering=0)  # noqa: SIM115 - the caller's to close
-        reading, writing = os.pipe()
-        try:
-            while size:
-                moved = os.splice(self.socket.fileno(), writing, min(size, _PIPE))
-                if not moved:
-                    raise ChannelError("the attachment was cut off")
-                size -= moved
-                while moved:
-                    moved -= os.splice(reading, file.fileno(), moved)
-        except BaseException:
-            file.close()
-            raise
-        finally:
-            os.close(reading)
-            os.close(writing)
-        return file
-
-    def _copied(self, size: int) -> BinaryIO:
-        body = self._exactly(size)
-        if body is None:
-            raise ChannelError("the attachment was cut off")
-        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller's to close
-        file.write(body)
-        return file
-
-    def receive_with_descriptor(self) -> tuple[Any, int]:
-        """The next value and the file descriptor that came with it (-1: none); (None, -1) when the end is closed.
+    def receive_with_descriptors(self, most: int) -> tuple[Any, list[int]]:
+        """The next value and the file descriptors that came with it; None and none when the end is closed.
 
         Raises:
             ChannelError: no frame came.
             OSError: the other end broke off.
         """
-        header, descriptors, _, _ = socket.recv_fds(self.socket, HEADER.size, 1)
+        header, descriptors, _, _ = socket.recv_fds(self.socket, HEADER.size, most)
         if not header:
-            return None, -1
-        return self._body(header), descriptors[0] if descriptors else -1
+            return None, []
+        return self._body(header), descriptors
 
     def _body(self, header: bytes) -> Any:
         (length,) = HEADER.unpack(header)

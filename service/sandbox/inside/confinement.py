@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import random
 import resource
 import signal
 import sys
@@ -45,6 +44,7 @@ class Confinement:
             self._make_rooms()
         self._read_only = self._sized and self._try("read-only mounts", self._close_mounts)
         self._limits = limits.table(cell, limits.baseline())
+        self._cpu_seconds = cell.cpu_seconds
         self._rules: dict[str, int] = {}
         self._filter: seccomp.Filter | None = None
         self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
@@ -71,13 +71,18 @@ class Confinement:
         """The user that this cell's programs alone run as; -1: they share the keeper's."""
         return self._cell.uid if "user" in self._on else -1
 
-    def memory_folders(self, role: str) -> tuple[str, ...]:
-        """The places of a role whose files are in memory."""
-        return (self._cell.scratch(role), *self._shared_memory) if self._sized else ()
-
-    def disk_folder(self, role: str) -> str:
-        """The scratch of a role where it is on disk; else empty."""
-        return "" if self._sized else self._cell.scratch(role)
+    @property
+    def found(self) -> dict[str, Any]:
+        """What the keeper needs to know: the layers, which processes to watch, and where their files are."""
+        return {
+            "layers": self.layers,
+            "watched": "namespace" if self.own_proc else "descendants" if self.adopts else "",
+            "adopts": self.adopts,
+            "memory_folders": {
+                role: [self._cell.scratch(role), *self._shared_memory] if self._sized else [] for role in ROOMS
+            },
+            "disk_folders": {role: "" if self._sized else self._cell.scratch(role) for role in ROOMS},
+        }
 
     def clear(self, role: str) -> None:
         """Remove what processes of a role left in its scratch and in shared memory; none of them lives any more.
@@ -93,28 +98,30 @@ class Confinement:
             self._mount_scratch(scratch)
         self._renew_shared_memory()
 
-    def wear(self, role: str, seed: int, channel: int, cpu_seconds: float) -> None:
+    def limit_processor_time(self, seconds: float) -> None:
+        """Give each process of the children to come so much processor time."""
+        if seconds != self._cpu_seconds:
+            self._cpu_seconds = seconds
+            self._limits = limits.with_cpu_seconds(self._limits, seconds)
+
+    def wear(self, role: str, channel: int) -> None:
         """Put every layer on, in the child, in the one order that works.
 
         Args:
             role: whose scratch the child gets.
-            seed: of the generators of random numbers.
             channel: the one descriptor that stays open.
-            cpu_seconds: processor time of each process.
 
         Raises:
             OSError: a layer that held at the start holds no longer; the child must not go on.
         """
         scratch = self._cell.scratch(role)
         os.chdir(scratch)
-        self._limits = limits.with_cpu_seconds(self._limits, cpu_seconds)
         limits.prefer_as_victim()
         for name, step in self._steps(role, channel):
             if name in self._on:
                 step()
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         view.enter(self._views[role])
-        _reseed(seed)
 
     def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
         return [
@@ -374,11 +381,3 @@ def _in_child(work: Callable[[], Any]) -> Any:
 def _close_all_but(channel: int) -> None:
     os.closerange(3, channel)
     os.closerange(channel + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-
-
-def _reseed(seed: int) -> None:
-    """Children of one warm process must not share its luck; the same program always has the same."""
-    random.seed(seed)
-    numpy_random: Any = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed(seed % (1 << 32))

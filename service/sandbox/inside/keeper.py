@@ -1,28 +1,29 @@
-"""The keeper of a cell: trusted, warm, the first process of its namespace; runs one evaluation at a time.
+"""The keeper of a cell: has one evaluation at a time done, hears what its children say, and is the ancestor of none.
 
-It forks a child for the program and another for the scorer, so that the two never share a process; neither has seen
-code of the other, or of an earlier evaluation. Between them, and at the end, everything below the keeper is ended.
+A child runs the program and another the scorer, so that the two never share a process; neither has seen code of the
+other, or of an earlier evaluation. The fork server makes both, and ends everything below itself between them. The
+keeper alone reads tasks, values and prints, in memory that no program inherits.
 """
 
 import contextlib
-import gc
 import io
-import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
-from . import attacks, canary, candidate, kernel, namespaces, process_state, scoring, tree, watchdog
+from . import canary, fork_server, kernel, namespaces, tree, watchdog, wipe
 from .cell import PROGRAM, SCORER, Cell
-from .channel import STARTED, Channel, ChannelError
-from .confinement import Confinement
+from .channel import Channel, ChannelError, frame
+from .fork_client import ForkClient, LostError
 from .phase import Ending, Phase
 from .talk import Dialogue, Talk, Verdict
+from .trampoline import LeaveFrames
 
 _PROGRAM, _SCORER = "the program", "the evaluator"
 _CANARY = "a known-good program"
@@ -30,14 +31,16 @@ _INPUTS_KB = 64 * 1024
 # For each phase of the self-test: a problem may allow its programs less than a busy machine takes for an attack.
 SELFTEST_SECONDS = 30.0
 Task = Mapping[str, Any]
-Prepare = Callable[[Task], Any]
-Work = Callable[[Channel, Task, Any], None]
 # What a program's child gets of its task: nothing of how it is scored.
-_OF_A_PROGRAM = ("files", "main", "entry", "command", "build", "traced")
+_OF_A_PROGRAM = ("files", "main", "entry", "command", "build", "seed", "traced")
 
 
 def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
-    """Serve until the line is closed."""
+    """Serve until the line is closed.
+
+    Raises:
+        LeaveFrames: in the fork server, and in what it forks.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -45,92 +48,81 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
         sys.stdout.reconfigure(line_buffering=True)  # what a child prints counts even if its end comes suddenly
     if not namespaces.knows(cell.uid):
         cell = replace(cell, uid=-1)
-    confinement = Confinement(cell, unavailable)
+    client = _start_fork_server(line, cell, unavailable)
     if kernel.LINUX:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        if confinement.adopts:
-            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    Keeper(line, cell, confinement).serve()
+    keeper = Keeper(line, cell, client)
+    with contextlib.suppress(OSError, ChannelError, LostError):
+        keeper.serve()
+    keeper.close()
 
 
-class Child(BaseException):
-    """Raised in a new child to leave the keeper's frames, so that what they hold is gone before a program runs.
-
-    Attributes:
-        parts: what `live` takes.
-    """
-
-    def __init__(self, parts: "_Parts") -> None:
-        super().__init__()
-        self.parts = [parts]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What a child needs of its keeper: all of it is dropped before the child works."""
-
-    confinement: Confinement
-    role: str
-    task: Task
-    stream: socket.socket
-    prints: int
-    cell: Cell
-    prepare: Prepare
-    work: Work
-
-
-class LostError(Exception):
-    """The sandbox failed, not the program: the evaluation is to be done again, by another keeper."""
+def _start_fork_server(line: socket.socket, cell: Cell, unavailable: str) -> ForkClient:
+    """The next process of ours, which is the first of a namespace where there is one, and ends with us there."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        line.close()
+        if kernel.LINUX and not unavailable:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        raise LeaveFrames(partial(fork_server.main, theirs, cell, unavailable))
+    theirs.close()
+    return ForkClient(ours, pid)
 
 
 class Keeper:
-    """Runs the evaluations of one cell, one after the other, for as long as none of them changes it."""
+    """Has the evaluations of one cell done, one after the other, until one of them changes its fork server."""
 
-    def __init__(self, line: socket.socket, cell: Cell, confinement: Confinement) -> None:
-        self._line, self._cell, self._confinement = Channel(line), cell, confinement
+    def __init__(self, line: socket.socket, cell: Cell, client: ForkClient) -> None:
+        self._line, self._cell, self._client = Channel(line), cell, client
         self._trial = replace(cell, wall_seconds=SELFTEST_SECONDS, cpu_seconds=SELFTEST_SECONDS)
-        self._birth = process_state.capture()
         self._unfit = False
-        self._files = -1
 
     def serve(self) -> None:
-        """Answer tasks until the line is closed, or until this process is not fit for another task."""
-        self._line.send({"layers": self._confinement.layers})
-        gc.collect()
-        gc.freeze()
-        with contextlib.suppress(OSError, ChannelError):
-            while not self._unfit and (task := self._line.receive()) is not None:
-                if "cancel" not in task:  # one that comes after the end is void
-                    self._line.send({"id": task["id"], **self._answer(task)})
+        """Answer tasks until the line is closed, or until the fork server is not fit for another task.
 
-    def _answer(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        Raises:
+            LostError: the fork server does not come up.
+            OSError, ChannelError: the line broke.
+        """
+        self._client.greet()
+        if self._client.found["adopts"]:  # what the fork server leaves when it dies
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        pids = {"pid": os.getpid(), "fork_server": self._client.pid}
+        self._line.send({**pids, "layers": self._client.found["layers"]})
+        while not self._unfit and (task := self._line.receive()) is not None:
+            if "cancel" not in task:  # one that comes after the end is void
+                self._line.send({"id": task["id"], **self._answer(task)})
+
+    def close(self) -> None:
+        """Let the fork server go. Where it was killed, do its last duty: end what is left, and remove its files."""
+        if self._client.close() or not self._client.found:
+            return
+        if self._client.found["adopts"]:
+            tree.end_adopted()
+        for folder in filter(None, self._client.found["disk_folders"].values()):
+            with contextlib.suppress(OSError):
+                wipe.empty(folder)
+
+    def _answer(self, task: Task) -> dict[str, Any]:
         began = monotonic()
+        do: Callable[[Task], dict[str, Any]] = getattr(self, f"_{task['do']}")
         try:
-            answer = self._done(task)
+            answer = do(task)
             self._require_unchanged()
         except (LostError, OSError) as error:
             self._unfit = True
             answer = {"outcome": "lost", "reason": str(error)}
         return {"seconds": monotonic() - began, **answer}
 
-    def _done(self, task: Task) -> dict[str, Any]:
-        do: Callable[[Task], dict[str, Any]] = getattr(self, f"_{task['do']}")
-        if "attached" not in task:
-            return do(task)
-        with self._line.attachment(task["attached"]) as file:
-            self._files = file.fileno()
-            try:
-                return do(task)
-            finally:
-                self._files = -1
-
     def _require_unchanged(self) -> None:
-        """Children inherit what we are: after a change of it, none of theirs is a fair evaluation."""
-        changes = process_state.changes(self._birth)
+        """Children inherit what the fork server is: after a change of it, none of theirs is a fair evaluation."""
+        changes = self._client.changes()
         if changes:
             raise LostError(f"the process that starts evaluations changed while one ran: its {', its '.join(changes)}")
 
-    def _score(self, task: Mapping[str, Any]) -> dict[str, Any]:
+    def _score(self, task: Task) -> dict[str, Any]:
         if task["text"]:
             return self._judge(task, Dialogue(None), printed="")
         with contextlib.ExitStack() as stack:
@@ -145,45 +137,25 @@ class Keeper:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
         return self._judge(task, dialogue, ending.printed)
 
-    def _perform(
-        self, task: Mapping[str, Any], dialogue: Dialogue, what: str = _PROGRAM, cell: Cell | None = None
-    ) -> Ending:
-        scratch, disk_kb = self._cell.scratch(PROGRAM), self._cell.disk_kb
-        return self._run(
-            PROGRAM,
-            task,
-            dialogue,
-            candidate.perform,
-            what,
-            prepare=lambda whole: candidate.prepare(whole, scratch, disk_kb),
-            cell=cell,
-        )
+    def _perform(self, task: Task, dialogue: Dialogue, what: str = _PROGRAM, cell: Cell | None = None) -> Ending:
+        return self._run(PROGRAM, "perform", {name: task[name] for name in _OF_A_PROGRAM}, dialogue, what, cell=cell)
 
-    def _canary(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _canary(self, _: Task) -> dict[str, Any]:
         """Score a known-good program; anything but its value is the sandbox's failure."""
         dialogue, verdict = Dialogue(None), Verdict()
         ending = self._perform(canary.TASK, dialogue, _CANARY, self._trial)
         if not ending.outcome:
-            ending = self._run(
-                SCORER,
-                canary.TASK,
-                verdict,
-                lambda channel, _, path: canary.score(channel, path, dialogue.outputs),
-                _CANARY,
-                prepare=lambda _: canary.prepare(self._cell),
-                cell=self._trial,
-            )
+            task = {**canary.TASK, "outputs": dialogue.outputs}
+            ending = self._run(SCORER, "canary", task, verdict, _CANARY, cell=self._trial)
         if ending.outcome == "cancelled":
             return _reply(verdict, ending)
         if ending.outcome or verdict.result != canary.VALUE:
             raise LostError(ending.reason or f"{_CANARY} scored {verdict.result} instead of {canary.VALUE}")
         return _reply(verdict, ending)
 
-    def _judge(self, task: Mapping[str, Any], dialogue: Dialogue, printed: str) -> dict[str, Any]:
-        verdict, problem, outputs = Verdict(), self._cell.problem, dialogue.outputs
-        ending = self._run(
-            SCORER, task, verdict, lambda channel, whole, _: scoring.score(channel, whole, outputs, problem), _SCORER
-        )
+    def _judge(self, task: Task, dialogue: Dialogue, printed: str) -> dict[str, Any]:
+        verdict, outputs = Verdict(), dialogue.outputs
+        ending = self._run(SCORER, "score", {**task, "outputs": outputs}, verdict, _SCORER)
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
             if wrong:
@@ -193,166 +165,83 @@ class Keeper:
             reply["program"] = {"printed": printed, "imports": dialogue.imports}
         return reply
 
-    def _evaluate(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        cell, verdict = self._cell, Verdict()
-        ending = self._run(
-            SCORER,
-            task,
-            verdict,
-            lambda channel, whole, folder: scoring.evaluate(channel, whole, folder, cell.shim),
-            "the evaluation",
-            prepare=lambda whole: scoring.prepare(whole, cell),
-        )
-        return _reply(verdict, ending)
+    def _evaluate(self, task: Task) -> dict[str, Any]:
+        verdict = Verdict()
+        return _reply(verdict, self._run(SCORER, "evaluate", task, verdict, "the evaluation"))
 
-    def _inputs(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        verdict, problem = Verdict(), self._cell.problem
-        ending = self._run(
-            SCORER,
-            task,
-            verdict,
-            lambda channel, whole, _: scoring.inputs(channel, whole, problem),
-            _SCORER,
-            cap_kb=_INPUTS_KB,
-        )
-        return _reply(verdict, ending)
+    def _inputs(self, task: Task) -> dict[str, Any]:
+        verdict = Verdict()
+        return _reply(verdict, self._run(SCORER, "inputs", task, verdict, _SCORER, cap_kb=_INPUTS_KB))
 
-    def _attack(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        reply = self._try(task, attacks.attempt)
+    def _attack(self, task: Task) -> dict[str, Any]:
+        reply = self._try(task)
         if reply["outcome"] == "ok":
-            reply["result"]["a process that outlives its evaluation"] = attacks.outlived(reply["result"].pop("daemon"))
+            gone = self._client.outlived(reply["result"].pop("daemon"))
+            reply["result"]["a process that outlives its evaluation"] = gone
         return reply
 
-    def _crowd(self, task: Mapping[str, Any]) -> dict[str, Any]:
-        return self._try(task, attacks.crowd)
+    def _crowd(self, task: Task) -> dict[str, Any]:
+        return self._try(task)
 
-    def _try(self, task: Mapping[str, Any], attack: Callable[[Channel, Mapping[str, Any]], None]) -> dict[str, Any]:
-        verdict, targets = Verdict(), task["targets"]
-        ending = self._run(
-            PROGRAM,
-            task,
-            verdict,
-            lambda channel, _, __: attack(channel, targets),
-            "the self-test",
-            cell=self._trial,
-        )
-        return _reply(verdict, ending)
+    def _try(self, task: Task) -> dict[str, Any]:
+        verdict = Verdict()
+        return _reply(verdict, self._run(PROGRAM, task["do"], task, verdict, "the self-test", cell=self._trial))
 
     def _run(
         self,
         role: str,
-        task: Mapping[str, Any],
+        work: str,
+        task: Task,
         talk: Talk,
-        work: Work,
         what: str,
         *,
-        prepare: Prepare = lambda _: None,
         cap_kb: int = 0,
         cell: Cell | None = None,
     ) -> Ending:
-        cell = cell or self._cell
-        ours, theirs = socket.socketpair()
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        child = os.fork()
-        if child == 0:
-            raise Child(
-                _Parts(
-                    confinement=self._confinement,
-                    role=role,
-                    task=self._whole(role, task),
-                    stream=theirs,
-                    prints=writing,
-                    cell=cell,
-                    prepare=prepare,
-                    work=work,
-                )
-            )
-        theirs.close()
-        os.close(writing)
+        cell, client = cell or self._cell, self._client
+        order = frame({"work": work, "place": cell.place(role), "task": task})
+        stream, prints = self._fork(role, cell)
         try:
             return Phase(
                 cell=cell,
-                child=child,
-                stream=ours,
-                prints=reading,
+                client=client,
+                stream=stream,
+                order=order,
+                prints=prints,
                 line=self._line.socket,
                 talk=talk,
                 members=self._members(),
                 what=what,
                 cap_kb=cap_kb or cell.output_kb,
-                memory_folders=self._confinement.memory_folders(role),
-                disk_folder=self._confinement.disk_folder(role),
+                memory_folders=client.found["memory_folders"][role],
+                disk_folder=client.found["disk_folders"][role],
             ).run()
         finally:
-            self._end(child)
+            stream.close()
+            os.close(prints)
+            client.end(role, compare=role == PROGRAM or work == "evaluate")
+
+    def _fork(self, role: str, cell: Cell) -> tuple[socket.socket, int]:
+        """A new child: our ends of its stream, and of the pipe that it prints to."""
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        try:
+            self._client.fork(role, cell.cpu_seconds, theirs.fileno(), writing)
+        except LostError:
             ours.close()
             os.close(reading)
-            self._confinement.clear(role)
-
-    def _whole(self, role: str, task: Task) -> Task:
-        """In the child: the task with the program's files, which the keeper itself never reads."""
-        if self._files >= 0:
-            with open(self._files, "rb", closefd=False) as file:
-                file.seek(0)
-                task = {**task, "files": json.loads(file.read())}
-        return {key: task[key] for key in (*_OF_A_PROGRAM, "seed") if key in task} if role == PROGRAM else task
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
+        return ours, reading
 
     def _members(self) -> Callable[[], list[int]] | None:
-        if self._confinement.own_proc:
+        watched = self._client.found["watched"]
+        if watched == "namespace":
             return watchdog.namespace
-        return tree.descendants if self._confinement.adopts else None
-
-    def _end(self, child: int) -> None:
-        if self._confinement.inside:
-            tree.end_namespace()
-        elif self._confinement.adopts:
-            tree.end_group(child)
-            if self._confinement.user > 0:
-                tree.end_user(self._confinement.user)
-            tree.end_adopted()
-        else:
-            tree.end_group(child)
-            tree.await_group(child)
-
-
-def live(held: list[_Parts]) -> None:
-    """In the child: put the layers on, work, and never come back. The list is emptied: nobody holds the parts."""
-    try:
-        parts = held.pop()
-        channel, task, work = Channel(parts.stream), parts.task, parts.work
-        try:
-            _rearrange(parts.prints)
-            parts.confinement.wear(parts.role, task["seed"], parts.stream.fileno(), parts.cell.cpu_seconds)
-            prepared = parts.prepare(task)
-        except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
-            channel.send(_unstarted(error))
-            os._exit(1)
-        del parts
-        gc.enable()
-        channel.send(STARTED)
-        work(channel, task, prepared)
-    except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second keeper
-        os._exit(1)
-    finally:
-        os._exit(0)
-
-
-def _rearrange(prints: int) -> None:
-    """Take the child to a session of its own, and let it print to us; there is nothing to read, as for the keeper."""
-    os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(prints, 1)
-    os.dup2(prints, 2)
-
-
-def _unstarted(error: Exception) -> dict[str, str]:
-    """The frame that says why a child does not start; only size and paths of its files are the program's fault."""
-    if isinstance(error, candidate.UnfitError):
-        return {"failed": str(error), "outcome": "error"}
-    if isinstance(error, MemoryError):
-        return {"failed": "limits.memory_mb leaves no room to start it", "outcome": "memory"}
-    return {"failed": f"the sandbox could not start it: {type(error).__name__}: {error}", "outcome": "lost"}
+        return partial(tree.descendants, self._client.pid) if watched else None
 
 
 def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:

@@ -11,6 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
 _SPARE_ADDRESSES = 1 << 30
 _CROWD = 256
+_OWN_PROCESSES = 2
 # Of two names for one limit the first by the alphabet: RLIMIT_NOFILE, which BSD also calls RLIMIT_OFILE.
 _NAMES = {getattr(resource, name): name for name in sorted(dir(resource), reverse=True) if name.startswith("RLIMIT_")}
 Table = list[tuple[int, tuple[int, int]]]
@@ -52,8 +53,13 @@ def apply(limits: Table, processes: int) -> None:
     Raises:
         OSError: a limit cannot be set; it is named.
     """
-    for which, pair in (*limits, (resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, processes, processes))):
-        _set(which, pair)
+    which, pair = resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, processes, processes)
+    try:
+        resource.setrlimit(which, pair)
+        for which, pair in limits:
+            resource.setrlimit(which, pair)
+    except (ValueError, OSError) as error:
+        raise _refused(which, pair, error) from error
 
 
 def unavailable(limits: Table) -> list[int]:
@@ -85,13 +91,14 @@ def baseline() -> tuple[int, int]:
 def others(*, alone: bool, processes_of_namespace: bool) -> int:
     """How many processes beside the program's count against its process limit.
 
-    A user of the evaluation's own has none. In a user namespace the keeper counts. Otherwise the limit counts all
-    threads of the user on the whole machine: they are added, with room for a crowd, and the watchdog counts the tree.
+    A user of the evaluation's own has none. In a user namespace keeper and fork server count. Otherwise the limit
+    counts all threads of the user on the whole machine: they are added, with room for a crowd, and the watchdog counts
+    the tree.
     """
     if alone:
         return 0
     if processes_of_namespace:
-        return 1
+        return _OWN_PROCESSES
     return _threads_of_user() + _CROWD
 
 
@@ -122,7 +129,11 @@ def _set(which: int, pair: tuple[int, int]) -> None:
     try:
         resource.setrlimit(which, pair)
     except (ValueError, OSError) as error:
-        raise OSError(f"the limit {name(which)} cannot be set to {pair[0]}: {error}") from error
+        raise _refused(which, pair, error) from error
+
+
+def _refused(which: int, pair: tuple[int, int], error: Exception) -> OSError:
+    return OSError(f"the limit {name(which)} cannot be set to {pair[0]}: {error}")
 
 
 def _allowed(which: int, soft: int, hard: int) -> tuple[int, int]:

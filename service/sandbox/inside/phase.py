@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from . import tree, watchdog
+from . import watchdog
 from .cell import MAX_FILES, Cell
 from .channel import HEADER, STARTED, ChannelError, parse
+from .fork_client import ForkClient
 from .talk import Talk
 
 TICK_SECONDS = 0.05
@@ -46,8 +47,9 @@ class Phase:
         self,
         *,
         cell: Cell,
-        child: int,
+        client: ForkClient,
         stream: socket.socket,
+        order: bytes,
         prints: int,
         line: socket.socket,
         talk: Talk,
@@ -57,36 +59,28 @@ class Phase:
         memory_folders: Sequence[str] = (),
         disk_folder: str = "",
     ) -> None:
-        self._cell, self._child, self._talk, self._members, self._what = cell, child, talk, members, what
+        self._cell, self._client, self._talk, self._members, self._what = cell, client, talk, members, what
         self._stream, self._prints, self._line = stream, prints, line
         self._cap = cap_kb * 1024
         self._memory_folders, self._disk_folder = memory_folders, disk_folder
         self._walk_at = 0.0
         self._heard, self._heard_bytes = bytearray(), 0
         self._printed, self._printed_bytes = bytearray(), 0
-        self._outgoing = b""
-        self._status: int | None = None
+        self._outgoing = order
         self._end: tuple[str, str] | None = None
         self._started = False
         self._began = self._ticked = monotonic()
-        self._collected = watchdog.collected_seconds()
+        self._collected = client.collected_seconds
 
     def run(self) -> Ending:
         """Watch until there is an ending; the tree still lives afterwards, and is the caller's to end."""
         poll = select.poll()
-        for descriptor in (self._stream.fileno(), self._prints, self._line.fileno()):
+        for descriptor in (self._stream.fileno(), self._prints, self._line.fileno(), self._client.fileno()):
             poll.register(descriptor, select.POLLIN)
-        pidfd = os.pidfd_open(self._child) if hasattr(os, "pidfd_open") else -1
-        if pidfd >= 0:
-            poll.register(pidfd, select.POLLIN)
-        try:
-            while self._end is None and not self._talk.done:
-                events = dict(poll.poll(self._patience() * 1000))
-                self._attend(poll, events, died=pidfd in events or pidfd < 0)
-            self._check_files(last=True)
-        finally:
-            if pidfd >= 0:
-                os.close(pidfd)
+        self._write_stream(poll)
+        while self._end is None and not self._talk.done:
+            self._attend(poll, dict(poll.poll(self._patience() * 1000)))
+        self._check_files(last=True)
         outcome, reason = self._end or self._talk.failed
         if not self._started and outcome not in _SAID_BEFORE_THE_START:
             outcome, reason = "lost", f"{self._what} did not start: {reason}"
@@ -95,7 +89,7 @@ class Phase:
     def _patience(self) -> float:
         return max(0.0, min(TICK_SECONDS, self._began + self._cell.wall_seconds - monotonic()))
 
-    def _attend(self, poll: select.poll, events: dict[int, int], *, died: bool) -> None:
+    def _attend(self, poll: select.poll, events: dict[int, int]) -> None:
         if self._line.fileno() in events:
             self._end = ("cancelled", "it was cancelled")
             return
@@ -108,10 +102,9 @@ class Phase:
         now = monotonic()
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
-            tree.reap(self._note)
             self._check_use()
             self._check_files()
-        if died and self._end is None and not self._talk.done:
+        if self._client.fileno() in events and self._end is None and not self._talk.done:
             self._bury(poll)
         if self._end is None and not self._talk.done and now - self._began >= self._cell.wall_seconds:
             self._end = ("timeout", f"{self._what} ran longer than {self._cell.wall_seconds:g} s")
@@ -196,7 +189,7 @@ class Phase:
         limit_kb = cell.memory_mb * 1024
         if use.memory_kb > limit_kb and watchdog.proportional_kb(pids) > limit_kb:
             self._end = ("memory", f"{self._what} used more than {cell.memory_mb} MB of memory")
-        elif use.cpu_seconds + watchdog.collected_seconds() - self._collected > cell.cpu_seconds:
+        elif use.cpu_seconds + self._collected_seconds() > cell.cpu_seconds:
             self._end = self._out_of_time()
         elif use.threads > cell.processes:
             self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
@@ -223,14 +216,13 @@ class Phase:
     def _too_many_files(self, where: str, most: str) -> tuple[str, str]:
         return "memory", f"{self._what}'s files in its {where} took more than {most}"
 
-    def _note(self, pid: int, status: int) -> None:
-        if pid == self._child:
-            self._status = status
+    def _collected_seconds(self) -> float:
+        """Processor time of processes of this tree that have ended."""
+        first = 1 if self._members is watchdog.namespace else self._client.pid
+        return watchdog.collected_seconds(first) - self._collected
 
     def _bury(self, poll: select.poll) -> None:
-        tree.reap(self._note)
-        if self._status is None:
-            return
+        status = self._client.status()
         for _ in range(1 + (self._cap + _GULP) // _GULP):  # what it said before it died still counts
             before = self._heard_bytes + self._printed_bytes
             self._read_prints(poll) if self._printed_bytes <= self._cap else None
@@ -238,10 +230,10 @@ class Phase:
             if self._end is not None or self._talk.done or before == self._heard_bytes + self._printed_bytes:
                 break
         if self._end is None and not self._talk.done:
-            self._end = self._post_mortem(os.waitstatus_to_exitcode(self._status))
+            self._end = self._post_mortem(os.waitstatus_to_exitcode(status))
 
     def _post_mortem(self, code: int) -> tuple[str, str]:
-        used = watchdog.collected_seconds() - self._collected
+        used = self._client.collected_seconds - self._collected
         if -code == signal.SIGXCPU or (-code == signal.SIGKILL and used >= self._cell.cpu_seconds):
             return self._out_of_time()
         if code >= 0:

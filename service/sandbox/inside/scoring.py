@@ -12,7 +12,7 @@ from typing import Any
 
 from . import import_times
 from .candidate import failure, flush, load, write_program
-from .cell import SCORER, Cell
+from .cell import Place
 from .channel import Channel
 from .jsonable import NotJsonError, jsonable, text_of
 
@@ -25,12 +25,17 @@ class EvaluatorError(Exception):
     """The evaluator is not what a problem needs."""
 
 
-def score(channel: Channel, task: Mapping[str, Any], outputs: list[Any], problem: str) -> None:
+def score(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
     """Separate integrity: `score(outputs, program)`, after `score_stage1` and so on while thresholds are reached."""
-    _report(channel, problem, lambda: _score(task, outputs, problem), traced=task.get("traced", False))
+    _report(channel, problem, lambda: _score(task, problem), traced=task.get("traced", False))
 
 
-def prepare(task: Mapping[str, Any], cell: Cell) -> str:
+def read_only(_: Mapping[str, Any], place: Place) -> str:
+    """Separate integrity: the problem's folder, to which nothing is written."""
+    return place["problem"]
+
+
+def prepare(task: Mapping[str, Any], place: Place) -> str:
     """Shared integrity: make a writable copy of the problem's folder, and write the program beside it.
 
     Returns:
@@ -40,10 +45,11 @@ def prepare(task: Mapping[str, Any], cell: Cell) -> str:
         UnfitError: the program's files cannot be written with these limits.
         OSError: the sandbox fails.
     """
-    scratch = cell.scratch(SCORER)
+    scratch = place["scratch"]
     folder = os.path.join(scratch, _PROJECT)
-    shutil.copytree(cell.problem, folder, symlinks=True, copy_function=_copy)
-    write_program(task["files"], os.path.join(scratch, _CANDIDATE), cell.disk_kb)
+    shutil.copytree(place["problem"], folder, symlinks=True, copy_function=_copy)
+    write_program(task["files"], os.path.join(scratch, _CANDIDATE), place["disk_kb"])
+    sys.path.append(place["shim"])
     os.chdir(folder)
     return folder
 
@@ -56,9 +62,9 @@ def _copy(source: str, target: str) -> None:
             shutil.copyfileobj(read, written)
 
 
-def evaluate(channel: Channel, task: Mapping[str, Any], folder: str, shim: str) -> None:
+def evaluate(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
     """Shared integrity: `evaluate(program_path)`, its stages or `holdout`, in a writable copy of the folder."""
-    _report(channel, folder, lambda: _evaluate(task, folder, shim), traced=task.get("traced", False))
+    _report(channel, folder, lambda: _evaluate(task, folder), traced=task.get("traced", False))
 
 
 def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
@@ -79,19 +85,19 @@ def _report(channel: Channel, folder: str, work: Callable[[], dict[str, Any]], *
         channel.send(failure(error, folder, "the evaluator failed: "))
 
 
-def _score(task: Mapping[str, Any], outputs: list[Any], problem: str) -> dict[str, Any]:
+def _score(task: Mapping[str, Any], problem: str) -> dict[str, Any]:
     module = load(os.path.join(problem, task["evaluator"]), problem)
     names = [task["function"]] if task["function"] != "score" else [*_stages(module, "score_stage"), "score"]
     functions = [(name, getattr(module, name)) for name in names if callable(getattr(module, name, None))]
     if not functions:
         raise EvaluatorError(f"{task['evaluator']} defines no function {task['function']}(outputs, program)")
-    return _cascade([(name, partial(function, outputs, dict(task["files"]))) for name, function in functions], task)
+    given = task["outputs"], dict(task["files"])
+    return _cascade([(name, partial(function, *given)) for name, function in functions], task)
 
 
-def _evaluate(task: Mapping[str, Any], folder: str, shim: str) -> dict[str, Any]:
+def _evaluate(task: Mapping[str, Any], folder: str) -> dict[str, Any]:
     place = os.path.join(os.path.dirname(folder), _CANDIDATE)
     path = os.path.join(place, task["main"]) if task["main"] else place
-    sys.path.append(shim)
     evaluator = os.path.join(folder, task["evaluator"])
     sys.argv = [evaluator]
     module = load(evaluator, os.path.dirname(evaluator))

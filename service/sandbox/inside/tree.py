@@ -10,10 +10,10 @@ _ROUNDS = 2000
 _PAUSE_SECONDS = 0.001
 
 
-def descendants(spare: Collection[int] = ()) -> list[int]:
-    """Every process below us, by way of each one's children; those spared are left out with all below them."""
+def descendants(root: int = 0, spare: Collection[int] = ()) -> list[int]:
+    """Every process below one, or below us, by way of each one's children; those spared are left out with all below."""
     found: list[int] = []
-    queue = [os.getpid()]
+    queue = [root or os.getpid()]
     while queue:
         below = [pid for pid in _children(queue.pop()) if pid not in spare]
         found += below
@@ -67,7 +67,7 @@ def end_adopted(spare: Collection[int] = ()) -> None:
 def _stop_descendants(spare: Collection[int]) -> set[int]:
     """Stop everything below us, so that nothing forks while it is ended; what was forked meanwhile is found again."""
     stopped: set[int] = set()
-    while fresh := set(descendants(spare)) - stopped:
+    while fresh := set(descendants(spare=spare)) - stopped:
         for pid in fresh:
             _signal(pid, signal.SIGSTOP)
         stopped |= fresh

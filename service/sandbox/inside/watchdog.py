@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import resource
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ def usage(pids: list[int]) -> Usage:
     memory = threads = ticks = 0
     for pid in pids:
         try:
-            fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 22)
+            fields = _fields(pid)
         except OSError:
             continue
         ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
@@ -144,15 +143,22 @@ def _nameless(pids: Iterable[int], device: int) -> dict[int, int]:
 
 
 def namespace() -> list[int]:
-    """Every process of our own process namespace but us."""
-    own = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]
+    """Every process of the process namespace that /proc shows but the fork server, its first."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
 
 
-def collected_seconds() -> float:
-    """Processor time of the children that we have collected so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def collected_seconds(pid: int) -> float:
+    """Processor time of the children that a process has collected so far."""
+    try:
+        fields = _fields(pid)
+    except OSError:
+        return 0.0
+    return (int(fields[13]) + int(fields[14])) / _TICK
+
+
+def _fields(pid: int) -> list[bytes]:
+    """What the kernel says of a process, from its state on."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 22)
 
 
 def _read(path: str) -> bytes:

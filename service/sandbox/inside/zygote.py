@@ -14,11 +14,13 @@ import socket
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from . import keeper, kernel, namespaces, process_state, tree, wipe
 from .cell import Cell, interpreter_paths
 from .channel import FAREWELL, Channel, ChannelError
+from .trampoline import LeaveFrames
 
 # The caller's may close what we make to the users that programs run as.
 _UMASK = 0o022
@@ -30,7 +32,7 @@ def main(descriptor: int, folder: str) -> None:
     """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away.
 
     Raises:
-        Child: in the child of a keeper, with what it needs to live.
+        LeaveFrames: in a new keeper, and in what it forks.
     """
     control = Channel(socket.socket(fileno=descriptor))
     os.umask(_UMASK)
@@ -75,10 +77,22 @@ def _warm_up(orders: dict[str, Any]) -> str:
         import multiprocessing
 
         multiprocessing.set_start_method("fork")
-    for path in orders["compile"]:
-        with contextlib.suppress(py_compile.PyCompileError, OSError, ValueError, RecursionError):
-            py_compile.compile(path, doraise=True, quiet=2)
+    _compile(orders["compile"])
     return ""
+
+
+def _compile(paths: Sequence[str]) -> None:
+    """Compile the problem's files in a child: every program inherits our memory, where their text would stay."""
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        return
+    try:
+        for path in paths:
+            with contextlib.suppress(py_compile.PyCompileError, OSError, ValueError, RecursionError):
+                py_compile.compile(path, doraise=True, quiet=2)
+    finally:
+        os._exit(0)
 
 
 def _preload(modules: Sequence[str], library: str) -> str:
@@ -99,7 +113,7 @@ def _serve(control: Channel) -> bool:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     birth = process_state.capture()
     while True:
-        order, descriptor = control.receive_with_descriptor()
+        order, descriptors = control.receive_with_descriptors(1)
         if order is None:
             return False
         if order == FAREWELL:
@@ -111,22 +125,18 @@ def _serve(control: Channel) -> bool:
         if os.fork() == 0:
             control.socket.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _give_birth(socket.socket(fileno=descriptor), Cell(**order["cell"]))
-        os.close(descriptor)
+            raise LeaveFrames(partial(_give_birth, socket.socket(fileno=descriptors[0]), Cell(**order["cell"])))
+        os.close(descriptors[0])
 
 
 def _give_birth(line: socket.socket, cell: Cell) -> None:
-    """In a child: enter namespaces, whose first process is the keeper, and say its number as the host sees it."""
+    """In a child: become a keeper, in namespaces of whose processes its fork server is the first."""
     try:
         unavailable = _complaint_about_namespaces(cell)
         if not unavailable:
             namespaces.enter(network=cell.network)
-        pid = os.fork()
-        if pid == 0:
-            keeper.main(line, cell, unavailable)
-        else:
-            Channel(line).send({"pid": pid})
-    except keeper.Child:
+        keeper.main(line, cell, unavailable)
+    except LeaveFrames:
         raise
     except BaseException:  # noqa: BLE001 - the host finds it in the log, and this child must not go on as a zygote
         traceback.print_exc()

@@ -65,8 +65,14 @@ async def outcome_of(tmp_path: Path, source: str, evaluator: str = ECHO, **optio
         evaluation = await opened.evaluate(program(source), "evl_bad")
         after = await opened.evaluate(GOOD, "evl_good")
         assert after.ok, after.reason
-        assert len(processes_naming(str(opened.folder))) == 1 + opened.slots, "only zygote and keepers are left"
+        assert len(processes_naming(str(opened.folder))) == 1 + 2 * opened.slots, "zygote, keepers, fork servers"
     return evaluation
+
+
+def fork_server_of(opened: SandboxEvaluator) -> int:
+    """The process that forks the programs of the only keeper."""
+    (keeper,) = opened._nursery.keepers
+    return keeper.fork_server
 
 
 def keeper_of(opened: SandboxEvaluator) -> int:

@@ -15,7 +15,7 @@ from evolve.program import Program
 from service.sandbox.evaluator import SandboxEvaluator
 from service.sandbox.layers import Level
 from service.sandbox.selftest import judge, refusal
-from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, keeper_of, program, sandbox
+from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, fork_server_of, keeper_of, program, sandbox
 
 LEVELS = list(Level)
 SHARED = "def evaluate(path):\n    return {'score': 1.5}\n"
@@ -26,7 +26,7 @@ async def test_a_limit_that_cannot_be_set_costs_the_keeper_and_not_the_program(t
     shows = "import resource\ndef solve():\n    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
     async with sandbox(tmp_path, force=force) as opened:
         first = keeper_of(opened)
-        resource.prlimit(first, resource.RLIMIT_NOFILE, (100, 100))
+        resource.prlimit(fork_server_of(opened), resource.RLIMIT_NOFILE, (100, 100))
         evaluation = await opened.evaluate(program(shows), "evl_1")
         assert (evaluation.outcome, evaluation.scores) == (Outcome.OK, {"score": 256.0})
         assert keeper_of(opened) != first
@@ -112,7 +112,7 @@ def close_evaluator(opened: SandboxEvaluator) -> None:
 
 async def test_after_a_failure_a_known_good_program_comes_first(tmp_path: Path) -> None:
     async with sandbox(tmp_path) as opened:
-        resource.prlimit(keeper_of(opened), resource.RLIMIT_NOFILE, (100, 100))
+        resource.prlimit(fork_server_of(opened), resource.RLIMIT_NOFILE, (100, 100))
         close_evaluator(opened)
         evaluation = await opened.evaluate(GOOD, "evl_1")
     assert evaluation.outcome is Outcome.LOST

@@ -19,12 +19,13 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
-from service.sandbox.evaluator import open_evaluator
+from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.host import FolderGoneError, Zygote
 from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import (
     GOOD,
     LIMITS,
+    fork_server_of,
     keeper_of,
     names_in,
     problem,
@@ -106,6 +107,35 @@ async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(tmp_
         assert (evaluation.outcome, evaluation.reason.partition(":")[0]) == (Outcome.ERROR, "TimeoutExpired")
         assert keeper_of(opened) != first
         assert processes_naming(seconds) == []
+        assert (await opened.evaluate(GOOD, "evl_2")).ok
+
+
+@pytest.mark.parametrize("victim", [keeper_of, fork_server_of])
+@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM, Level.WEAK])
+async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_killed(
+    tmp_path: Path, force: Level, victim: Callable[[SandboxEvaluator], int]
+) -> None:
+    seconds = mark()
+    source = f"""
+        import os, subprocess
+        def solve():
+            open("file", "w").write("x")
+            os.makedirs("closed/folder")
+            os.chmod("closed", 0)
+            subprocess.Popen(["setsid", "sleep", "{seconds}"]).wait()
+    """
+    async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
+        running = asyncio.create_task(opened.evaluate(program(source), "evl_1"))
+        await until(lambda: processes_naming(seconds))
+        born = {keeper_of(opened), fork_server_of(opened)}
+        # No keeper is made meanwhile.
+        async with opened._nursery._one_at_a_time:
+            os.kill(victim(opened), signal.SIGKILL)
+            await until(lambda: not processes_naming(seconds))
+            await until(lambda: not born & set(processes_naming(str(opened.folder))))
+            assert list(opened.folder.glob("cells/*/*/scratch/*")) == []
+            running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         assert (await opened.evaluate(GOOD, "evl_2")).ok
 
 

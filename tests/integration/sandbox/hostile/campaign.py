@@ -163,7 +163,8 @@ async def _opened(folder: Path, level: Level, slots: int, **options: Any) -> Asy
 
 def _program(case: Case, number: int, values: dict[str, Any]) -> Program:
     source = case.source if case.name.startswith("good") else case.source.format(number=number, **values)
-    return Program.of({"main.py": f"# mark-{values['token']}-{number};\n{source}"})
+    mark = f"mark-{values['token']}-{number};"
+    return Program.of({"main.py": f"print({mark!r})\n{source}"})
 
 
 def _processes(opened: SandboxEvaluator) -> list[int]:

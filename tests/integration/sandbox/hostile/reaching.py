@@ -160,14 +160,13 @@ def solve(n):
         found |= {{type(value).__name__}} & {{"Keeper", "Dialogue", "Phase"}}
     return sorted(found) or "blocked"
 """
-# Every program of a campaign holds a mark, which has an end: half of one's own is no mark of another. Memory is asked for
-# by a system call, which refuses what is not there.
-_MEMORY = """
+# What a program finds of a pattern in all its memory, which it asks for by a system call: that refuses what is not there.
+MEMORY = """
 import re
-MARK = re.compile("mark-" + "{token}-([0-9]+);").pattern.encode()
+MARK = re.compile(b"PATTERN")
 def regions():
-    starts = {{id(value) >> 20 << 20 for value in gc.get_objects()}}
-    starts |= {{id(value) >> 20 << 20 for value in ("", b"", MARK, [], object())}}
+    starts = {id(value) >> 20 << 20 for value in gc.get_objects()}
+    starts |= {id(value) >> 20 << 20 for value in ("", b"", MARK, [], object())}
     LIBC.sbrk.restype = ctypes.c_void_p
     end = LIBC.sbrk(0)
     yield from ((start, start + (1 << 20)) for start in starts)
@@ -189,11 +188,16 @@ def pages(first, last):
     os.close(reading)
     os.close(writing)
 def solve(n):
-    own, found = {number}, set()
+    found = set()
     for first, last in sorted(set(regions())):
-        found |= {{int(number) for number in re.findall(MARK, b"".join(pages(first, last)))}}
-    return sorted(found - {{own}}) or "blocked"
+        found |= {int(number) for number in re.findall(MARK, b"".join(pages(first, last)))}
+    return sorted(found)
 """
+# Every program of a campaign holds a mark and prints it. It has an end: half of one's own is no mark of another.
+_MEMORY = (
+    MEMORY.replace("{", "{{").replace("}", "}}").replace('b"PATTERN"', '("mark-" + "{token}-([0-9]+);").encode()')
+    + "look = solve\ndef solve(n):\n    return sorted(set(look(n)) - {{{number}}}) or 'blocked'\n"
+)
 _READING = [
     Attack(name=name, aim="what the keeper holds", source=source, outcomes={Outcome.OK}, says="blocked")
     for name, source in {

@@ -5,50 +5,19 @@
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from service.sandbox.inside import namespaces
-from service.sandbox.inside.cell import interpreter_paths
 from service.sandbox.layers import Level
 from tests.integration.sandbox.hostile.attack import BOTH
 from tests.integration.sandbox.hostile.campaign import ATTACKS, busy, draw, run
+from tests.integration.sandbox.interpreters import PYTHONS, reachable
 
 SEED = int(os.environ.get("EVOLVE_HOSTILE_SEED", "1"))
 CAMPAIGNS = int(os.environ.get("EVOLVE_HOSTILE_CAMPAIGNS", "1"))
 SLOTS = 3
-
-
-def _version(python: str) -> str:
-    """Of an interpreter that can run the sandbox; empty: it cannot."""
-    code = "import sys; print('.'.join(map(str, sys.version_info[:2])) if sys.version_info >= (3, 11) else '')"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _interpreters() -> dict[str, str]:
-    """One by version: those named come first, then those where everybody may run them, then others."""
-    places = (f"/usr/bin{os.pathsep}/usr/local/bin", os.environ.get("PATH", ""))
-    found = [shutil.which(f"python3.{minor}", path=place) or "" for place in places for minor in range(11, 16)]
-    named = [*os.environ.get("EVOLVE_TEST_PYTHONS", "").split(os.pathsep), *found]
-    return {version: python for python in reversed(named) if python and (version := _version(python))}
-
-
-PYTHONS = _interpreters()
-
-
-def _python(level: Level) -> str:
-    """Ours, unless users that the superuser's programs run as cannot reach it; namespaces show it to them."""
-    closed = any(map(namespaces.closed_ancestor, interpreter_paths()))
-    if not closed or os.geteuid() != 0 or level is Level.STRONG:
-        return ""
-    reachable = [python for python in PYTHONS.values() if not namespaces.closed_ancestor(os.path.realpath(python))]
-    assert reachable, "install a Python that every user can run, such as Debian's"
-    return reachable[0]
 
 
 @pytest.fixture
@@ -80,7 +49,7 @@ def test_a_seed_draws_the_same_campaign_again() -> None:
 @pytest.mark.parametrize("seed", range(SEED, SEED + CAMPAIGNS))
 async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level: Level, seed: int) -> None:
     with busy(os.cpu_count() or 1):
-        complaints = await run(draw(seed, level), home, level, SLOTS, f"{os.getpid()}x{seed}", python=_python(level))
+        complaints = await run(draw(seed, level), home, level, SLOTS, f"{os.getpid()}x{seed}", python=reachable(level))
     assert not complaints, f"EVOLVE_HOSTILE_SEED={seed} draws it again, at the level {level}:\n" + "\n".join(complaints)
 
 

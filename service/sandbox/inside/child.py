@@ -1,0 +1,93 @@
+"""The child that runs a program or an evaluator: puts the layers on, takes its order, works, and never comes back."""
+
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import attacks, canary, candidate, scoring
+from .cell import Place
+from .channel import STARTED, Channel
+from .confinement import Confinement
+
+Task = Mapping[str, Any]
+Prepare = Callable[[Task, Place], Any]
+Work = Callable[[Channel, Task, Any], None]
+
+
+def live(held: list[Confinement], role: str, stream: int, prints: int, _: object) -> None:
+    """In the child: put the layers on, take the task, and work.
+
+    Args:
+        held: the layers; the list is emptied before the task is taken.
+        role: of the child.
+        stream: where the task comes from, and answers go to.
+        prints: where it prints to.
+        _: what is not let go of: for nearly each object that is, a page of memory is copied.
+    """
+    try:
+        channel = Channel(socket.socket(fileno=stream))
+        try:
+            _rearrange(prints)
+            held.pop().wear(role, stream)
+            order = channel.receive()
+            task = order["task"]
+            _reseed(task["seed"])
+            prepare, work = _WORK[order["work"]]
+            prepared = prepare(task, order["place"])
+            del order
+        except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
+            channel.send(_unstarted(error))
+            os._exit(1)
+        gc.enable()
+        channel.send(STARTED)
+        work(channel, task, prepared)
+    except BaseException:  # noqa: BLE001 - whatever happens, the child must not go on as a second fork server
+        os._exit(1)
+    finally:
+        os._exit(0)
+
+
+def _rearrange(prints: int) -> None:
+    """Take the child to a session of its own, and let it print to us; there is nothing to read, as for the keeper."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.dup2(prints, 1)
+    os.dup2(prints, 2)
+
+
+def _reseed(seed: int) -> None:
+    """Children of one warm process must not share its luck; the same program always has the same."""
+    random.seed(seed)
+    numpy_random: Any = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(seed % (1 << 32))
+
+
+def _unstarted(error: Exception) -> dict[str, str]:
+    """The frame that says why a child does not start; only size and paths of its files are the program's fault."""
+    if isinstance(error, candidate.UnfitError):
+        return {"failed": str(error), "outcome": "error"}
+    if isinstance(error, MemoryError):
+        return {"failed": "limits.memory_mb leaves no room to start it", "outcome": "memory"}
+    return {"failed": f"the sandbox could not start it: {type(error).__name__}: {error}", "outcome": "lost"}
+
+
+def _prepare_nothing(_: Task, __: Place) -> None:
+    return None
+
+
+# What the keeper may order a child to do.
+_WORK: Mapping[str, tuple[Prepare, Work]] = {
+    "perform": (candidate.prepare, candidate.perform),
+    "score": (scoring.read_only, scoring.score),
+    "evaluate": (scoring.prepare, scoring.evaluate),
+    "inputs": (scoring.read_only, scoring.inputs),
+    "attack": (_prepare_nothing, attacks.attempt),
+    "crowd": (_prepare_nothing, attacks.crowd),
+    "canary": (canary.prepare, canary.score),
+}
