@@ -70,6 +70,14 @@ class Channel:
             return None
         return self._body(header)
 
+    def send_with_descriptors(self, value: object, descriptors: list[int]) -> None:
+        """Send one value, which is small, and file descriptors with it.
+
+        Raises:
+            OSError: the other end is gone.
+        """
+        socket.send_fds(self.socket, [frame(value)], descriptors)
+
     def receive_with_descriptors(self, most: int) -> tuple[Any, list[int]]:
         """The next value and the file descriptors that came with it; None and none when the end is closed.
 

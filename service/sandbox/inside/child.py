@@ -14,26 +14,27 @@ from .cell import Place
 from .channel import STARTED, Channel
 from .confinement import Confinement
 
+# What comes with an order: the stream, and where to print to.
+DESCRIPTORS = 2
 Task = Mapping[str, Any]
 Prepare = Callable[[Task, Place], Any]
 Work = Callable[[Channel, Task, Any], None]
 
 
-def live(held: list[Confinement], role: str, stream: int, prints: int, _: object) -> None:
-    """In the child: put the layers on, take the task, and work.
+def live(held: list[Confinement], waiting: Channel, _: object) -> None:
+    """In the child: take the order, put the layers on, take the task, and work.
 
     Args:
         held: the layers; the list is emptied before the task is taken.
-        role: of the child.
-        stream: where the task comes from, and answers go to.
-        prints: where it prints to.
+        waiting: where the order comes from. With it come the stream of the task and the answers, and where to print to.
         _: what is not let go of: for nearly each object that is, a page of memory is copied.
     """
     try:
+        order, (stream, prints) = waiting.receive_with_descriptors(DESCRIPTORS)
         channel = Channel(socket.socket(fileno=stream))
         try:
             _rearrange(prints)
-            held.pop().wear(role, stream)
+            held.pop().wear(order["role"], stream, order["cpu_seconds"])
             order = channel.receive()
             task = order["task"]
             _reseed(task["seed"])

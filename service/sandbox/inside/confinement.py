@@ -44,7 +44,6 @@ class Confinement:
             self._make_rooms()
         self._read_only = self._sized and self._try("read-only mounts", self._close_mounts)
         self._limits = limits.table(cell, limits.baseline())
-        self._cpu_seconds = cell.cpu_seconds
         self._rules: dict[str, int] = {}
         self._filter: seccomp.Filter | None = None
         self._on = {"limits", "user", "capabilities", "landlock", "seccomp"}
@@ -84,8 +83,11 @@ class Confinement:
             "disk_folders": {role: "" if self._sized else self._cell.scratch(role) for role in ROOMS},
         }
 
-    def clear(self, role: str) -> None:
+    def clear(self, role: str) -> bool:
         """Remove what processes of a role left in its scratch and in shared memory; none of them lives any more.
+
+        Returns:
+            Whether a layer had to be made anew for it, which no child has that was forked before.
 
         Raises:
             OSError: something cannot be removed, so that the next program would find it.
@@ -96,26 +98,23 @@ class Confinement:
         elif self._clean.get(scratch) != _folder_state(scratch):
             namespaces.unmount(scratch)
             self._mount_scratch(scratch)
-        self._renew_shared_memory()
+        return self._renew_shared_memory()
 
-    def limit_processor_time(self, seconds: float) -> None:
-        """Give each process of the children to come so much processor time."""
-        if seconds != self._cpu_seconds:
-            self._cpu_seconds = seconds
-            self._limits = limits.with_cpu_seconds(self._limits, seconds)
-
-    def wear(self, role: str, channel: int) -> None:
+    def wear(self, role: str, channel: int, cpu_seconds: float) -> None:
         """Put every layer on, in the child, in the one order that works.
 
         Args:
             role: whose scratch the child gets.
             channel: the one descriptor that stays open.
+            cpu_seconds: processor time of each process.
 
         Raises:
             OSError: a layer that held at the start holds no longer; the child must not go on.
         """
         scratch = self._cell.scratch(role)
         os.chdir(scratch)
+        if cpu_seconds != self._cell.cpu_seconds:
+            self._limits = limits.with_cpu_seconds(self._limits, cpu_seconds)
         limits.prefer_as_victim()
         for name, step in self._steps(role, channel):
             if name in self._on:
@@ -188,14 +187,18 @@ class Confinement:
             with contextlib.suppress(OSError):
                 os.chown(scratch, self._cell.uid, self._cell.uid)
 
-    def _renew_shared_memory(self) -> None:
+    def _renew_shared_memory(self) -> bool:
+        """Empty shared memory where something is in it; whether the rules were made anew for it."""
+        renewed = False
         for folder in self._shared_memory if self._sized else ():
             if self._clean.get(folder) != _folder_state(folder):
                 namespaces.unmount(folder)
                 self._mount_scratch(folder)
-                if "landlock" in self._on:
-                    self._close_rules()
-                    self._build_rules()
+                renewed = "landlock" in self._on
+        if renewed:
+            self._close_rules()
+            self._build_rules()
+        return renewed
 
     def _build_rules(self) -> None:
         accelerators = view.accelerators() if self._cell.gpu else ()

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from .channel import Channel, ChannelError, frame
+from .channel import Channel, ChannelError
 
 
 class LostError(Exception):
@@ -46,9 +46,9 @@ class ForkClient:
         Raises:
             LostError: the fork server is gone.
         """
-        order = frame({"do": "fork", "role": role, "cpu_seconds": cpu_seconds})
+        order = {"do": "fork", "role": role, "cpu_seconds": cpu_seconds}
         try:
-            socket.send_fds(self._line.socket, [order], [stream, prints])
+            self._line.send_with_descriptors(order, [stream, prints])
         except OSError as error:
             raise _gone() from error
 

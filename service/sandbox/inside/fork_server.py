@@ -13,7 +13,7 @@ import socket
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from . import attacks, child, kernel, process_state, tree
 from .cell import ROOMS, Cell
@@ -22,8 +22,6 @@ from .confinement import Confinement
 from .trampoline import LeaveFrames
 
 TICK_SECONDS = 0.05
-# A new child's stream, and where it prints to.
-_DESCRIPTORS = 2
 Order = Mapping[str, Any]
 
 
@@ -45,7 +43,10 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
 
 
 class ForkServer:
-    """Has at most one child, and whatever that starts."""
+    """Has at most one child at work, and whatever that starts.
+
+    A child waits for its order. Where that is safe, the next is forked while the one before it ends.
+    """
 
     def __init__(self, line: Channel, confinement: Confinement) -> None:
         self._line = line
@@ -55,9 +56,10 @@ class ForkServer:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
             if confinement.adopts:
                 kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        self._handing, self._waiting = map(Channel, socket.socketpair())
         self._birth = process_state.capture()
         self._changes: list[str] | None = None
-        self._child, self._handle = 0, -1
+        self._next, self._child, self._handle = 0, 0, -1
         self._poll = select.poll()
         self._poll.register(line.socket.fileno(), select.POLLIN)
 
@@ -74,7 +76,7 @@ class ForkServer:
         gc.disable()
         while True:
             self._await_order()
-            order, descriptors = self._line.receive_with_descriptors(_DESCRIPTORS)
+            order, descriptors = self._line.receive_with_descriptors(child.DESCRIPTORS)
             if order is None:
                 return
             do: Callable[[Order, list[int]], None] = getattr(self, f"_{order['do']}")
@@ -108,23 +110,22 @@ class ForkServer:
             self._tell({"status": status})
 
     def _fork(self, order: Order, descriptors: list[int]) -> None:
-        stream, prints = descriptors
-        self._held[0].limit_processor_time(order["cpu_seconds"])
+        """Hand an order on to the next child."""
         try:
-            pid = os.fork()
+            self._child, self._next = self._next or self._fork_next(), 0
+            self._handing.send_with_descriptors(order, descriptors)
+            self._watch()
         except OSError as error:
             self._tell({"failed": f"no process can be started: {error}"})
-            pid = -1
-        if pid == 0:
-            self._become_child(order, stream, prints)
-        os.close(stream)
-        os.close(prints)
-        if pid > 0:
-            self._child = pid
-            self._watch()
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
-    def _become_child(self, order: Order, stream: int, prints: int) -> NoReturn:
-        raise LeaveFrames(partial(child.live, self._held, order["role"], stream, prints, self))
+    def _fork_next(self) -> int:
+        pid = os.fork()
+        if pid == 0:
+            raise LeaveFrames(partial(child.live, self._held, self._waiting, self))
+        return pid
 
     def _watch(self) -> None:
         if hasattr(os, "pidfd_open"):
@@ -140,8 +141,11 @@ class ForkServer:
     def _end(self, order: Order, _: list[int]) -> None:
         """End the child and everything below, and empty the scratch of its role."""
         try:
-            self._end_all()
-            self._held[0].clear(order["role"])
+            self._end_all(self._fork_next)
+            renewed = self._held[0].clear(order["role"])
+            if renewed and self._next:  # it has the layers of before
+                tree.end_child(self._next)
+                self._next = 0
         except OSError as error:
             self._tell({"failed": str(error)})
             return
@@ -150,11 +154,13 @@ class ForkServer:
         if order["compare"]:  # while the keeper reads the answer
             self._changes = process_state.changes(self._birth)
 
-    def _end_all(self) -> None:
+    def _end_all(self, meanwhile: Callable[[], int] | None = None) -> None:
         self._forget_handle()
         ended, self._child = self._child, 0
         confinement = self._held[0]
-        if confinement.inside:
+        if confinement.own_proc and meanwhile is not None:
+            self._next = tree.end_namespace_but(meanwhile)
+        elif confinement.inside:
             tree.end_namespace()
         elif confinement.adopts:
             if ended:

@@ -4,6 +4,7 @@ import contextlib
 import textwrap
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ async def outcome_of(tmp_path: Path, source: str, evaluator: str = ECHO, **optio
         evaluation = await opened.evaluate(program(source), "evl_bad")
         after = await opened.evaluate(GOOD, "evl_good")
         assert after.ok, after.reason
-        assert len(processes_naming(str(opened.folder))) == 1 + 2 * opened.slots, "zygote, keepers, fork servers"
+        assert len(standing(opened)) == 1 + 2 * opened.slots, "zygote, keepers, fork servers"
     return evaluation
 
 
@@ -79,6 +80,17 @@ def keeper_of(opened: SandboxEvaluator) -> int:
     """The process of the only keeper."""
     (keeper,) = opened._nursery.keepers
     return keeper.pid
+
+
+def standing(opened: SandboxEvaluator) -> list[int]:
+    """The sandbox's processes, but the child that each fork server has ready for its next order."""
+    ready = [_children(keeper.fork_server) for keeper in opened._nursery.keepers]
+    assert max(map(len, ready)) <= 1
+    return sorted(set(processes_naming(str(opened.folder))) - set(chain(*ready)))
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def names_in(folder: Path) -> list[str]:

@@ -168,8 +168,8 @@ def _program(case: Case, number: int, values: dict[str, Any]) -> Program:
 
 
 def _processes(opened: SandboxEvaluator) -> list[int]:
-    """All of the sandbox's: the warm interpreter and the keepers, none of which an attack may cost."""
-    return sorted(bench.processes_naming(str(opened.folder)))
+    """All that stand for longer than an evaluation, none of which an attack may cost."""
+    return bench.standing(opened)
 
 
 def _surroundings(target: Path, token: str) -> dict[str, object]:
