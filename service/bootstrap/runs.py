@@ -30,6 +30,7 @@ from service.problems.project import Project
 from service.runner.drive import RunJob
 from service.runner.owner import this_process
 from service.sandbox.evaluator import SandboxEvaluator
+from service.sandbox.layers import REACHABLE
 from service.sandbox.selftest import shortcomings
 
 BUDGET = "budget."
@@ -226,8 +227,10 @@ def _plan(order: RunOrder, storage: Storage, clock: Clock) -> Plan:
 
 
 def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
-    """What programs can do under less than the sandbox's best; empty: nothing."""
+    """What programs can do under less than the sandbox's best, and what they cannot; empty: nothing."""
     why = shortcomings(evaluator.report)
     if evaluator.level == "none":
         return [f"programs run without isolation and can do whatever you can ({why})"]
-    return [f"isolation is weak: programs can look around and reach out ({why})"] if evaluator.level == "weak" else []
+    if evaluator.level == "weak":
+        return [f"isolation is weak: programs can look around and reach out ({why})"]
+    return [layer.reason for layer in evaluator.layers if layer.name == REACHABLE and not layer.on]

@@ -71,6 +71,8 @@ _REACHES_OUT = (
     "a signal to the process that started it",
 )
 _OUTLASTS = ("more memory than allowed", "a process that outlives its evaluation")
+# Without it programs are as well isolated, but some that are good fail.
+REACHABLE = "reachable interpreter"
 _NEEDED_LAYERS = {
     Level.STRONG: ("namespaces", "sized scratch", "read-only mounts", "landlock", "seccomp"),
     Level.MEDIUM: ("landlock", "seccomp"),

@@ -148,7 +148,11 @@ class Confinement:
             return
         closed = [folder for folder in map(namespaces.closed_ancestor, wanted) if folder]
         if closed:
-            raise OSError(f"{closed[0]} is closed to other users: programs cannot start {sys.executable}")
+            raise OSError(
+                f"{closed[0]} is closed to other users, and without the layer namespaces programs see it as it is: they"
+                f" cannot start {sys.executable}, nor import what is not preloaded. Open it (chmod o+x {closed[0]}), or"
+                " name another interpreter in evaluator.python"
+            )
 
     def _mount_rooms(self) -> None:
         cell = self._cell
@@ -221,11 +225,14 @@ class Confinement:
         return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)
 
     def _view(self, role: str) -> view.View:
+        reachable, why = self._layers.get("reachable interpreter", (True, ""))
         return view.View(
             confined="landlock" in self._on,
             visible=[*self._readable(role), *self._writable(role), *view.DEVICES],
             granted=self._cell.readable,
             masked=self._masked,
+            interpreter=interpreter_paths(),
+            unreachable="" if reachable else why,
         )
 
     def _close_rules(self) -> None:

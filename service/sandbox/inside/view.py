@@ -34,18 +34,24 @@ class View:
         visible: files and folders that may be read, its own scratch included.
         granted: those of them that the problem or the operator opened.
         masked: folders of which nothing but what is visible is there at all.
+        interpreter: folders of the interpreter.
+        unreachable: why the user that programs run as cannot get there; empty: it can.
     """
 
     confined: bool = False
     visible: Sequence[str] = ()
     granted: Sequence[str] = ()
     masked: Sequence[str] = ()
+    interpreter: Sequence[str] = ()
+    unreachable: str = ""
 
     def hint(self, error: BaseException) -> str:
         """How to open what an exception, or a cause of it, could not open; empty: the sandbox is not why."""
         for cause in _causes(error):
             if isinstance(cause, OSError) and cause.errno == errno.EROFS:
                 return _READ_ONLY
+            if self.unreachable and isinstance(cause, ModuleNotFoundError):
+                return self.unreachable
             name = getattr(cause, "filename", None)
             if isinstance(cause, PermissionError | FileNotFoundError) and isinstance(name, str | bytes):
                 return self._hint(os.path.abspath(os.fsdecode(name)), denied=isinstance(cause, PermissionError))
@@ -53,6 +59,8 @@ class View:
 
     def _hint(self, path: str, *, denied: bool) -> str:
         real = os.path.realpath(path)
+        if denied and self.unreachable and _below(path, self.interpreter):
+            return self.unreachable
         if _below(real, self.granted):
             closed = denied and os.path.lexists(real) and not os.access(real, os.R_OK)
             return (
