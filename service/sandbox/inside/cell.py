@@ -10,6 +10,8 @@ PROGRAM, SCORER = "program", "scorer"
 ROOMS = (PROGRAM, SCORER)
 # Files and folders that a scratch may hold.
 MAX_FILES = 16384
+# Of each process, and sockets of the whole tree: their buffers are memory that no process is charged with.
+MAX_DESCRIPTORS, MAX_SOCKETS = 256, 256
 
 
 class Place(TypedDict):

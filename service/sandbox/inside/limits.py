@@ -5,7 +5,7 @@ import math
 import os
 import resource
 
-from .cell import Cell
+from .cell import MAX_DESCRIPTORS, Cell
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
@@ -29,7 +29,7 @@ def table(cell: Cell, baseline: tuple[int, int]) -> Table:
     wanted = {
         resource.RLIMIT_CPU: _cpu(cell.cpu_seconds),
         resource.RLIMIT_FSIZE: (cell.disk_kb * 1024,) * 2,
-        resource.RLIMIT_NOFILE: (256, 256),
+        resource.RLIMIT_NOFILE: (MAX_DESCRIPTORS, MAX_DESCRIPTORS),
         resource.RLIMIT_CORE: (0, 0),
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):

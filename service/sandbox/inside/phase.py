@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from . import watchdog
-from .cell import MAX_FILES, Cell
+from .cell import MAX_FILES, MAX_SOCKETS, Cell
 from .channel import HEADER, STARTED, ChannelError, parse
 from .fork_client import ForkClient
 from .talk import Talk
@@ -193,6 +193,8 @@ class Phase:
             self._end = self._out_of_time()
         elif use.threads > cell.processes:
             self._end = ("crash", f"{self._what} started more than {cell.processes} processes")
+        elif watchdog.sockets(pids) > MAX_SOCKETS:
+            self._end = ("memory", f"{self._what} opened more than {MAX_SOCKETS} sockets, whose buffers are memory")
 
     def _check_files(self, *, last: bool = False) -> None:
         """Hold the folders that are in memory to one limit, or the scratch on disk, to which nothing else sets one."""

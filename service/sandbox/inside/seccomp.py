@@ -2,7 +2,8 @@
 
 Denied calls fail with EPERM, calls that a library probes for and calls newer than these tables with ENOSYS, so that
 programs fall back instead of dying. Calls that change a file's mode or times, where they are denied, do nothing and
-succeed: copying a file makes them. Sources: linux/filter.h, linux/seccomp.h, the kernel's tables of system calls.
+succeed: copying a file makes them. So do those that ask for a larger buffer of a socket. Sources: linux/filter.h,
+linux/seccomp.h, the kernel's tables of system calls.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from . import kernel
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
 _ARGUMENT_BYTES = 8
 _NEW_NAMESPACES = 0x7E020000 | 0x00000080
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -26,6 +27,8 @@ _F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 15, 1024, 1026
 _IOCTLS = (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
 # The bit that SOCK_DGRAM and SOCK_RAW have: such a socket of a pair sends to any address, not to its peer alone.
 _DATAGRAM = 2
+# The kernel takes a size of a buffer for a wish; its memory is charged to nobody.
+_SOL_SOCKET, _SO_SNDBUF = 1, 7
 _IOPRIO_WHO_PROCESS = 1
 _X32 = 0x40000000
 _LEAF = 4
@@ -124,6 +127,7 @@ class Architecture:
     ioctl: int
     fcntl: int
     socketpair: int
+    setsockopt: int
 
 
 ARCHITECTURES = {
@@ -141,6 +145,7 @@ ARCHITECTURES = {
         ioctl=16,
         fcntl=72,
         socketpair=53,
+        setsockopt=54,
     ),
     "aarch64": Architecture(
         audit=0xC00000B7,
@@ -156,6 +161,7 @@ ARCHITECTURES = {
         ioctl=29,
         fcntl=25,
         socketpair=199,
+        setsockopt=208,
     ),
 }
 
@@ -192,6 +198,7 @@ def program(
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO)]
     code += _refuse_bits(table.clone, _FIRST, _NEW_NAMESPACES, refuse)
     code += [] if network else _refuse_bits(table.socketpair, _SECOND, _DATAGRAM, refuse)
+    code += _ignore_size(table.setsockopt)
     code += _refuse_second(table.ioctl, _IOCTLS, refuse)
     code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY), refuse)
     for number, permitted in sorted(conditions.values(), key=lambda condition: condition[0]):
@@ -210,6 +217,13 @@ def _refuse_second(number: int, values: Sequence[int], refuse: int) -> list[Inst
     """Refuse a call whose second argument is one of these; whoever is made the owner of a file gets its signals."""
     tests = [(_EQUAL, len(values) - 1 - place, 0, value) for place, value in enumerate(values[:-1])]
     code = [(_LOAD, 0, 0, _SECOND), *tests, (_EQUAL, 0, 1, values[-1]), (_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    return [(_EQUAL, 0, len(code), number), *code]
+
+
+def _ignore_size(number: int) -> list[Instruction]:
+    """Let a call that sets the size of a socket's buffer for sending do nothing and succeed."""
+    code = [(_LOAD, 0, 0, _SECOND), (_EQUAL, 0, 3, _SOL_SOCKET), (_LOAD, 0, 0, _THIRD), (_EQUAL, 0, 1, _SO_SNDBUF)]
+    code += [(_RETURN, 0, 0, _ERRNO), (_LOAD, 0, 0, _NUMBER)]
     return [(_EQUAL, 0, len(code), number), *code]
 
 

@@ -7,6 +7,8 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .cell import MAX_DESCRIPTORS
+
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 _BLOCK = 512  # of st_blocks, whatever the file system's own is
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -65,6 +67,29 @@ def proportional_kb(pids: list[int]) -> int:
             continue
         total += sum(int(line[1]) for line in lines if line[0] in {"Pss_Anon:", "Pss_Shmem:"})
     return total
+
+
+def sockets(pids: Iterable[int]) -> int:
+    """How many sockets the processes have open, shared ones once; who hides them counts with all that it may have."""
+    found: set[str] = set()
+    hidden = 0
+    for pid in pids:
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):  # each may have a table of descriptors of its own
+                found |= _links(f"/proc/{pid}/task/{thread}/fd")
+        except PermissionError:
+            hidden += MAX_DESCRIPTORS
+        except OSError:  # it has ended
+            continue
+    return hidden + sum(link.startswith("socket:") for link in found)
+
+
+def _links(folder: str) -> set[str]:
+    found: set[str] = set()
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(os.path.join(folder, name)))
+    return found
 
 
 def files_kb(folders: Iterable[str]) -> int:

@@ -53,6 +53,12 @@ def test_exactly_the_denied_calls_are_denied(machine: str) -> None:
         assert verdict(code, number, of_the_caller.get(number, ()), audit=table.audit) == expected, number
 
 
+def test_a_wish_for_a_larger_buffer_of_a_socket_has_no_effect(machine: str) -> None:
+    table, code = of(machine), program(machine=machine)
+    for level, option, expected in ((1, 7, 0x00050000), (1, 8, ALLOW), (6, 7, ALLOW), (1, 2, ALLOW)):
+        assert verdict(code, table.setsockopt, (3, level, option), audit=table.audit) == expected
+
+
 def test_another_architectures_calls_kill(machine: str) -> None:
     others = [other.audit for name, other in ARCHITECTURES.items() if name != machine]
     code = program(machine=machine)
