@@ -1,5 +1,6 @@
 """The application: routes, errors, what is around them, and the document that describes it."""
 
+import asyncio
 import difflib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from service.api import faults
 from service.api.access import requires
 from service.api.error_responses import declare, errors_of
 from service.api.event_pages import EventPages
+from service.api.feeds import FeedPages
 from service.api.folds import Folds
 from service.api.methods import Methods
 from service.api.middleware import Envelope
@@ -49,6 +51,7 @@ from service.api.routes import (
     webhooks,
     workers,
 )
+from service.api.shared_reads import MAX_READS_AT_ONCE, SharedReads
 from service.api.watch import Watch
 from service.errors import UsageError
 from service.schemas.problem_details import ProblemDetails
@@ -124,8 +127,9 @@ def create_api(parts: Parts) -> FastAPI:
         # More would only wait for the interpreter's one lock, and the slowest for all others.
         to_thread.current_default_thread_limiter().total_tokens = parts.settings.threads
         app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
-        app.state.event_pages = EventPages()
-        app.state.roster = Roster(parts.events_poll_seconds)
+        slots, roster = asyncio.Semaphore(MAX_READS_AT_ONCE), Roster(parts.events_poll_seconds, parts.clock)
+        app.state.event_pages = EventPages(SharedReads(slots))
+        app.state.feed_pages = FeedPages(roster, parts.clock, SharedReads(slots))
         app.state.folds = Folds(parts.columns, max(1, parts.settings.threads // 2))
         app.state.opened = Opened(parts.settings.streams, parts.settings.all_streams)
         try:

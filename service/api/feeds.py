@@ -2,16 +2,18 @@
 
 import asyncio
 import heapq
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-from starlette.concurrency import run_in_threadpool
 
 from evolve.events import Kind
 from service.api.event_pages import PAGE, EventPages
 from service.api.position import Position
 from service.api.roster import Roster, Snapshot
+from service.api.shared_reads import SharedReads
 from service.api.stream import AWAY_SECONDS, PING, Chunks, Lifetime, begun, told
 from service.api.watch import Watch
 from service.errors import NotFoundError, ServiceError
@@ -20,6 +22,7 @@ from service.ports import ENDED, Clock, LoggedEvent, RunReader
 log = structlog.get_logger(__name__)
 
 MOST_NEW_RUNS = 2000
+MAX_HEADS = 256  # of audiences, the last that asked
 END = "end"
 SKEW = timedelta(seconds=60)  # between clocks of those who create runs
 
@@ -51,33 +54,118 @@ class RunFeed:
                 yield PING
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage:
+    """What comes next in all runs of a caller.
+
+    Attributes:
+        chunk: the events as they are sent; empty: all is told for now.
+        position: how far is told with it.
+        newest: the newest run that was looked at.
+        known: how the runs were before it was read: what comes after that may be missing from it.
+    """
+
+    chunk: bytes
+    position: Position
+    newest: str
+    known: Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """Those to whom the same is told of all runs.
+
+    Attributes:
+        key: whose runs.
+        kinds: what is wanted of them; empty: everything.
+    """
+
+    key: str
+    kinds: tuple[str, ...] = ()
+
+
+class FeedPages:
+    """What the followers of all runs are told: where they are equally far, it is read once.
+
+    Who begins without a position begins where the others of its audience are, so that they are equally far.
+    """
+
+    def __init__(self, roster: Roster, clock: Clock, reads: SharedReads[FeedPage]) -> None:
+        self.roster, self._clock, self._reads = roster, clock, reads
+        self._heads: OrderedDict[Audience, FeedPage] = OrderedDict()
+
+    async def begin(self, audience: Audience, reader: RunReader) -> Position:
+        """A position behind which comes what happens from now on.
+
+        Raises:
+            ServiceError: the database does not answer.
+        """
+        now = await self.roster.now(audience.key, reader)
+        head = self._heads.get(audience)
+        if head is None or head.known != now:
+            begin = Position(since=now.at, seen=dict(now.active))
+            head = self._head(audience, FeedPage(chunk=b"", position=begin, newest="", known=now))
+        return head.position
+
+    async def page(self, audience: Audience, reader: RunReader, at: FeedPage) -> FeedPage:
+        """What comes behind another page.
+
+        Raises:
+            ServiceError: the database does not answer.
+        """
+        key = (audience, at.position.since, frozenset(at.position.seen.items()))
+        page = await self._reads.page(key, lambda: _read(Feed(reader, self._clock, at.position, audience.kinds), at))
+        return page if page.chunk else self._head(audience, page)
+
+    def _head(self, audience: Audience, page: FeedPage) -> FeedPage:
+        self._heads[audience] = page
+        self._heads.move_to_end(audience)
+        while len(self._heads) > MAX_HEADS:
+            self._heads.popitem(last=False)
+        return page
+
+
+def _read(feed: "Feed", at: FeedPage) -> FeedPage:
+    feed.newest = at.newest
+    events = feed.read(PAGE)
+    chunk = b"".join(told(str(one.event.kind), one.as_json(), place.text()) for one, place in events)
+    return FeedPage(chunk=chunk, position=feed.position, newest=feed.newest, known=at.known)
+
+
+async def feed_chunks(
+    pages: FeedPages, audience: Audience, reader: RunReader, begin: Position, lifetime: Lifetime
+) -> Chunks:
+    """What a stream of all runs sends from a position on, as it happens."""
+    yield begun()
+    position, newest = begin, ""
+    known: Snapshot | None = None
+    while not lifetime.over:
+        try:
+            moved = await pages.roster.beyond(audience.key, reader, known, lifetime.pause_seconds)
+            if moved is None:
+                yield PING
+                continue
+            at = FeedPage(chunk=b"", position=position, newest=newest, known=moved)
+            page = await pages.page(audience, reader, at)
+        except ServiceError as error:
+            log.warning("stream.away", reason=str(error))
+            yield PING
+            await asyncio.sleep(AWAY_SECONDS)
+            continue
+        position, newest = page.position, page.newest
+        if page.chunk:
+            yield page.chunk
+        else:
+            known = page.known  # of who began to read it: there may be more since
+
+
 class Feed:
     """The events of all runs of a caller from a position on; in order within each run."""
 
     def __init__(self, reader: RunReader, clock: Clock, position: Position, kinds: Sequence[str] = ()) -> None:
         self._reader, self._clock, self._kinds = reader, clock, kinds
         self.position = position
-        self._newest: str | None = None
-
-    async def chunks(self, roster: Roster, key: str, lifetime: Lifetime) -> Chunks:
-        """What is sent, as it happens."""
-        yield begun()
-        known: Snapshot | None = None
-        while not lifetime.over:
-            try:
-                moved = await roster.beyond(key, self._reader, known, lifetime.pause_seconds)
-                events = await run_in_threadpool(self.read, PAGE) if moved is not None else []
-            except ServiceError as error:
-                log.warning("stream.away", reason=str(error))
-                yield PING
-                await asyncio.sleep(AWAY_SECONDS)
-                continue
-            if events:
-                yield b"".join(told(str(one.event.kind), one.as_json(), place.text()) for one, place in events)
-            elif moved is None:
-                yield PING
-            else:
-                known = moved
+        self.newest = ""
 
     def read(self, limit: int) -> list[tuple[LoggedEvent, Position]]:
         """The next events, each with the position behind it; none: all is told for now."""
@@ -98,7 +186,7 @@ class Feed:
         seen = {run_id: self._begins(run_id) for run_id in self._reader.active() if run_id not in known} | dict(known)
         page = self._reader.runs(1)
         newest = page[0].id if page else ""
-        if newest == self._newest:
+        if newest and newest == self.newest:
             return seen
         for _ in range(MOST_NEW_RUNS // PAGE):
             new = [run.id for run in page if run.created_at > self.position.since]
@@ -106,7 +194,7 @@ class Feed:
             if len(new) < len(page) or not page:
                 break
             page = self._reader.runs(PAGE, after=(page[-1].created_at, page[-1].id))
-        self._newest = newest
+        self.newest = newest
         return seen
 
     def _begins(self, run_id: str) -> int:

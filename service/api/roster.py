@@ -3,12 +3,24 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from starlette.concurrency import run_in_threadpool
 
-from service.ports import RunReader
+from service.ports import Clock, RunReader
 
-Snapshot = tuple[frozenset[tuple[str, int]], str]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """How far the runs that have not ended were, and which run was the newest.
+
+    Attributes:
+        at: when that was asked; two that say the same are equal.
+    """
+
+    active: frozenset[tuple[str, int]]
+    newest: str
+    at: datetime = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -16,7 +28,7 @@ class _Entry:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
     at: float = float("-inf")
-    found: Snapshot = (frozenset(), "")
+    found: Snapshot | None = None
 
 
 class Roster:
@@ -24,10 +36,11 @@ class Roster:
 
     Args:
         poll_seconds: how often it is asked for a key, while anybody waits.
+        clock: says when.
     """
 
-    def __init__(self, poll_seconds: float) -> None:
-        self._poll_seconds = poll_seconds
+    def __init__(self, poll_seconds: float, clock: Clock) -> None:
+        self._poll_seconds, self._clock = poll_seconds, clock
         self._entries: dict[str, _Entry] = {}
 
     async def beyond(
@@ -53,14 +66,22 @@ class Roster:
             if not entry.waiting:
                 self._entries.pop(key, None)
 
+    async def now(self, key: str, reader: RunReader) -> Snapshot:
+        """How it is now, or was a moment ago.
+
+        Raises:
+            ServiceError: the database does not answer.
+        """
+        return await self._look(self._entries.get(key) or _Entry(), reader)
+
     async def _look(self, entry: _Entry, reader: RunReader) -> Snapshot:
         async with entry.lock:
-            if time.monotonic() - entry.at >= self._poll_seconds:
-                entry.found = await run_in_threadpool(_read, reader)
+            if entry.found is None or time.monotonic() - entry.at >= self._poll_seconds:
+                entry.found = await run_in_threadpool(_read, reader, self._clock.now())
                 entry.at = time.monotonic()
             return entry.found
 
 
-def _read(reader: RunReader) -> Snapshot:
+def _read(reader: RunReader, at: datetime) -> Snapshot:
     newest = reader.runs(1)
-    return frozenset(reader.active().items()), newest[0].id if newest else ""
+    return Snapshot(active=frozenset(reader.active().items()), newest=newest[0].id if newest else "", at=at)

@@ -88,8 +88,7 @@ async def open_parts(
     refuse_unaudited(settings.api.unaudited)
     seal = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        connections = settings.api.threads + BESIDE_REQUESTS
-        database = open_database(database_url(settings, override), connections=connections)
+        database = _open_database(settings, override)
         stack.callback(database.close)
         clock = database.clock
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
@@ -127,6 +126,11 @@ async def open_parts(
             local_key=local_key,
             checks=_kept({"database": _database_check(database), **found.checks}, stack),
         )
+
+
+def _open_database(settings: Settings, override: str | None) -> Database:
+    connections = settings.api.threads + BESIDE_REQUESTS
+    return open_database(database_url(settings, override), connections=connections)
 
 
 def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, Kept]:

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.events import Kind
 from service.api.access import PartsDep
-from service.api.feeds import Feed, RunFeed
+from service.api.feeds import Audience, Feed, FeedPages, RunFeed, feed_chunks
 from service.api.once import made
 from service.api.opened import admission_of
 from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
@@ -114,10 +114,13 @@ async def list_all_events(
         position = feed.position.text()
         following = position if rows else None
         return made(EventFeed(items=[row.as_json() for row, _ in rows], next_cursor=following, position=position), 200)
-    begin = await run_in_threadpool(_begin, parts, caller, last_event_id if is_position(last_event_id) else cursor)
-    feed = Feed(reader_of(parts, caller), parts.clock, begin, wanted)
-    key = f"{caller.tenant}/{caller.run_id}"
-    return EventStream(feed.chunks(request.app.state.roster, key, Lifetime()), admission_of(request, parts, caller))
+    place = last_event_id if is_position(last_event_id) else cursor
+    audience = Audience(key=f"{caller.tenant}/{caller.run_id}", kinds=wanted)
+    pages: FeedPages = request.app.state.feed_pages
+    reader = reader_of(parts, caller)
+    begin = position_of(place) if place else await pages.begin(audience, reader)
+    chunks = feed_chunks(pages, audience, reader, begin, Lifetime())
+    return EventStream(chunks, admission_of(request, parts, caller))
 
 
 def _begin(parts: Parts, caller: Caller, text: str) -> Position:
