@@ -16,11 +16,17 @@ EXPRESSIONS = [(panel["title"], target["expr"]) for panel in PANELS for target i
 SUFFIXES = {
     "Counter": ["_total"], "Gauge": [""], "Histogram": ["_bucket", "_sum", "_count"], "Info": ["_info"],
 }  # fmt: skip
+RULES: list[dict[str, Any]] = [
+    rule
+    for group in yaml.safe_load((TOP / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+]
 # What vLLM shows, by its documentation and as seen at a running one.
 VLLM = {
     "vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc",
     "vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total",
 }  # fmt: skip
+OF_PROMETHEUS = {"le", "job", "instance"}
 NAME = re.compile(r"\b(?:evolve_|vllm:)\w+")
 
 
@@ -52,10 +58,23 @@ def test_every_panel_asks_for_what_is_counted(title: str, expression: str) -> No
     for name in names:
         assert name in known or name in VLLM, name
     for grouped in re.findall(r"by \(([^)]*)\)", expression):
-        for label in {word.strip() for word in grouped.split(",")} - {"le", "job"}:
+        for label in {word.strip() for word in grouped.split(",")} - OF_PROMETHEUS:
             assert all(label in known[name] for name in names), label
     for bracket in ("()", "[]", "{}"):
         assert expression.count(bracket[0]) == expression.count(bracket[1])
+
+
+@pytest.mark.parametrize("subject", ["evolve_runs", "evolve_worker", "evolve_queue"])
+def test_what_stands_for_runs_workers_and_queue_is_seen_or_alerted_on(subject: str) -> None:
+    expressions = [expression for _, expression in EXPRESSIONS] + [rule["expr"] for rule in RULES]
+    looked_at = {_stem(name) for expression in expressions for name in NAME.findall(expression)}
+    assert {_stem(name) for name in defined() if name.startswith(subject)} <= looked_at
+    assert "evolve_worker_slots_wanted" in {name for _, expression in EXPRESSIONS for name in NAME.findall(expression)}
+
+
+def _stem(name: str) -> str:
+    """A metric without the ending of one of its series."""
+    return re.sub(r"_(bucket|sum|count|total|info)$", "", name)
 
 
 def test_panels_do_not_lie_over_each_other() -> None:
@@ -92,13 +111,6 @@ def test_prometheus_asks_services_that_share_a_network_with_it() -> None:
         (name,) = lookup["names"]
         assert set(compose[name]["networks"]) & set(compose["prometheus"]["networks"])
         assert lookup["port"] == (8000 if name == "vllm" else 9100)
-
-
-RULES: list[dict[str, Any]] = [
-    rule
-    for group in yaml.safe_load((TOP / "deploy/prometheus/alerts.yml").read_text())["groups"]
-    for rule in group["rules"]
-]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])

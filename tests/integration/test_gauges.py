@@ -1,0 +1,39 @@
+"""What the API tells of all runs is what the database holds."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evolve.events import Kind
+from service.bootstrap import serving
+from service.bootstrap.serving import QUEUED
+from tests.api.told import open_told
+from tests.contract.story import Story, new_run
+from tests.patience import PATIENCE_SECONDS
+
+RUNS = [f"run_0190bbbb00000000000000000000000{number}" for number in range(3)]
+
+
+async def told_of(number: int) -> None:
+    """Wait until the gauge tells so many."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while QUEUED._value.get() != number:  # noqa: ASYNC110 - it is set by another task
+            await asyncio.sleep(0.01)
+
+
+async def test_runs_are_queued_until_a_runner_takes_them_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "GAUGE_SECONDS", 0.01)
+    async with open_told(tmp_path) as told:
+        reading = asyncio.create_task(serving._read_gauges(told.parts))
+        for number, run_id in enumerate(RUNS, start=1):
+            told.create(new_run(run_id))
+            await told_of(number)
+        story = Story(RUNS[0])
+        told.append([story.tell(Kind.RUN_STARTED, by="test")])
+        await told_of(2)
+        other = Story(RUNS[1])
+        told.append([other.tell(Kind.RUN_CANCELLED, by="ada")])
+        await told_of(1)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
