@@ -5,6 +5,7 @@ import errno
 import os
 import random
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import uvicorn
 from prometheus_client import Gauge
 
 from service.api.local_key import LocalKey
+from service.api.schema_awaited import create_waiting_api
 from service.api.sessions import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
@@ -35,6 +37,7 @@ from service.webhooks.deliver import Dispatcher
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.applications import Starlette
 
     from service.api.parts import Parts
     from service.ports import Deletions
@@ -255,7 +258,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def http_server(app: "FastAPI", settings: ApiSettings) -> uvicorn.Server:
+def http_server(app: "Starlette", settings: ApiSettings) -> uvicorn.Server:
     """What serves the API over HTTP, with the deadlines and limits of an installation."""
     config = uvicorn.Config(
         app,
@@ -269,6 +272,24 @@ def http_server(app: "FastAPI", settings: ApiSettings) -> uvicorn.Server:
         h11_max_incomplete_event_size=64 * 1024,
     )
     return _Server(config)
+
+
+@contextmanager
+def answering_probes(settings: Settings, address: Address) -> Iterator[None]:
+    """Answer `/healthz` and `/readyz` from a thread, for a process that waits for its schema.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    with _listening(address) as (listener, _):
+        server = http_server(create_waiting_api(), settings.api)
+        thread = threading.Thread(target=server.run, args=([listener],), name="probes")
+        thread.start()
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,10 +104,19 @@ def check_database(url: str) -> "Revision":
     return check(url)
 
 
-def wait_for_schema(settings: "Settings", override: str | None) -> None:
+def wait_for_schema(
+    settings: "Settings",
+    override: str | None,
+    meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> None:
     """Wait, without end, until somebody has brought a PostgreSQL to this version's schema; a SQLite file needs nobody.
 
     SIGTERM ends the waiting as Ctrl-C does.
+
+    Args:
+        settings: of this installation.
+        override: database to use instead of the one of the settings.
+        meanwhile: what is open for as long as there is something to wait for.
 
     Raises:
         StorageError: the database is away.
@@ -117,14 +126,20 @@ def wait_for_schema(settings: "Settings", override: str | None) -> None:
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        tries = 0
-        while (found := check_database(url)).behind:
-            if tries % SCHEMA_LOG_TRIES == 0:
-                log.warning("schema.awaited", current=found.current, needed=found.head, mend="run 'evolve db upgrade'")
-            tries += 1
-            time.sleep(SCHEMA_SECONDS)
+        if check_database(url).behind:
+            with meanwhile():
+                _await_schema(url)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _await_schema(url: str) -> None:
+    tries = 0
+    while (found := check_database(url)).behind:
+        if tries % SCHEMA_LOG_TRIES == 0:
+            log.warning("schema.awaited", current=found.current, needed=found.head, mend="run 'evolve db upgrade'")
+        tries += 1
+        time.sleep(SCHEMA_SECONDS)
 
 
 def upgrade_database(url: str) -> None:

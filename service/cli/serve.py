@@ -10,7 +10,7 @@ from functools import partial
 from service.app import create_app
 from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
-from service.bootstrap.serving import Address, Service, open_all, open_api
+from service.bootstrap.serving import Address, Service, answering_probes, open_all, open_api
 from service.bootstrap.storage import wait_for_schema
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
@@ -30,7 +30,13 @@ def serve_all(
     """Serve everything from this process until told to leave, and return the exit code."""
     settings = load_settings()
     service = open_all(settings, address, create_app, db, queue, runs=runs, slots=slots)
-    return _run(terminal, service, address, metrics_port, partial(wait_for_schema, settings, db))
+    return _run(
+        terminal,
+        service,
+        address,
+        metrics_port,
+        partial(wait_for_schema, settings, db, partial(answering_probes, settings, address)),
+    )
 
 
 def serve_api(
@@ -39,7 +45,13 @@ def serve_api(
     """Serve the API until told to leave, and return the exit code."""
     settings = load_settings()
     service = open_api(settings, address, create_app, db, queue)
-    return _run(terminal, service, address, metrics_port, partial(wait_for_schema, settings, db))
+    return _run(
+        terminal,
+        service,
+        address,
+        metrics_port,
+        partial(wait_for_schema, settings, db, partial(answering_probes, settings, address)),
+    )
 
 
 def _run(

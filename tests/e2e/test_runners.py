@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import select
 
@@ -28,6 +29,7 @@ from service.db.models import RunRow
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
+from tests.e2e.test_remote_workers import free_port
 from tests.patience import PATIENCE_SECONDS
 from tests.services import PostgresServer
 
@@ -359,4 +361,36 @@ def test_a_process_waits_for_the_schema_of_its_version(
     finally:
         for process in (waiting, leaving):
             process.kill()
+        postgres_server.drop_database(name)
+
+
+def test_an_api_that_waits_for_its_schema_answers_probes_and_serves_nothing(
+    tmp_path: Path, postgres_server: PostgresServer, redis_url: str
+) -> None:
+    name, port = f"empty_probed_{os.getpid()}", free_port()
+    evolve = EvolveHere(tmp_path)
+    evolve.environment["EVOLVE_DATABASE__URL"] = postgres_server.create_database(name)
+    evolve.environment |= {"EVOLVE_QUEUE__URL": redis_url, "EVOLVE_API__SECRET": "of tests, and of nobody else at all"}
+    waiting = evolve.start("api", "--port", str(port))
+    try:
+        assert waiting.stderr is not None
+        assert "evolve db upgrade" in waiting.stderr.readline()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client:
+            lives, ready = client.get("/healthz"), client.get("/readyz")
+            assert (lives.status_code, lives.json()["status"]) == (200, "ok")
+            assert (ready.status_code, ready.json()["status"]) == (503, "not_ready")
+            assert "evolve db upgrade" in ready.json()["checks"]["database"]
+            for refused in (client.get("/v1/runs"), client.get("/login"), client.post("/readyz"), client.get("/")):
+                assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+                assert int(refused.headers["retry-after"]) > 0
+        evolve.call("db", "upgrade")
+        lines = iter(waiting.stderr.readline, "")
+        assert any("serving at" in line for line in lines)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client:
+            assert (client.get("/readyz").status_code, client.get("/v1/runs").status_code) == (200, 401)
+        waiting.terminate()
+        waiting.communicate(timeout=PATIENCE_SECONDS)
+        assert waiting.returncode == 0
+    finally:
+        waiting.kill()
         postgres_server.drop_database(name)
