@@ -4,7 +4,7 @@ A mark is a state that no reader sees. Removing begins at the beginning however 
 broken off anywhere: what is gone already is passed over.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, tuple_, update
 
@@ -30,12 +30,12 @@ _OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (
 _NUMBERED = ((EventRow, EventRow.sequence), (ProposalRow, ProposalRow.number))
 
 
-def mark(connection: Connection, run_id: str) -> None:
-    """Let a run be there for nobody from the end of the transaction on, a runner that held it included."""
+def mark(connection: Connection, run_ids: Sequence[str]) -> None:
+    """Let runs be there for nobody from the end of the transaction on, runners that held them included."""
     for model in _OF_PEOPLE:
-        connection.execute(delete(model).where(model.__table__.c.run_id == run_id))
+        connection.execute(delete(model).where(model.__table__.c.run_id.in_(run_ids)))
     gone = {"state": DELETING, "fence": RunRow.fence + 1, "lease_owner": None, "lease_expires_at": None}
-    connection.execute(update(RunRow).where(RunRow.id == run_id).values(gone))
+    connection.execute(update(RunRow).where(RunRow.id.in_(run_ids)).values(gone))
 
 
 def remove(database: Database, run_id: str) -> Iterator[None]:

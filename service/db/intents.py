@@ -110,12 +110,18 @@ class SqlRunIntents:
             ConflictError: it is at work, or a runner holds it.
         """
         with self._database.write() as connection:
-            run = self._locked(connection, run_id)
-            if run.state in _AT_WORK:
-                raise ConflictError(f"run {run_id} is {run.state}: cancel or pause it first")
-            if run.lease_owner is not None and run.lease_expires_at > self._lease_time(connection, self._clock):
-                raise ConflictError(f"run {run_id} is held by a runner: try again in some seconds")
-            deletion.mark(connection, run_id)
+            self._delete(connection, [self._locked(connection, run_id)])
+
+    def delete_batch(self, batch_id: str) -> None:
+        """Let the runs of a batch, by whole id, be there for nobody from now on, all of them or none.
+
+        Raises:
+            ConflictError: one of them is at work, or a runner holds it.
+        """
+        mine = (RunRow.batch_id == batch_id, RunRow.tenant == self._tenant, deletion.there)
+        query = select(*_SEEN).where(*mine).order_by(RunRow.id).with_for_update()
+        with self._database.write() as connection:
+            self._delete(connection, connection.execute(query).all())
 
     def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
         """Want candidates evaluated once more; how many were not wanted already.
@@ -161,6 +167,15 @@ class SqlRunIntents:
         commit(connection, self._tenant, run.id, before, logged)
         leases.release(connection, run.id, fence)
         _write(connection, run, desired_state=RUNNING, wanted_budget={}, wanted_by=by)
+
+    def _delete(self, connection: Connection, runs: Sequence[Row[Any]]) -> None:
+        now = self._lease_time(connection, self._clock)
+        for run in runs:
+            if run.state in _AT_WORK:
+                raise ConflictError(f"run {run.id} is {run.state}: cancel or pause it first")
+            if run.lease_owner is not None and run.lease_expires_at > now:
+                raise ConflictError(f"run {run.id} is held by a runner: try again in some seconds")
+        deletion.mark(connection, [run.id for run in runs])
 
     def _locked(self, connection: Connection, run_id: str) -> Row[Any]:
         mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)

@@ -66,6 +66,13 @@ class RunIntents(Protocol):
             StaleError: the run's row was changed since.
         """
 
+    def delete_batch(self, batch_id: str) -> None:
+        """Let the runs of a batch, by whole id, be there for nobody from now on, all of them or none.
+
+        Raises:
+            ConflictError: one of them is at work, or a runner holds it for a moment.
+        """
+
     def delete(self, run_id: str) -> None:
         """Let a run that is not at work be there for nobody from now on; `Deletions` removes what is its own.
 

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import ConfigurationError
 from service.api.access import PartsDep
-from service.api.answers import EMPTY, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.answers import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.error_responses import raises
 from service.api.faults import ApiFault
@@ -125,17 +125,16 @@ async def get_batch(
     return answer
 
 
-@router.delete("/{batch_id}", status_code=204, responses=EMPTY | raises(ConflictError), operation_id="delete_batch")
+@router.delete("/{batch_id}", status_code=202, responses=DELETED | raises(ConflictError), operation_id="delete_batch")
 def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
-    """Remove a batch with its runs and everything that is theirs; none of them may be at work."""
+    """Delete a batch with its runs, of which none may be at work: they are not found from now on, and removed later."""
     with parts.unit():
         batch = _batch(parts, caller, batch_id)
         if if_match not in ("", "*", batch_tag(batch)):
             raise StaleError(f"batch {batch.id} was changed since it was read: read it again")
-        for run in _runs(parts, caller, batch.id):
-            parts.intents(caller.tenant).delete(run.id)
+        parts.intents(caller.tenant).delete_batch(batch.id)
         parts.batches.remove(caller.tenant, batch.id)
-    return Response(status_code=204)
+    return Response(status_code=202)
 
 
 @router.get("/{batch_id}/summary", response_model=BatchSummary, operation_id="get_batch_summary")

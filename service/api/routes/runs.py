@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import ConfigurationError
 from service.api.access import PartsDep, parts_of, requires
-from service.api.answers import LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.answers import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.bodies import JsonRoute
 from service.api.error_responses import raises
 from service.api.faults import ApiFault
@@ -85,7 +85,6 @@ Prefer = Annotated[
 ]
 LONGEST_WAIT_SECONDS = 60
 _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
-_DELETED: dict[int | str, dict[str, Any]] = {202: {"description": "It is not found from now on.", "content": {}}}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
 _PREPARED = raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError)
 _SUBMITTED = _MADE | _PREPARED | raises(QuotaError)
@@ -177,7 +176,7 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     return made(shown(run, caller), 200, {"ETag": run_tag(run)})
 
 
-@router.delete("/{run_id}", status_code=202, responses=_DELETED | raises(ConflictError), operation_id="delete_run")
+@router.delete("/{run_id}", status_code=202, responses=DELETED | raises(ConflictError), operation_id="delete_run")
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
     wanted = revision_of(if_match)

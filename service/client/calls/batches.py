@@ -38,7 +38,7 @@ def get_batch(batch_id: str, wait_seconds: int = 0) -> Call[Batch]:
 
 
 def delete_batch(batch_id: str, tag: str = "") -> Call[None]:
-    """Remove a batch with its runs, none of which may be at work."""
+    """Delete a batch with its runs, none of which may be at work; what is theirs is removed later."""
     headers = {"If-Match": tag} if tag else {}
     return Call(method="DELETE", path=place(BATCH, batch_id), headers=headers, answer=NoneType)
 

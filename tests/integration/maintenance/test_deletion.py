@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select, update
 
 from evolve.events import Kind
 from service.bootstrap.serving import remove_deleted
@@ -15,7 +15,8 @@ from service.db.deletion import SqlDeletions, marked
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
 from service.db.log import SqlRunLog
-from service.db.models import EventRow
+from service.db.models import EventRow, RunRow
+from service.errors import ConflictError
 from tests.contract.story import FixedClock, Story
 from tests.integration.maintenance.conftest import rows, tell
 from tests.patience import PATIENCE_SECONDS
@@ -71,6 +72,63 @@ def test_a_removal_that_was_killed_ends_with_everything_gone(database: Database,
     while fresh.advance():
         pass
     assert left(database) == {}
+
+
+@pytest.mark.parametrize("steps", [1, 9])
+def test_a_batch_whose_removal_was_killed_ends_with_everything_gone(
+    database: Database, clock: FixedClock, steps: int
+) -> None:
+    runs = [f"run_0190aaaa0000000000000000000000b{number}" for number in range(5)]
+    for run_id in [*runs, RUN]:
+        tell(database, run_id)
+    with database.write() as connection:
+        connection.execute(update(RunRow).where(RunRow.id.in_(runs)).values(batch_id="bat_1"))
+    intents = SqlRunIntents(database, "default", clock)
+    SqlRunIntents(database, "another", clock).delete_batch("bat_1")
+    assert marked(database) == []
+    intents.delete_batch("bat_1")
+    with subprocess.Popen([sys.executable, "-c", REMOVE, url_of(database)], stdout=subprocess.PIPE) as removing:
+        assert removing.stdout is not None
+        for _ in range(steps):
+            assert removing.stdout.readline() == b"step\n"
+        removing.kill()
+    assert set(marked(database)) <= set(runs)
+    assert marked(database) != []
+    fresh = SqlDeletions(database)
+    while fresh.advance():
+        pass
+    with database.read() as connection:
+        assert list(connection.execute(select(RunRow.id)).scalars()) == [RUN]
+        assert set(connection.execute(select(EventRow.run_id)).scalars()) == {RUN}
+
+
+def test_a_batch_is_let_go_of_whole_in_a_few_statements_however_many_its_runs(
+    database: Database, clock: FixedClock
+) -> None:
+    runs = [f"run_0190aaaa0000000000000000000000b{number}" for number in range(9)]
+    for run_id in runs:
+        tell(database, run_id)
+    with database.write() as connection:
+        connection.execute(update(RunRow).where(RunRow.id != runs[0]).values(batch_id="bat_many"))
+        connection.execute(update(RunRow).where(RunRow.id == runs[0]).values(batch_id="bat_one"))
+    intents, counts = SqlRunIntents(database, "default", clock), []
+    fence = SqlRunLog(database, clock).take(runs[-1], "runner-2", 3600.0)
+    with pytest.raises(ConflictError, match=runs[-1]):
+        intents.delete_batch("bat_many")
+    assert marked(database) == []
+    SqlRunLog(database, clock).release(runs[-1], fence)
+    for batch_id in ("bat_one", "bat_many"):
+        statements: list[str] = []
+
+        def note(_: object, __: object, statement: str, *___: object, into: list[str] = statements) -> None:
+            into.append(statement)
+
+        event.listen(database.engine, "before_cursor_execute", note)
+        intents.delete_batch(batch_id)
+        event.remove(database.engine, "before_cursor_execute", note)
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+    assert marked(database) == runs
 
 
 async def test_the_service_removes_what_was_deleted_before_it_began(database: Database, clock: FixedClock) -> None:
