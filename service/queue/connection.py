@@ -145,5 +145,7 @@ def _reason(error: BaseException) -> str:
         if isinstance(cause, OSError) and cause.errno is not None:
             return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
         cause = cause.__cause__ or cause.__context__
+    if isinstance(error, TimeoutError):  # of `reaching`; that of a connection has a text or a number
+        return f"it was silent for {_SILENT_SECONDS:g} seconds"
     text = _PLACE.sub("", " ".join(str(error).split()))
     return text[:200] or type(error).__name__

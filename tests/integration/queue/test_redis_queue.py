@@ -227,6 +227,17 @@ async def test_connections_to_a_redis_that_is_no_longer_the_primary_are_left(kin
             await call()
 
 
+async def test_a_redis_that_falls_silent_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_SILENT_SECONDS", 0.2)
+    with running() as server, silent_proxy(server.url.removeprefix("unix://")) as proxy:
+        async with redis_bench(f"redis://127.0.0.1:{proxy.port}/0") as bench:
+            worker = bench.worker("a")
+            await worker.beat(beat())
+            proxy.silent = True
+            with pytest.raises(UnreachableError, match=r"the queue does not answer: it was silent for 0\.2 seconds"):
+                await worker.beat(beat())
+
+
 async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: RedisBench) -> None:
     queue, worker = bench.submitter(), bench.worker("a")
     await queue.submit(task(1), BUNDLE)
