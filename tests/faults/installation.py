@@ -12,7 +12,7 @@ from tests.e2e.test_remote_workers import free_port
 from tests.faults.clocks import Clock, compiled
 from tests.faults.isolation import own_processes
 from tests.faults.keeper import DATABASE_FOLDER
-from tests.faults.network import Network, has_keeper, proxied
+from tests.faults.network import Network, Way, has_keeper, proxied
 from tests.faults.processes import Role, Victim
 from tests.faults.servers import Postgres, Redis
 
@@ -68,7 +68,9 @@ def installed(folder: Path, home: Path, model_url: str, draw: random.Random) -> 
         evolve.call("keys", "create", "worker", "--scope", "evaluations:lease", "-o", str(leases))
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        roles = _roles(evolve.environment, folder, port, ["--server", url, "--api-key-file", str(leases)])
+        # A proxy in any case: a worker sends its key in the clear to nobody but its own machine.
+        to_api = stack.enter_context(proxied(("127.0.0.1", port)))
+        roles = _roles(evolve.environment, folder, port, to_api, leases)
         for role in roles:
             role.start()
             stack.callback(role.kill)
@@ -92,14 +94,15 @@ def _servers(home: Path, draw: random.Random) -> Iterator[tuple[Postgres, Redis]
         )
         return
     with (
-        proxied(postgres_home / f".s.PGSQL.{POSTGRES_PORT}") as to_postgres,
-        proxied(redis_home / "redis.sock") as to_redis,
+        proxied(str(postgres_home / f".s.PGSQL.{POSTGRES_PORT}")) as to_postgres,
+        proxied(str(redis_home / "redis.sock")) as to_redis,
     ):
         yield Postgres(postgres_home, to_postgres, listen=""), Redis(redis_home, draw, to_redis, listen="")
 
 
-def _roles(environment: Mapping[str, str], folder: Path, port: int, remote: Sequence[str]) -> list[Role]:
+def _roles(environment: Mapping[str, str], folder: Path, port: int, to_api: Way, leases: Path) -> list[Role]:
     """The processes of Evolve. Each runner sees process ids of its own, and the second one a home of its own."""
+    remote = ["--server", f"http://{to_api.host}:{to_api.port}", "--api-key-file", str(leases)]
     library = compiled(folder)
     second = folder / "second-home"
     second.mkdir()
@@ -114,6 +117,7 @@ def _roles(environment: Mapping[str, str], folder: Path, port: int, remote: Sequ
             {**environment, "HOME": str(home)},
             folder,
             prefix=own_processes() if kind == "runner" else (),
+            way=to_api if kind == "api" else None,
             clock=Clock(library, folder / f"{name}.clock") if library else None,
         )
 

@@ -61,7 +61,7 @@ def kinds(victims: Sequence[Victim], draw: random.Random, before_api_dies: Calla
         prepare = partial(_amid_requests, draw, before_api_dies) if kind == "api" else _nothing
         found.append(FaultKind(name="kill", victim=kind, seconds=DOWN_SECONDS, begin=partial(_kill, prepare)))
         found.append(FaultKind(name="stall", victim=kind, seconds=seconds, begin=_stall))
-    for server in ("postgres", "redis"):
+    for server in ("postgres", "redis", "api"):
         found.append(FaultKind(name="cut off", victim=server, seconds=CUT_SECONDS, begin=_cut))
         found.append(FaultKind(name="lose answers of", victim=server, seconds=CUT_SECONDS, begin=_lose_answers))
         found.append(FaultKind(name="lose host of", victim=server, seconds=DOWN_SECONDS, begin=_lose_host))
@@ -97,18 +97,21 @@ def _stall(victim: Victim) -> End:
     return lambda: send(stopped, signal.SIGCONT)
 
 
-def _cut(server: Postgres | Redis) -> End:
+def _cut(server: Postgres | Redis | Role) -> End:
+    assert server.way is not None
     server.way.cut()
     return server.way.mend
 
 
-def _lose_answers(server: Postgres | Redis) -> End:
+def _lose_answers(server: Postgres | Redis | Role) -> End:
+    assert server.way is not None
     server.way.lose_answers()
     return server.way.mend
 
 
-def _lose_host(server: Postgres | Redis) -> End:
+def _lose_host(server: Postgres | Redis | Role) -> End:
     """No process of the host says that it ends; another one has its data, its name and another address."""
+    assert server.way is not None
     server.way.move()
     server.kill()
     return server.start

@@ -127,7 +127,7 @@ def has_keeper() -> bool:
 
 
 @contextmanager
-def proxied(target: Path) -> Iterator[ProxyWay]:
-    """A way to the socket of a server, through a proxy."""
-    with silent_proxy(str(target)) as proxy:
+def proxied(target: str | tuple[str, int]) -> Iterator[ProxyWay]:
+    """A way to a server, through a proxy: to the path of its socket, or to its host and port."""
+    with silent_proxy(target) as proxy:
         yield ProxyWay(proxy)

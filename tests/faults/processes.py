@@ -13,6 +13,7 @@ from tests import services
 from tests.command_line import EVOLVE
 from tests.e2e.evolving import children_of, descendants_of
 from tests.faults.clocks import Clock
+from tests.faults.network import Way
 
 START_SECONDS = 60.0
 POLL_SECONDS = 0.05
@@ -57,6 +58,7 @@ class Role:
 
     Attributes:
         clock: its own, where it has one that can be wrong.
+        way: on which some others reach it; it can be cut.
         starts: how often it was started.
         complaints: what it must not have done, a line each.
         refusals: why it did not start, one line each time: what it stands on was away.
@@ -75,10 +77,11 @@ class Role:
         folder: Path,
         prefix: Sequence[str] = (),
         clock: Clock | None = None,
+        way: Way | None = None,
     ) -> None:
         self.kind, self.name = kind, name
         self.idle = False
-        self.clock = clock
+        self.clock, self.way = clock, way
         self.starts = 0
         self.complaints: list[str] = []
         self.refusals: list[str] = []

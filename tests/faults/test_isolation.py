@@ -19,7 +19,6 @@ from tests.faults.isolation import isolated, refusal
 from tests.faults.network import proxied
 from tests.patience import PATIENCE_SECONDS
 
-needs_namespaces = pytest.mark.skipif(bool(refusal()), reason=f"no namespaces here: {refusal()}")
 SWALLOWED = """
 import socket, sys
 from pathlib import Path
@@ -89,6 +88,9 @@ with isolated(command, Path(sys.argv[1])) as process:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
+    """An empty folder for namespaces, where they can be had."""
+    if why := refusal():
+        pytest.skip(f"no namespaces here: {why}")
     with services.scratch("evolve-faults-") as home:
         yield home
 
@@ -101,17 +103,14 @@ def said_in_namespaces(program: str, home: Path) -> str:
         return said if process.wait(PATIENCE_SECONDS) else ""
 
 
-@needs_namespaces
 def test_a_way_that_is_cut_swallows_and_one_that_moves_leaves_its_connections_without_a_word(home: Path) -> None:
     assert said_in_namespaces(SWALLOWED, home) == ""
 
 
-@needs_namespaces
 def test_the_database_has_a_disk_of_its_own_that_gets_full(home: Path) -> None:
     assert said_in_namespaces(FILLED, home) == ""
 
 
-@needs_namespaces
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_namespaces_and_all_that_is_in_them_end_with_whoever_made_them(number: signal.Signals, home: Path) -> None:
     mounts = Path("/proc/self/mountinfo").read_text()
@@ -142,7 +141,7 @@ def test_a_proxy_that_is_cut_holds_up_and_one_that_moves_swallows_for_ever(tmp_p
     with services.scratch("evolve-way-") as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "socket"))
         listener.listen()
-        with proxied(folder / "socket") as way, socket.create_connection((way.host, way.port)) as client:
+        with proxied(str(folder / "socket")) as way, socket.create_connection((way.host, way.port)) as client:
             server, _ = listener.accept()
             way.cut()
             client.sendall(b"question")
