@@ -28,6 +28,7 @@ _FULL = "command not allowed when used memory"
 OUT_OF_MEMORY = "the queue is out of memory: raise maxmemory of its Redis, or remove what else is kept there"
 # Where the client names the server, up to its own reason.
 _PLACE = re.compile(r" (?:connecting to|(?:while )?reading from) .*$")
+_NUMBER = re.compile(r"Error (\d{1,4})")
 
 
 def pools() -> str:
@@ -148,4 +149,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):  # of `reaching`; that of a connection has a text or a number
         return f"it was silent for {_SILENT_SECONDS:g} seconds"
     text = _PLACE.sub("", " ".join(str(error).split()))
+    if number := _NUMBER.fullmatch(text):  # all that is left where the client tells no cause
+        return os.strerror(int(number[1]))
     return text[:200] or type(error).__name__

@@ -238,6 +238,12 @@ async def test_a_redis_that_falls_silent_is_said_to_be_silent(monkeypatch: pytes
                 await worker.beat(beat())
 
 
+async def test_the_number_of_an_error_is_told_in_words() -> None:
+    with pytest.raises(UnreachableError, match=r"^the queue does not answer: Connection refused$"):
+        async with connection.reaching():
+            raise redis.ConnectionError("Error 111 connecting to queue.internal:6379.")
+
+
 async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: RedisBench) -> None:
     queue, worker = bench.submitter(), bench.worker("a")
     await queue.submit(task(1), BUNDLE)
