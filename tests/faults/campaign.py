@@ -22,7 +22,7 @@ from tests.faults.installation import Installation, installed
 from tests.faults.kinds import kinds
 from tests.faults.problems import SHAPES, model
 
-ENDING_SECONDS = 60.0
+ENDING_SECONDS = 120.0
 LEAVING_SECONDS = 20.0
 GONE_SECONDS = 10.0
 # The line of a request in the audit follows its answer, and the database may be away by then.
