@@ -9,21 +9,19 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select
 
 from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
-from evolve.events import Event, Kind
 from evolve.money import Money, read_money
 from service.db import deletion, leases, records
+from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
-from service.db.log import commit, held
 from service.db.models import CandidateRow, RunRow
 from service.db.people import ReassessmentRow
 from service.db.rebuild import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, LoggedEvent, RunRecord, nobody
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
 from service.projections.continuation import refusal
 from service.projections.money import currency_of
 
-CONTINUED = frozenset({"succeeded", "failed"})
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.wanted_budget, RunRow.wanted_by, RunRow.policies)  # fmt: skip
@@ -153,18 +151,7 @@ class SqlRunIntents:
         if why := refusal(record, budget):
             raise ConflictError(why)
         fence = leases.take(connection, run.id, by, self._lease_time(connection, self._clock), 0.0, lambda _: True)
-        _, before = held(connection, run.id, fence)
-        old = record.config.get("budget", {})
-        events = [Event(kind=Kind.RUN_CONTINUED, payload={"by": by, "after": record.reason})]
-        events += [
-            Event(kind=Kind.BUDGET_EXTENDED, payload={"key": key, "from": old.get(key), "to": value, "by": by})
-            for key, value in budget.items()
-        ]
-        logged = [
-            LoggedEvent(run_id=run.id, sequence=place, at=self._clock.now(), event=event)
-            for place, event in enumerate(events, start=before["sequence"] + 1)
-        ]
-        commit(connection, self._tenant, run.id, before, logged)
+        continue_run(connection, self._clock, self._tenant, record, budget, by)
         leases.release(connection, run.id, fence)
         _write(connection, run, desired_state=RUNNING, wanted_budget={}, wanted_by=by)
 

@@ -4,18 +4,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, exc, select, update
+from sqlalchemy import Connection, exc, select
 
 from evolve.events import Event, Kind
 from evolve.proposal import Candidate, Individual
 from service.db import creation, leases, rebuild
+from service.db.commits import commit, held
+from service.db.continuation import continue_as_wanted
 from service.db.engine import Database
 from service.db.models import BundleRow, EventRow, ProblemRow, RunRow
-from service.db.projection import Projection
-from service.db.statements import write, write_totals
-from service.db.totals import FOLDED, fold
-from service.db.usage import add_usage, used
-from service.db.webhooks import announce
 from service.errors import ConflictError
 from service.ports import Bundle, Clock, LoggedEvent, NewRun, nobody
 
@@ -76,7 +73,8 @@ class SqlRunLog:
     def append(self, run_id: str, fence: int, events: Sequence[LoggedEvent]) -> None:
         """Commit events and what they project, all or nothing; durable on return.
 
-        What was committed just before and comes again, since nobody heard so, is left alone.
+        What was committed just before and comes again, since nobody heard so, is left alone. A run that ends while a
+        larger budget is wanted of it, of which its runner has not heard, is continued at once.
 
         Raises:
             LeaseLostError: the fencing token is no longer the run's.
@@ -88,10 +86,13 @@ class SqlRunLog:
         try:
             with self._database.write() as connection:
                 tenant, before = held(connection, run_id, fence)
-                if before["sequence"] == events[-1].sequence and _is_last(connection, events[-1]):
+                ends = events[-1].event.kind is Kind.RUN_FINISHED  # what continues the run may follow it
+                if (ends or before["sequence"] == events[-1].sequence) and _is_stored(connection, events[-1]):
                     return
                 _check_order(run_id, before["sequence"], events)
                 commit(connection, tenant, run_id, before, events)
+                if ends:
+                    continue_as_wanted(connection, self._clock, tenant, run_id)
         except exc.IntegrityError as error:
             raise ConflictError("the events tell of a candidate that the run does not have") from error
 
@@ -159,63 +160,17 @@ class SqlRunLog:
             ]
 
 
-def held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str, Any]]:
-    """The run's tenant and totals, locked until the transaction ends.
-
-    Raises:
-        LeaseLostError: the fencing token is no longer the run's.
-    """
-    query = select(RunRow.tenant, RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
-    row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        raise leases.missing(run_id)
-    found = dict(row)
-    if found.pop("fence") != fence:
-        raise leases.lost(run_id)
-    return found.pop("tenant"), found
-
-
-def commit(
-    connection: Connection, tenant: str, run_id: str, before: Mapping[str, Any], events: Sequence[LoggedEvent]
-) -> None:
-    """Write events that follow the last one, and what they project.
-
-    Args:
-        connection: within a transaction.
-        tenant: of the run, whose usage is added to.
-        run_id: of the run.
-        before: the run's totals before them.
-        events: in order.
-    """
-    projection = Projection.of(run_id, events)
-    write(connection, projection)
-    write_totals(connection, run_id, fold(before, events))
-    if projection.budget:
-        _extend(connection, run_id, projection.budget)
-    announce(connection, run_id, events)
-    add_usage(connection, tenant, run_id, used(projection))
-
-
 def _check_order(run_id: str, last: int, events: Sequence[LoggedEvent]) -> None:
     for expected, logged in enumerate(events, start=last + 1):
         if logged.sequence != expected or logged.run_id != run_id:
             raise ConflictError(f"event {logged.sequence} of run {logged.run_id} is not event {expected} of {run_id}")
 
 
-def _is_last(connection: Connection, logged: LoggedEvent) -> bool:
+def _is_stored(connection: Connection, logged: LoggedEvent) -> bool:
     """Whether this very event is stored: no other runner writes the same at the same time."""
     query = select(EventRow.kind, EventRow.at, EventRow.payload).where(
         EventRow.run_id == logged.run_id, EventRow.sequence == logged.sequence
     )
-    kind, at, payload = connection.execute(query).one()
+    found = connection.execute(query).one_or_none()
     told = json.loads(json.dumps(logged.event.payload))
-    return bool((kind, at, payload) == (str(logged.event.kind), logged.at, told))
-
-
-def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:
-    """Write what the budget is now; what is wanted of it and was not taken up stays wanted."""
-    query = select(RunRow.config, RunRow.wanted_budget).where(RunRow.id == run_id)
-    config, wanted = connection.execute(query).one()
-    extended = {**config, "budget": {**config.get("budget", {}), **budget}}
-    left = {key: value for key, value in wanted.items() if key not in budget or budget[key] != value}
-    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended, wanted_budget=left))
+    return found is not None and tuple(found) == (str(logged.event.kind), logged.at, told)

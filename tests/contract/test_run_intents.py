@@ -100,6 +100,40 @@ class TestContinuing:
             intents.extend(RUN, budget, "ada")
         assert reader.run(RUN) == before
 
+    def test_a_run_that_ends_before_its_runner_heard_of_a_larger_budget_is_continued_at_once(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        intents.extend(RUN, {"evaluations": 300}, "ada")
+        last = [*story.child(1, story.id(0)), story.tell(Kind.RUN_FINISHED, reason="evaluations")]
+        for _ in range(2):  # a second time because the answer to the first was lost
+            log.append(RUN, fence, last)
+        log.release(RUN, fence)
+        told = [(one.event.kind, dict(one.event.payload)) for one in log.events(RUN, last[-1].sequence)]
+        assert told == [
+            (Kind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
+            (Kind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
+        ]
+        run = reader.run(RUN)
+        assert (run.state, run.config["budget"]["evaluations"], run.wanted_budget) == ("queued", 300, {})
+        found = claims.claim("runner-2", LEASE_SECONDS, ())
+        assert found is not None
+        assert found.id == RUN
+
+    @pytest.mark.parametrize(
+        ("budget", "cancelled"), [({"target": 0.5}, False), ({"evaluations": 300}, True)], ids=["reached", "cancelled"]
+    )
+    def test_a_run_that_ends_with_a_budget_wanted_that_changes_nothing_has_ended(
+        self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story, budget: dict[str, Any], cancelled: bool
+    ) -> None:
+        fence = begin(log, story)
+        intents.extend(RUN, budget, "ada")
+        if cancelled:
+            intents.want(RUN, CANCELLED, "ada")
+        last = [*story.child(1, story.id(0)), story.tell(Kind.RUN_FINISHED, reason="evaluations")]
+        log.append(RUN, fence, last)
+        assert (reader.run(RUN).state, reader.run(RUN).sequence) == ("succeeded", last[-1].sequence)
+
     def test_a_run_that_failed_may_try_again_after_the_cure(
         self, log: RunLog, intents: RunIntents, story: Story
     ) -> None:

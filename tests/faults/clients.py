@@ -17,7 +17,7 @@ from tests.fakes.openai_server import OpenAIServer, Reply
 from tests.faults.problems import DETERMINISTIC, SHAPES, Shape
 
 AT_ONCE = 6
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 RETRY_SECONDS = 0.2
 LABEL = "attempt"
 Event = dict[str, Any]

@@ -1,0 +1,61 @@
+"""Committing events of a run with what they project, in a transaction of the caller's."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from service.db import leases
+from service.db.models import RunRow
+from service.db.projection import Projection
+from service.db.statements import write, write_totals
+from service.db.totals import FOLDED, fold
+from service.db.usage import add_usage, used
+from service.db.webhooks import announce
+from service.ports import LoggedEvent
+
+
+def held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str, Any]]:
+    """The run's tenant and totals, locked until the transaction ends.
+
+    Raises:
+        LeaseLostError: the fencing token is no longer the run's.
+    """
+    query = select(RunRow.tenant, RunRow.fence, *FOLDED).where(RunRow.id == run_id).with_for_update()
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        raise leases.missing(run_id)
+    found = dict(row)
+    if found.pop("fence") != fence:
+        raise leases.lost(run_id)
+    return found.pop("tenant"), found
+
+
+def commit(
+    connection: Connection, tenant: str, run_id: str, before: Mapping[str, Any], events: Sequence[LoggedEvent]
+) -> None:
+    """Write events that follow the last one, and what they project.
+
+    Args:
+        connection: within a transaction.
+        tenant: of the run, whose usage is added to.
+        run_id: of the run.
+        before: the run's totals before them.
+        events: in order.
+    """
+    projection = Projection.of(run_id, events)
+    write(connection, projection)
+    write_totals(connection, run_id, fold(before, events))
+    if projection.budget:
+        _extend(connection, run_id, projection.budget)
+    announce(connection, run_id, events)
+    add_usage(connection, tenant, run_id, used(projection))
+
+
+def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:
+    """Write what the budget is now; what is wanted of it and was not taken up stays wanted."""
+    query = select(RunRow.config, RunRow.wanted_budget).where(RunRow.id == run_id)
+    config, wanted = connection.execute(query).one()
+    extended = {**config, "budget": {**config.get("budget", {}), **budget}}
+    left = {key: value for key, value in wanted.items() if key not in budget or budget[key] != value}
+    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended, wanted_budget=left))
