@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evolve.pareto import front
+from evolve.pareto import front, reference_point
 from evolve.scalarization import Floats
 
 EXACT = 3
@@ -78,7 +78,7 @@ def draw_contributor(gains: Floats, rng: np.random.Generator) -> int | None:
 def _gains(points: ArrayLike, reference: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.bool_]]:
     """What the front gains on the reference, each point once; where each is; which rows are there once."""
     rows = np.asarray(points, dtype=np.float64)
-    gains = rows - np.asarray(reference, dtype=np.float64)
+    gains = rows - reference_point(reference, rows.shape[1])
     _, firsts, which, counts = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
     places = np.sort(firsts[front(rows[firsts])])
     places = places[(gains[places] > 0).all(axis=1)]

@@ -5,7 +5,6 @@ Rewards are (n, k) arrays, one row an individual, and more is better in every co
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -98,7 +97,8 @@ def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
         reference: (k,), the worst point that counts.
 
     Raises:
-        ValueError: there are more than 3 objectives; `hypervolume_sampled` takes those.
+        ValueError: there are more than 3 objectives, which `hypervolume_sampled` takes; or the reference point is not
+            finite, or has another number of objectives.
     """
     gains = _gains(points, reference)
     if not gains.size:
@@ -131,6 +131,20 @@ def hypervolume_sampled(
     for gain in gains[front(gains)]:
         covered |= (drawn <= gain).all(axis=1)
     return float(box.prod() * covered.mean())
+
+
+def reference_point(reference: ArrayLike, width: int) -> Floats:
+    """A reference point of so many objectives, as an array.
+
+    Raises:
+        ValueError: it is not finite, or has another number of objectives.
+    """
+    point = np.asarray(reference, dtype=np.float64)
+    if point.shape != (width,):
+        raise ValueError(f"the reference point must have one number for each of {width} objectives, not {point.shape}")
+    if not np.isfinite(point).all():
+        raise ValueError("the reference point must be finite")
+    return point
 
 
 def _points(rewards: ArrayLike) -> Floats:
@@ -194,16 +208,6 @@ def _heights(column: NDArray[np.int32]) -> NDArray[np.intp]:
     return found
 
 
-class _Front(Protocol):
-    """Rows of one front, without their first column, in which they fall."""
-
-    def covers(self, row: Sequence[int]) -> bool:
-        """Whether one of them is at least as good everywhere."""
-
-    def add(self, row: Sequence[int]) -> None:
-        """Take in a row that none of them covers."""
-
-
 class _Staircase:
     """A front in two columns: the highest second value from each first value on; O(log n) but for splicing a list."""
 
@@ -252,7 +256,7 @@ class _Block:
 
 def _sorted_in(places: Places, kind: type[_Staircase] | type[_Block]) -> NDArray[np.intp]:
     """As `ranks`, of rows in falling order: whoever is covered by a front is covered by all fronts before it."""
-    fronts: list[_Front] = []
+    fronts: list[_Staircase | _Block] = []
     found = np.empty(len(places), dtype=np.intp)
     for number, row in enumerate(places.tolist()):
         rank, stop = 0, len(fronts)
@@ -354,7 +358,8 @@ def _under_stairs(rows: Places, by: Places) -> NDArray[np.bool_]:
 
 
 def _gains(points: ArrayLike, reference: ArrayLike) -> Floats:
-    gains = _points(points) - np.asarray(reference, dtype=np.float64)
+    rows = _points(points)
+    gains = rows - reference_point(reference, rows.shape[1])
     return gains[(gains > 0).all(axis=1)]
 
 

@@ -135,8 +135,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb"):
-            if not getattr(self, name) > 0:
-                raise ProblemError(f"limits: {name} must be above 0")
+            if not 0 < getattr(self, name) <= LARGEST:
+                raise ProblemError(f"limits: {name} must be a finite number above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +191,9 @@ class EvaluatorSpec:
             raise ProblemError(
                 f"evaluator: repeats_min must lie between 2 and repeats = {self.repeats}, or be 0 to make all repeats"
             )
+        for number, thresholds in enumerate(self.stage_thresholds, start=1):
+            for name, threshold in thresholds.items():
+                _check_size(f"evaluator: threshold {name} of stage {number}", threshold)
         if not 0 <= self.audit <= MOST_AUDITS:
             raise ProblemError(f"evaluator: audit must lie between 0 and {MOST_AUDITS}")
         if not 0 <= self.audit_tolerance <= LARGEST:
@@ -242,6 +245,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not self.seeds:
             raise ProblemError("a problem needs at least one seed program")
+        _check_size("known_best", self.known_best)
         _refuse_repeats("objective", [objective.name for objective in self.objectives])
         _refuse_repeats("measure", [measure.name for measure in self.measures])
         unbounded = [objective.name for objective in self.objectives if not objective.bounded]

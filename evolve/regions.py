@@ -10,6 +10,8 @@ from evolve.python_source import is_python
 
 # A marker stands alone in its comment: before it come comment signs (or the comment words of Basic, m4, Fortran).
 _MARKER = re.compile(r"[^\w\n]*(?:(?:REM|rem|dnl|C|c)[^\w\n]+)?EVOLVE-BLOCK-(START|END)\b")
+# OpenEvolve takes a marker behind code too. Here it guards nothing, and is told.
+_BEHIND_CODE = re.compile(r".*(?:#|//|--|;|%|/\*|<!--)\s*EVOLVE-BLOCK-(START|END)\s*(?:\*/|-->)?\s*")
 _HINT = "EVOLVE-BLOCK-"
 MIN_FRAME_SHARE = 0.2
 
@@ -93,6 +95,17 @@ def check_markers(program: Program) -> None:
         _, complaint = _pair(text.split("\n"))
         if complaint:
             raise ProblemError(f"{path}: {complaint}")
+
+
+def unread_markers(program: Program) -> list[str]:
+    """One sentence for each marker that stands behind code, where it bounds nothing."""
+    return [
+        f"{path}: EVOLVE-BLOCK-{match[1]} in line {number} stands behind code and bounds nothing: give it its own line"
+        for path, text in program.files
+        if _HINT in text
+        for number, line in enumerate(text.split("\n"), start=1)
+        if (match := _BEHIND_CODE.fullmatch(line)) and not _MARKER.match(line)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evolve import exact_volume as many_objectives
-from evolve.pareto import front, hypervolume, hypervolume_sampled
+from evolve.pareto import front, hypervolume, hypervolume_sampled, reference_point
 from evolve.scalarization import Floats
 
 EXACT_OBJECTIVES = 3
@@ -126,7 +126,7 @@ def exact_volume(rewards: ArrayLike, reference: ArrayLike) -> float | None:
     points = np.asarray(rewards, dtype=np.float64)
     if points.shape[1] <= EXACT_OBJECTIVES:
         return hypervolume(points, reference)
-    gains = points - np.asarray(reference, dtype=np.float64)
+    gains = points - reference_point(reference, points.shape[1])
     gains = gains[(gains > 0).all(axis=1)]
     return many_objectives.volume(gains[front(gains)]) if len(gains) else 0.0
 

@@ -31,6 +31,8 @@ def within(key: str, value: int, least: int, most: int) -> None:
 
 
 def at_least(key: str, value: float | None, least: float) -> None:
-    """Refuse a number below a bound; None stands for no number."""
+    """Refuse a number below a bound, and one that is not finite or beyond all use; None stands for no number."""
     if value is not None and not value >= least:
         raise ConfigurationError(f"{key} must be at least {least}")
+    if value is not None and value > LARGEST:
+        raise ConfigurationError(f"{key} must be at most {LARGEST:g}")

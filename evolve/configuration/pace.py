@@ -1,10 +1,12 @@
 """When a run ends, how much goes on at once, and in which order it is told."""
 
+import math
 from dataclasses import dataclass
 
 from evolve.configuration.checks import at_least, within
 from evolve.errors import ConfigurationError
 from evolve.money import Money
+from evolve.problem import LARGEST
 
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_IN_ORDER = 100_000
@@ -39,8 +41,10 @@ class BudgetConfig:
             at_least(f"budget.{name}", getattr(self, name), 1)
         if self.money is not None and not self.money.amount > 0:
             raise ConfigurationError("budget.money must be above 0")
-        if self.wall_seconds is not None and not self.wall_seconds > 0:
-            raise ConfigurationError("budget.wall_seconds must be above 0")
+        if self.wall_seconds is not None and not 0 < self.wall_seconds <= LARGEST:
+            raise ConfigurationError("budget.wall_seconds must be a finite number above 0")
+        if self.target is not None and not math.isfinite(self.target):
+            raise ConfigurationError("budget.target must be a finite number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

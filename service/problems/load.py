@@ -3,10 +3,12 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from evolve.problem import EvaluatorSpec, Problem
+from evolve.regions import unread_markers
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve
@@ -104,7 +106,7 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
         problem=replace(problem, bundle=bundle.hash),
         search=reading.search,
         policies=reading.policies,
-        warnings=reading.warnings,
+        warnings=(*reading.warnings, *chain.from_iterable(map(unread_markers, problem.seeds))),
         bundle=bundle,
         place=place,
     )

@@ -1,10 +1,13 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from evolve.contribution import contributions
 from evolve.pareto import crowding, front, hypervolume, hypervolume_sampled, ranks
+from evolve.statistics import exact_volume
 
 STAIRS = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0], [1.0, 1.0], [2.0, 2.0], [0.0, 3.0]])
 
@@ -47,6 +50,16 @@ def test_crowding_is_the_sum_of_gaps_in_shares_of_the_range() -> None:
 )
 def test_hypervolume_by_hand(points: list[list[float]], volume: float) -> None:
     assert hypervolume(points, np.ones(np.shape(points)[1])) == pytest.approx(volume)
+
+
+@pytest.mark.parametrize("reference", [[math.nan, 0.0], [-math.inf, 0.0], [0.0], [0.0] * 3, 0.0, [[0.0, 0.0]]])
+@pytest.mark.parametrize("measure", [hypervolume, contributions, exact_volume])
+def test_a_reference_point_is_finite_and_has_each_objective(measure: Callable[..., object], reference: object) -> None:
+    for points in ([[1.0, 2.0]], np.empty((0, 2))):
+        with pytest.raises(ValueError, match="the reference point must"):
+            measure(points, reference)
+    with pytest.raises(ValueError, match="the reference point must"):
+        exact_volume([[1.0] * 4], [math.nan] * 4)
 
 
 def test_more_than_three_objectives_are_sampled() -> None:

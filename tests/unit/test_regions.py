@@ -2,7 +2,16 @@ import pytest
 
 from evolve.errors import AnswerError, ProblemError
 from evolve.program import Program
-from evolve.regions import Region, asks_region, check_markers, enforce, guarded, names_of_region, regions
+from evolve.regions import (
+    Region,
+    asks_region,
+    check_markers,
+    enforce,
+    guarded,
+    names_of_region,
+    regions,
+    unread_markers,
+)
 
 PARENT = "import x\n# EVOLVE-BLOCK-START\na = 1\n# EVOLVE-BLOCK-END\nprint(a)\n"
 
@@ -29,6 +38,18 @@ def test_markers_are_found_in_any_comment_syntax(opening: str, closing: str) -> 
 
 def test_text_about_markers_is_no_marker() -> None:
     assert regions('x = "EVOLVE-BLOCK-START"\n# the EVOLVE-BLOCK-START marker\n# EVOLVE-BLOCK-STARTED') == []
+
+
+@pytest.mark.parametrize("line", ["x = 1  # {}", "int x; // {}  ", "x := 1; /* {} */", "<b>x</b><!-- {} -->"])
+def test_a_marker_behind_code_is_told(line: str) -> None:
+    text = "\n".join(
+        [line.format("EVOLVE-BLOCK-START"), "# EVOLVE-BLOCK-START", "y = 2", line.format("EVOLVE-BLOCK-END")]
+    )
+    first, second = unread_markers(one(text))
+    assert first.startswith("main.py: EVOLVE-BLOCK-START in line 1 stands behind code")
+    assert second.startswith("main.py: EVOLVE-BLOCK-END in line 4 stands behind code")
+    assert unread_markers(one(PARENT)) == []
+    assert unread_markers(one('x = "# EVOLVE-BLOCK-START"\ny = 1  # the marker EVOLVE-BLOCK-START')) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.configuration import BudgetConfig, RunConfig
+from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
 from evolve.errors import ConfigurationError, ProblemError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, fitness, read_result, reward_vector
 from evolve.problem import Direction, EvaluatorSpec, Limits, Measure, Objective, Problem
@@ -159,6 +159,21 @@ def test_targets_and_normalisation_follow_the_direction() -> None:
     assert cost.normalise(0.0) == 1.0
     assert cost.normalise(25.0) == 0.0
     assert cost.scale(-10.0) == 2.0
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_refused_wherever_they_are_declared(number: float) -> None:
+    for key in ("target", "wall_seconds", "evaluations", "patience"):
+        with pytest.raises(ConfigurationError, match=rf"budget\.{key}"):
+            BudgetConfig(**{key: number})  # type: ignore[arg-type] # as a file or a caller may have it
+    with pytest.raises(ConfigurationError, match=r"prompt\.feedback_kb"):
+        PromptConfig(feedback_kb=number)
+    with pytest.raises(ProblemError, match="limits: wall_seconds"):
+        Limits(wall_seconds=number)
+    with pytest.raises(ProblemError, match="threshold a of stage 1"):
+        EvaluatorSpec(entry="x", stage_thresholds=({"a": number},))
+    with pytest.raises(ProblemError, match="known_best"):
+        replace(problem(), known_best=number)
 
 
 def test_hypervolume_is_measured_from_the_reference_or_the_worse_bound() -> None:

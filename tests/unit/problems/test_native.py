@@ -185,7 +185,7 @@ def test_language_comes_from_the_suffix(tmp_path: Path, seed: str, language: str
         ("[[objectives]]", '[[objectives]]\nname = "gain"\n[[objectives]]', "two objectives are called gain"),
         ("[[objectives]]", "[[measures]]\nbins = 3\n[[objectives]]", "measures[1].name is missing"),
         ("[[objectives]]", '[[measures]]\nname = "m"\nbins = 0\n[[objectives]]', "measure m: bins must be at least 1"),
-        ("[[objectives]]", "[limits]\nmemory_mb = 0\n[[objectives]]", "limits: memory_mb must be above 0"),
+        ("[[objectives]]", "[limits]\nmemory_mb = 0\n[[objectives]]", "memory_mb must be a finite number above 0"),
         ("[[objectives]]", "[limits]\nmemory = 1\n[[objectives]]", "did you mean 'limits.memory_mb'?"),
         ("[[objectives]]", "[search]\nilands = 3\n[[objectives]]", "[search] of problem.toml: unknown key 'ilands'"),
         ("[[objectives]]", "[search]\nislands = -1\n[[objectives]]", "islands must be at least 0"),
