@@ -5,7 +5,7 @@ import pytest
 
 from evolve.errors import RewardError
 from evolve.vpo import Sampler, draw_weights, set_reward, sobol
-from evolve.vpo.weights import WIDEST, _polynomials
+from evolve.vpo.weights import BITS, WIDEST, _polynomials
 
 SAMPLERS: tuple[Sampler, ...] = ("naive", "sobol")
 
@@ -56,6 +56,18 @@ def test_each_coordinate_of_a_sobol_sequence_has_one_point_in_every_dyadic_cell(
     for across in (1, 2, 4, 8, 16, 32, 64, 128, 256):
         cells = (points[:, 0] * across).astype(int) * (256 // across) + (points[:, 1] * (256 // across)).astype(int)
         assert len(set(cells.tolist())) == 256
+
+
+def test_sobol_points_are_those_of_joe_and_kuo_up_to_their_shift() -> None:
+    """Points 8 to 15 of coordinates 1, 4, 9 and 16 in sixteenths, as SciPy's `Sobol` has them, in Gray code order."""
+    expected = [
+        [3, 7, 15, 15], [11, 15, 7, 7], [15, 3, 3, 11], [7, 11, 11, 3],
+        [5, 9, 1, 1], [13, 1, 9, 9], [9, 13, 13, 5], [1, 5, 5, 13],
+    ]  # fmt: skip
+    bits = (sobol(16, 16, rng(5)) * (1 << BITS)).astype(np.uint64)
+    unshifted = (bits ^ bits[0]) >> np.uint64(BITS - 4)
+    gray = [place ^ (place >> 1) for place in range(8, 16)]
+    assert unshifted[gray][:, [0, 3, 8, 15]].tolist() == expected
 
 
 def test_the_polynomials_are_the_primitive_ones() -> None:
