@@ -10,7 +10,7 @@ from evolve.money import Money
 
 MEMORY = 0.98
 CHEAPEST = 0.1
-_slow = partial(Arm, decay=MEMORY)
+_slow = partial(Arm, decay=MEMORY)  # what a proposal costs changes within a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Earning:
         tokens, money: what each took that was answered; money where that is known.
     """
 
-    gains: Arm = field(default_factory=_slow)
+    gains: Arm = field(default_factory=Arm)
     tokens: Arm = field(default_factory=_slow)
     money: Arm = field(default_factory=_slow)
 
@@ -61,9 +61,9 @@ class Earnings:
     ) -> tuple[int, dict[str, float]]:
         """Place of the policy that promises most for what it costs, and what spoke for it.
 
-        The rule of fractional KUBE (Tran-Thanh et al., 2012): the upper confidence bound of the mean gain over the mean
-        cost, here times the weight. Costs count in shares of their mean over the policies, and none as less than
-        `CHEAPEST`, so that one that costs nothing is not asked for ever whatever it brings.
+        The rule of fractional KUBE (Tran-Thanh et al., 2012): the upper confidence bound of the mean gain, here that of
+        KL-UCB, over the mean cost, times the weight. Costs count in shares of their mean over the policies, and none as
+        less than `CHEAPEST`, so that one that costs nothing is not asked for ever whatever it brings.
 
         Args:
             policies: names of those to choose from.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evolve.archives import Insertion
-from evolve.bandit import gain
+from evolve.bandit import GainScale, gain
 from evolve.budget import Account, extended
 from evolve.closing import ENDED
 from evolve.configuration import RunConfig
@@ -65,6 +65,7 @@ class State:
         latest: what was evaluated last, failed or not.
         lineage: how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators and policies do, where that is asked.
+        gain_scale: what a gain on an island is measured by.
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
         yields: what the answers of each policy became.
@@ -77,6 +78,7 @@ class State:
             Island(number, problem, config.on_island(number), self.lineage) for number in range(island_count(config))
         ]
         self.trials = Trials()
+        self.gain_scale = GainScale()
         self.forms = FormRecords()
         self.account = Account()
         self.yields = Yields()
@@ -303,7 +305,7 @@ class State:
             self.yields.children[str(payload["outcome"])] += 1
             island = self.islands[candidate.island]
             best = self.best.fitness if self.best else None
-            island.arm.learn(gain(individual.fitness, island.best, best))
+            island.arm.learn(self.gain_scale.share(gain(individual.fitness, island.best, best)))
         self.account.evaluations += 1
         self.account.since_best += 1
         self.islands[candidate.island].count(individual, origin)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evolve.bandit import upper_bound
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.events import Kind
 from evolve.state import State
@@ -30,7 +31,7 @@ def told(config: RunConfig, *, team: bool = False, several: bool = False) -> Ite
 
 
 def bound(mean: float, visits: int, everything: int) -> float:
-    return mean + math.sqrt(2 * math.log(everything + 1) / visits)
+    return upper_bound(mean, visits, math.log(everything + 1))
 
 
 def test_where_nothing_was_to_choose_nothing_more_is_told() -> None:
