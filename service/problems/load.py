@@ -11,7 +11,7 @@ from evolve.problem import EvaluatorSpec, Problem
 from evolve.regions import unread_markers
 from service.errors import InvalidProblemError
 from service.ports import Bundle
-from service.problems import native, openevolve
+from service.problems import native, openevolve, shinka
 from service.problems.bundle import open_bundle, pack
 from service.problems.domains.expand import written_out
 from service.problems.folder import Folder
@@ -90,7 +90,7 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
     if not (native_problem or openevolve.recognises(files.files)):
         raise InvalidProblemError(complaints or [_no_problem(files.files, place)])
     try:
-        files = written_out(files) if native_problem else openevolve.without_keys(files)
+        files = written_out(files) if native_problem else openevolve.without_keys(shinka.written_out(files))
         reading = native.read_native(files) if native_problem else openevolve.read_openevolve(files, name)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error

@@ -1,6 +1,6 @@
 """OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -8,7 +8,7 @@ from evolve.errors import ProblemError
 from evolve.evaluation import COMBINED
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Problem
 from service.errors import InvalidProblemError
-from service.problems import openevolve_secrets, project
+from service.problems import openevolve_secrets, project, shinka
 from service.problems.configuration import check_layer, known_keys
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
@@ -23,7 +23,7 @@ _EVALUATORS = (EVALUATOR, "evaluator/evaluator.py")
 DEFAULT_BUDGET = "max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another"
 _CONFIGS, _YAML = ("config.yaml", "config.yml"), (".yaml", ".yml")
 _SEED = "initial_program"
-_SEEDS = (_SEED, "init_program", "initial_prompt")
+_SEEDS = (_SEED, "init_program", "initial_prompt", shinka.SEED)
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
@@ -33,7 +33,14 @@ _MEMORY_MB = 4096
 
 def recognises(names: Iterable[str]) -> bool:
     """Whether a folder with these names in it looks like an OpenEvolve project: an evaluator alone may be anybody's."""
-    return any(name in _CONFIGS or name == project.FILE or _is_seed(name) for name in names)
+    found = set(names)
+    return any(name in _CONFIGS or name == project.FILE or _is_seed(name) for name in found - _of_others(found))
+
+
+def _of_others(names: Collection[str]) -> set[str]:
+    """A file that is called as ShinkaEvolve's seeds are belongs to anybody's folder, unless its evaluator is there."""
+    known = {shinka.EVALUATE, EVALUATOR}.intersection(names)
+    return set() if known else {name for name in names if PurePosixPath(name).stem == shinka.SEED}
 
 
 def is_config(path: Path) -> bool:

@@ -16,6 +16,9 @@ HONOURED = frozenset(
     }
 )  # fmt: skip
 
+# SkyDiscover's names for keys of OpenEvolve.
+ALIASES = {"diff_based_generation": "diff_based_evolution", "max_solution_length": "max_code_length"}
+
 _STORED = "is not needed: every result is committed at once"
 _PLACE = "is not needed: runs are stored in the database that --db names"
 _RETRIES = "is not honoured: calls are repeated with a growing delay as the server asks"
@@ -40,6 +43,10 @@ NOT_HONOURED = {
     "log_level": "is not honoured: -v and -q of the command line decide",
     "log_dir": "is not needed: messages go to the standard error stream",
     "max_code_length": "is not honoured: the policy's max_tokens bounds an answer",
+    "search": "is not honoured: the run configuration shapes the search (--config FILE, --set islands=2)",
+    "monitor": "is not needed: `evolve serve` has a dashboard",
+    "human_feedback_enabled": "is not honoured: programs are scored by the evaluator alone",
+    "llm_as_judge": "is not honoured: programs are scored by the evaluator alone",
     "convergence_threshold": "is not honoured: any better best counts as progress for the patience",
     "early_stopping_metric": "is not honoured: patience looks at the fitness",
     "enforce_evolve_blocks": "is not needed: EVOLVE-BLOCK markers are always enforced",

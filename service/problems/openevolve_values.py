@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from service.problems.nearest import hint
-from service.problems.openevolve_keys import HONOURED, KNOWN, NOT_HONOURED, SECTIONS
+from service.problems.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SECTIONS
 
 Value = TypeVar("Value")
 
@@ -87,6 +87,8 @@ class Values:
     def _flatten(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         flat: dict[str, Any] = {}
         for word, value in raw.items():
+            if ALIASES.get(word, word) not in raw:
+                word = ALIASES[word]
             if word not in SECTIONS:
                 flat[word] = value
             elif isinstance(value, Mapping):

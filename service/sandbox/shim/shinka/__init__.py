@@ -1,0 +1,1 @@
+"""The part of ShinkaEvolve that its evaluators import, for where ShinkaEvolve itself is not installed."""

@@ -1,0 +1,1 @@
+"""The part of SkyDiscover that its evaluators import, for where SkyDiscover itself is not installed."""

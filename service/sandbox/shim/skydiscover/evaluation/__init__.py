@@ -1,0 +1,1 @@
+"""Where SkyDiscover's evaluators find the value that they may return."""

@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from evolve.problem import Integrity
+from service.errors import InvalidProblemError
+from service.problems.load import load_bundle, load_problem
+from tests.unit.problems.folders import write
+
+EVALUATE = "if __name__ == '__main__':\n    pass\n"
+START = 'search_task_sys_msg = """\nMake the sum large.\n"""\n'
+
+
+def test_a_project_of_shinka_is_read_with_its_description(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "initial.rs": "fn main() {}\n",
+        "evaluate.py": EVALUATE,
+        "run_evo.py": START,
+        "shinka_large.yaml": "a: 1\n",
+    }
+    loaded = load_problem(write(tmp_path, files))
+    problem = loaded.problem
+    assert (problem.language, problem.evaluator.file, problem.evaluator.integrity) == (
+        "rust",
+        "evaluator.py",
+        Integrity.SHARED,
+    )
+    assert problem.seeds[0].files == (("initial.rs", "fn main() {}\n"),)
+    assert loaded.search["prompt"]["system"] == "Make the sum large."
+    assert not [warning for warning in loaded.warnings if "shinka_large" in warning]
+    assert load_bundle(loaded.bundle, problem.name).problem == problem
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["job = Config(task_sys_msg='Make the sum large.')", "task_sys_msg = 'Make the sum large.'"],
+)
+def test_a_description_stands_where_the_search_is_started(tmp_path: Path, start: str) -> None:
+    loaded = load_problem(write(tmp_path, {"initial.py": "x = 1\n", "evaluate.py": EVALUATE, "run_evo.py": start}))
+    assert loaded.search["prompt"]["system"] == "Make the sum large."
+
+
+@pytest.mark.parametrize("start", ["task_sys_msg = make()", "task_sys_msg =", "", "x = 1"])
+def test_a_description_that_is_no_text_is_left_out(tmp_path: Path, start: str) -> None:
+    loaded = load_problem(write(tmp_path, {"initial.py": "x = 1\n", "evaluate.py": EVALUATE, "run_evo.py": start}))
+    assert "system" not in loaded.search.get("prompt", {})
+
+
+def test_a_configuration_of_ones_own_is_kept(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "initial.py": "x = 1\n",
+        "evaluate.py": EVALUATE,
+        "run_evo.py": START,
+        "config.yaml": "max_iterations: 7\n",
+    }
+    loaded = load_problem(write(tmp_path, files))
+    assert loaded.search["budget"]["evaluations"] == 8
+    assert "system" not in loaded.search.get("prompt", {})
+
+
+def test_a_file_called_initial_makes_no_project(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match="holds neither"):
+        load_problem(write(tmp_path, {"initial.py": "x = 1\n", "notes.txt": "none"}))
+
+
+@pytest.mark.parametrize(("document", "edits"), [("true", "diff"), ("false", "rewrite")])
+def test_the_keys_of_skydiscover_are_those_of_openevolve(tmp_path: Path, document: str, edits: str) -> None:
+    config = f"diff_based_generation: {document}\nmax_solution_length: 60000\nmonitor: {{enabled: true}}\n"
+    evaluator = "def evaluate(program_path):\n    return {'combined_score': 1}\n"
+    files: dict[str, str | bytes] = {
+        "initial_program.py": "x = 1\n",
+        "evaluator/evaluator.py": evaluator,
+        "evaluator/evaluate.sh": "exit 1\n",
+        "config.yaml": config + "max_iterations: 3\nllm: {primary_model: m}\n",
+    }
+    loaded = load_problem(write(tmp_path, files))
+    assert loaded.problem.evaluator.file == "evaluator/evaluator.py"
+    assert [policy["edits"] for policy in loaded.policies] == [edits]
+    assert loaded.warnings == (
+        "config.yaml: max_code_length is not honoured: the policy's max_tokens bounds an answer",
+        "config.yaml: monitor is not needed: `evolve serve` has a dashboard",
+    )
