@@ -153,7 +153,8 @@ class EvaluatorSpec:
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
         read: files and folders outside of the problem's that programs and evaluator may read, beside the system's.
-        path: folders of programs, likewise, which stand first on PATH.
+        scorer_read: separate integrity: files and folders outside that the evaluator may read, and no program.
+        path: folders of programs, as `read`, which stand first on PATH.
         repeats: how often a program is scored, and its mean taken.
         repeats_min: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
         repeats_confidence: with which it must be seen to fall short before further repeats are spared.
@@ -174,6 +175,7 @@ class EvaluatorSpec:
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    scorer_read: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     repeats: int = 1
     repeats_min: int = 0
@@ -206,6 +208,11 @@ class EvaluatorSpec:
                 " text that is not run (text = true)"
             )
 
+        if self.scorer_read and self.integrity is Integrity.SHARED:
+            raise ProblemError(
+                "evaluator: scorer_read hides files from programs, which shared integrity cannot: a program runs in the"
+                ' process of its scorer. Set integrity = "separate", or name them in read'
+            )
         if self.build and not self.command:
             raise ProblemError("evaluator: build prepares programs that a command runs: add evaluator.command")
 

@@ -11,8 +11,11 @@ from evolve.problem import EvaluatorSpec, Problem
 from service.config import SECRETS_DIR, SandboxSettings, Settings, config_file, data_home
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.problems.project import lies_relative
+from service.sandbox.inside import view
+from service.sandbox.inside.cell import interpreter_paths
 from service.sandbox.scratch import PREFIX
 
+SCORER_READ = "evaluator.scorer_read"
 _KERNEL = ("/proc", "/sys", "/dev")
 _KEY_FILES = ("EVOLVE_API_KEY_FILE", "EVOLVE_POLICY_API_KEY_FILE", "EVOLVE_SERVER__KEY_FILE")
 
@@ -53,13 +56,14 @@ def with_paths(
         UsageError: the settings do.
     """
     spec = problem.evaluator
-    if not (spec.read or spec.path or settings.read or settings.path):
+    if not (spec.read or spec.scorer_read or spec.path or settings.read or settings.path):
         return problem
     if others:
         refuse_ungranted(spec, settings)
     complaints: list[str] = []
     read = [_opened(text, "evaluator.read", private, source, complaints) for text in spec.read]
     path = [_opened(text, "evaluator.path", private, source, complaints, folder=True) for text in spec.path]
+    hidden = [_opened(text, SCORER_READ, private, source, complaints) for text in spec.scorer_read]
     if complaints:
         raise InvalidProblemError(complaints)
     read += [_opened(text, "the setting sandbox.read", private, None, complaints) for text in settings.read]
@@ -68,7 +72,22 @@ def with_paths(
     ]
     if complaints:
         raise UsageError("; ".join(complaints))
-    return replace(problem, evaluator=replace(spec, read=tuple(dict.fromkeys(read)), path=tuple(dict.fromkeys(path))))
+    if shown := [text for text in hidden if _is_shown(text, [*read, *path])]:
+        raise InvalidProblemError(
+            [f"{SCORER_READ}: programs can read {text!r}: move it out of the folders that they see" for text in shown]
+        )
+    opened = replace(spec, read=_unique(read), scorer_read=_unique(hidden), path=_unique(path))
+    return replace(problem, evaluator=opened)
+
+
+def _unique(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))
+
+
+def _is_shown(text: str, opened: Sequence[str]) -> bool:
+    """Whether a path, or something below it, lies where every program may read."""
+    places = map(Path, (*opened, *view.SYSTEM, *interpreter_paths()))
+    return any(Path(text).is_relative_to(place) or place.is_relative_to(text) for place in places)
 
 
 def refuse_ungranted(spec: EvaluatorSpec, settings: SandboxSettings) -> None:
@@ -77,6 +96,11 @@ def refuse_ungranted(spec: EvaluatorSpec, settings: SandboxSettings) -> None:
     Raises:
         RefusedError: it does; whether the path exists is not said.
     """
+    if spec.scorer_read:
+        raise RefusedError(
+            f"the problem asks for {SCORER_READ}, which is for problems of one's own: what an operator grants to"
+            " others, every program may read"
+        )
     granted = [_real(text) for text in (*settings.read, *settings.path)]
     for key, texts in (("read", spec.read), ("path", spec.path)):
         for text in texts:

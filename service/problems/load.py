@@ -55,7 +55,7 @@ def load_problem(place: Path | Project) -> LoadedProblem:
     name, lay = project.name, str(project.folder.resolve())
     loaded = load_files(files, name, lay, complaints)
     spec = loaded.problem.evaluator
-    if not any(map(lies_relative, (*spec.read, *spec.path))):
+    if not any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
         return loaded
     return load_files(with_folder(files, project.top), name, lay, complaints)
 
@@ -118,7 +118,7 @@ def _from_folder(spec: EvaluatorSpec, folder: str) -> EvaluatorSpec:
     def full(paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(os.path.join(folder, path) if lies_relative(path) else path for path in paths)
 
-    return replace(spec, read=full(spec.read), path=full(spec.path))
+    return replace(spec, read=full(spec.read), scorer_read=full(spec.scorer_read), path=full(spec.path))
 
 
 def _check_kind(folder: Path) -> None:

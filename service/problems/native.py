@@ -38,6 +38,7 @@ class _Evaluator(_Table):
     requirements: list[str] = []
     preload: list[str] = []
     read: list[str] = Field(default=[], max_length=100)
+    scorer_read: list[str] = Field(default=[], max_length=100)
     path: list[str] = Field(default=[], max_length=100)
     repeats: int = 1
     repeats_min: int = 0
@@ -203,6 +204,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),
         read=tuple(table.read),
+        scorer_read=tuple(table.scorer_read),
         path=tuple(table.path),
         repeats=table.repeats,
         repeats_min=table.repeats_min,

@@ -248,6 +248,11 @@ async def open_evaluator(
         await evaluator.start()
         if require is not None and not evaluator.level.reaches(require):
             raise RefusedError(selftest.refusal(evaluator.report, require))
+        if problem.evaluator.scorer_read and not evaluator.level.reaches(Level.MEDIUM):
+            raise RefusedError(
+                f"evaluator.scorer_read needs a sandbox that reaches medium, and this one reaches {evaluator.level}:"
+                " below, programs can read what the evaluator reads"
+            )
         await evaluator.compute_inputs()
         yield evaluator
     finally:

@@ -89,7 +89,7 @@ class Nursery:
             await self._zygote.close()
         self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
         evaluator = self._problem.evaluator
-        self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.path))
+        self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.scorer_read, *evaluator.path))
         orders = {
             "preload": list(evaluator.preload),
             "library": LIBRARY if _wants_library(evaluator) else "",
@@ -113,6 +113,7 @@ class Nursery:
             problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
             shim=str(self._places.shim),
             readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
+            scorer_readable=self._problem.evaluator.scorer_read,
             readable_kb=self._readable_kb,
             uid=self._user(number),
             wall_seconds=limits.wall_seconds,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 PROGRAM, SCORER = "program", "scorer"
+# Where a scorer finds the paths that it alone may read.
+SCORER_READ_VARIABLE = "EVOLVE_SCORER_READ"
 ROOMS = (PROGRAM, SCORER)
 # Files and folders that a scratch may hold.
 MAX_FILES = 16384
@@ -33,6 +35,7 @@ class Cell:
         problem_kb: its size, which a writable copy may take on top of the disk limit.
         shim: folder that provides modules which evaluators expect.
         readable: files and folders outside that its processes may read and run besides.
+        scorer_readable: likewise, which scorers alone may read.
         readable_kb: their size, so many addresses more than those of its memory a process may map.
         uid: user to become; -1: stay.
         tree: kill by subreaper and watch the memory of the tree.
@@ -43,6 +46,7 @@ class Cell:
     problem_kb: int
     shim: str
     readable: Sequence[str]
+    scorer_readable: Sequence[str]
     readable_kb: int
     uid: int
     wall_seconds: float
@@ -66,6 +70,10 @@ class Cell:
     def place(self, role: str) -> Place:
         """What a child of a role needs to know of the cell to write its files down."""
         return {"scratch": self.scratch(role), "disk_kb": self.disk_kb, "problem": self.problem, "shim": self.shim}
+
+    def opened(self, role: str) -> Sequence[str]:
+        """Files and folders outside that a role may read."""
+        return [*self.readable, *self.scorer_readable] if role == SCORER else self.readable
 
     def room(self, role: str) -> str:
         """The folder that holds the scratch of a role; nobody under test writes to it."""

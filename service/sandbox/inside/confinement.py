@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, view, wipe
-from .cell import MAX_FILES, ROOMS, SCORER, Cell, interpreter_paths
+from .cell import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 Layer = tuple[str, bool, str]
@@ -120,6 +120,8 @@ class Confinement:
             if name in self._on:
                 step()
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
+        if role == SCORER and self._cell.scorer_readable:
+            os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
         view.enter(self._views[role])
 
     def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
@@ -144,7 +146,7 @@ class Confinement:
         """Other users must get at the interpreter, or a program could start no other."""
         wanted = [*interpreter_paths(), os.path.dirname(os.path.dirname(self._cell.folder))]
         if self._inside:
-            self._masked = namespaces.expose([*wanted, *self._cell.readable])
+            self._masked = namespaces.expose([*wanted, *self._cell.opened(SCORER)])
             return
         closed = [folder for folder in map(namespaces.closed_ancestor, wanted) if folder]
         if closed:
@@ -219,7 +221,7 @@ class Confinement:
         proc = ("/proc",) if self.own_proc else view.PUBLIC_PROC
         own = (cell.problem, cell.shim) if role == SCORER else ()
         names = view.NAMES if cell.network else ()
-        return [*view.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.readable]
+        return [*view.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
 
     def _writable(self, role: str) -> tuple[str, ...]:
         return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)
@@ -229,7 +231,7 @@ class Confinement:
         return view.View(
             confined="landlock" in self._on,
             visible=[*self._readable(role), *self._writable(role), *view.DEVICES],
-            granted=self._cell.readable,
+            granted=self._cell.opened(role),
             masked=self._masked,
             interpreter=interpreter_paths(),
             unreachable="" if reachable else why,

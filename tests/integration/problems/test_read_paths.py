@@ -166,3 +166,32 @@ async def test_a_check_names_the_key_for_data_that_the_sandbox_does_not_show(pla
     seed = f"def solve():\n    return open({str(data)!r}).read()\n"
     report = await check_folder(settings(place), native(place / "problem", seed__py=seed))
     assert report.complaints[0].endswith(f": the sandbox does not show {data}: add it to evaluator.read")
+
+
+HIDDEN = """
+import os
+def score(outputs, program):
+    return {"gain": float(open(os.environ["EVOLVE_SCORER_READ"] + "/number").read())}
+"""
+
+
+async def test_a_path_of_the_evaluator_alone_is_relative_to_the_problem_too(place: Path) -> None:
+    folder = native(place / "problem", asking(scorer_read=["../home/data"]), evaluator__py=HIDDEN)
+    report = await check_folder(settings(place), folder)
+    assert report.complaints == ()
+    assert report.seeds[0].evaluation.scores == {"gain": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("read", "hidden"),
+    [("~/data", "~/data"), ("~/data", "~/data/number"), ("~/data/number", "~/data"), ("~/data", "/usr/share")],
+)
+async def test_what_programs_see_cannot_be_the_evaluators_alone(place: Path, read: str, hidden: str) -> None:
+    folder = native(place / "problem", asking(read=[read], scorer_read=[hidden]))
+    with pytest.raises(InvalidProblemError, match=r"evaluator\.scorer_read: programs can read .*: move it out"):
+        await check_folder(settings(place), folder)
+
+
+async def test_a_path_that_may_not_be_opened_is_closed_to_the_evaluator_too(place: Path) -> None:
+    with pytest.raises(InvalidProblemError, match=r"evaluator\.scorer_read: .*belongs to the kernel"):
+        await check_folder(settings(place), native(place / "problem", asking(scorer_read=["/proc/self"])))

@@ -72,6 +72,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "text": (True, {"entry": ""}),
     "preload": (("colorsys",), {}),
     "read": (("/etc/passwd",), {}),
+    "scorer_read": (("/etc/passwd",), {}),
     "path": (("/opt",), {}),
     "repeats": (3, {}),
     "repeats_min": (2, {"repeats": 6}),

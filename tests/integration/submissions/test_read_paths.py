@@ -47,6 +47,16 @@ async def test_an_uploaded_problem_that_asks_for_a_path_is_refused(
         submissions.submit(TENANT, RunRequest(problem="p"))
 
 
+async def test_an_uploaded_problem_has_no_paths_of_its_evaluator_alone(build: Build) -> None:
+    house = build()
+    granting = house.settings.sandbox.model_copy(update={"read": ("/srv/data",)})
+    submissions = BundledSubmissions(
+        house.settings.model_copy(update={"sandbox": granting}), house.storage.database, house.clock
+    )
+    with pytest.raises(RefusedError, match=r"evaluator\.scorer_read, which is for problems of one's own"):
+        await submissions.check_problem(Upload(name="", files=upload("scorer_read", "/srv/data/answers")))
+
+
 def test_an_upload_cannot_say_where_its_relative_paths_lead(build: Build) -> None:
     house = build()
     house.problem(files={**upload("read", "etc"), FILE: json.dumps({"folder": "/"}).encode()})
