@@ -32,7 +32,9 @@ def offer_environment(terminal: Terminal, project: Project, *, yes: bool) -> Non
 
 
 def _question(environment: Environment) -> str:
-    lines = environment.lines[:MAX_LINES]
+    # Where packages come from is seen first, however long the list.
+    ordered = sorted(environment.lines, key=lambda line: not (line.startswith("-") or "://" in line))
+    lines = ordered[:MAX_LINES]
     more = len(environment.lines) - len(lines)
     return "\n".join(
         [

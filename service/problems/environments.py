@@ -25,12 +25,14 @@ from service.problems.requirements import check_requirements
 
 FILE = "requirements.txt"
 _READY = "ready"
+_COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
 _SECONDS = 1800.0
 _LONGEST = 300
 # What pip gets of this process: no keys of models, databases or services.
 _KEPT = re.compile(r"PATH|HOME|USER|LANG|LC_\w+|TMPDIR|TZ|PIP_\w+|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|(\w+_)?PROXY")
-# Lines that name something beside the text itself, so that equal texts would not be equal environments.
-_ELSEWHERE = re.compile(r"(-(?!i\b|-index-url\b|-extra-index-url\b|-pre\b))|[./~]|.*(@|\s)\s*file:|file:")
+# Lines that name something beside the text itself, so that equal texts would not be equal environments. pip puts
+# variables in place of ${NAME}, which an address could carry away.
+_ELSEWHERE = re.compile(r"(-(?!i\b|-index-url\b|-extra-index-url\b|-pre\b))|[./~]|.*file:|.*\$\{")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,10 @@ def _lines(text: str) -> tuple[str, ...]:
 
 async def lacking(environment: Environment) -> list[str]:
     """The requirements that this interpreter does not meet; such as cannot be looked up count."""
-    return [line for line in environment.lines if await check_requirements("", [line.split(";")[0].strip()], [])]
+    asked = {line: line.partition(";")[0].strip() for line in environment.lines if not line.startswith("-")}
+    complaints = await check_requirements("", list(asked.values()), [])
+    starts = [(line, (f"{_COMPLAINT}{name} ", f"{_COMPLAINT}{name!r} ")) for line, name in asked.items()]
+    return [line for line, start in starts if any(complaint.startswith(start) for complaint in complaints)]
 
 
 def make(environment: Environment) -> None:

@@ -15,6 +15,7 @@ import pytest
 from evolve.evaluation import Evaluation
 from service.bootstrap.environments import missing_environment
 from service.bootstrap.parts import scoring
+from service.cli.environment import _question
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError
 from service.problems import environments
@@ -180,7 +181,20 @@ def test_what_pip_cannot_do_is_one_sentence_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    "line", ["-r more.txt", "-e .", "./local", "../up", "/abs", "~/x", "x @ file:///x", "file:x", "--find-links x"]
+    "line",
+    [
+        "-r more.txt",
+        "-e .",
+        "./local",
+        "../up",
+        "/abs",
+        "~/x",
+        "x @ file:///x",
+        "file:x",
+        "git+file:///x",
+        "x @ https://h/${PIP_INDEX_URL}",
+        "--find-links x",
+    ],
 )
 def test_what_lies_elsewhere_is_not_installed(home: Path, tmp_path: Path, line: str) -> None:
     environment = environments.Environment(folder=tmp_path / "e", lines=("numpy", line))
@@ -215,3 +229,23 @@ async def test_a_problem_that_names_its_interpreter_or_lacks_nothing_has_no_envi
     assert await missing_environment(loaded.problem, loaded.bundle) is None
     spec = replace(loaded.problem.evaluator, python=sys.executable)
     assert environment_of(Folder(files={"requirements.txt": b"x"}), spec) is None
+
+
+async def test_each_requirement_that_is_not_met_is_named_and_no_other(tmp_path: Path) -> None:
+    lines = (
+        "numpy",
+        "numpy-of-nobody",
+        "numpy>=999 ; python_version > '3'",
+        "pytest>=1",
+        "x @ https://h/x.whl",
+        "--pre",
+    )
+    environment = environments.Environment(folder=tmp_path, lines=lines)
+    assert await environments.lacking(environment) == [lines[1], lines[2], lines[4]]
+
+
+def test_where_packages_come_from_is_shown_first(tmp_path: Path) -> None:
+    lines = (*(f"package-{number}" for number in range(30)), "--index-url https://elsewhere/simple")
+    shown = _question(environments.Environment(folder=tmp_path, lines=lines)).splitlines()
+    assert shown[1] == "  --index-url https://elsewhere/simple"
+    assert "  and 11 more" in shown
