@@ -14,11 +14,14 @@ from service.bootstrap.storage import Storage, database_url, open_storage, refus
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
+from service.runner.lease import LEASE_SECONDS
+from service.runner.owner import is_gone, this_process
 from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchSummary
 
 if TYPE_CHECKING:
     from service.client import Client
     from service.config import Settings
+    from service.db.intents import SqlRunClaims
     from service.problems.load import LoadedProblem
 
 PAGE = 200
@@ -218,6 +221,19 @@ class StoredBatches:
                     control.want(run, desired_state)
         return self.get(batch_id)
 
+    def reserve(self, batch_id: str) -> None:
+        """Keep other runners off its runs, for some seconds: their programs have the rights of this command."""
+        self._claims(batch_id).reserve(this_process(), LEASE_SECONDS, is_gone)
+
+    def give_back(self, batch_id: str) -> None:
+        """Let other runners have its runs."""
+        self._claims(batch_id).give_back(this_process())
+
+    def _claims(self, batch_id: str) -> "SqlRunClaims":
+        from service.db.intents import SqlRunClaims
+
+        return SqlRunClaims(self._storage.database, self._clock, batch_id=batch_id)
+
     def tell_drivers(self, batch_id: str, desired_state: str) -> None:
         """Want it of the runs that have not ended, and leave it to whoever drives them."""
         from service.db.intents import SqlRunIntents
@@ -240,7 +256,7 @@ class StoredBatches:
         if loaded is None:
             submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
             (run,) = submissions.prepare(DEFAULT_TENANT, [request], COMMAND_LINE)
-            return replace(run, id=new_id("run", now), created_at=now)
+            return replace(run, id=new_id("run", now), created_at=now, owner=this_process())
         order = RunOrder(flags=request.config, labels=request.labels)
         # The problem's own policies are not read where others are named.
         read = loaded if request.policy is None else replace(loaded, policies=())
@@ -254,4 +270,5 @@ class StoredBatches:
             document=problem_document(loaded),
             batch_id=request.batch_id,
             created_by=COMMAND_LINE,
+            owner=this_process(),
         )

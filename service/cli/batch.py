@@ -3,11 +3,12 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.batches import Batches, BatchSite, open_batches
+from service.bootstrap.policies import submitted
 from service.bootstrap.site import Where, advising_local
 from service.cli import figures
 from service.cli.batch_progress import batch_code, wait_for_batch
@@ -18,6 +19,7 @@ from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import NotFoundError, UsageError
+from service.ports import PAUSED
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch, BatchSummary
@@ -73,6 +75,8 @@ def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
                 refuse_weak_isolation(options.require_isolation)
             with advising_local(site.service):
                 batch = _submit(site.batches, document, Path(options.named).parent)
+        if not options.detach and _paused_here(terminal, site, batch):
+            return run_batch(terminal, replace(where, server=""), replace(options, named=batch.id))
         again = terminal.command(f"batch {figures.short(batch.id)}")
         if options.detach and document is not None:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
@@ -86,6 +90,16 @@ def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
         else:
             _show(terminal, summary)
         return OK if options.detach else batch_code(terminal, site.batches.runs(batch.id), summary.batch)
+
+
+def _paused_here(terminal: Terminal, site: BatchSite, batch: "Batch") -> bool:
+    """Whether a service that nobody named has a batch that a command began and paused: a command goes on with it."""
+    if site.service is None or not site.service.found or PAUSED not in batch.states:
+        return False
+    if any(submitted(run.source) for run in site.batches.runs(batch.id)):
+        return False
+    terminal.note("this batch was begun without the service, and goes on without it", style="dim")
+    return True
 
 
 def _refuse_elsewhere(site: BatchSite, options: BatchOptions) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from service.bootstrap.batches import BatchSite, StoredBatches
@@ -19,13 +20,14 @@ from service.cli.main import INTERRUPTED
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal
 from service.config import load_settings
-from service.errors import RefusedError, UsageError
+from service.errors import RefusedError, StorageError, UsageError
 from service.ports import ENDED, PAUSED, RUNNING
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch
 
 POLL_SECONDS = 0.5
+RESERVE_EVERY = 8  # polls: three times before others may take a run
 
 
 def refuse_weak_isolation(require_isolation: str | None) -> None:
@@ -60,8 +62,13 @@ def drive_batch(
     assert site.storage is not None
     assert isinstance(site.batches, StoredBatches)
     configure_logging(terminal.verbosity, color=terminal.color)
-    site.batches.tell_drivers(batch.id, RUNNING)
-    return asyncio.run(_Drive(terminal, site.batches, batch).until_rest(site.storage, parallel, require_isolation))
+    site.batches.reserve(batch.id)
+    try:
+        site.batches.tell_drivers(batch.id, RUNNING)
+        return asyncio.run(_Drive(terminal, site.batches, batch).until_rest(site.storage, parallel, require_isolation))
+    finally:
+        with suppress(StorageError):
+            site.batches.give_back(batch.id)
 
 
 class _Drive:
@@ -96,19 +103,25 @@ class _Drive:
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
             await driving
+            if not watching.cancelled():
+                watching.result()
         return self._stopping.is_set()
 
     async def _watch(self, progress: BatchProgress) -> None:
         """Say how far the runs are, until none goes on; once it is to stop, until all are paused."""
-        told = False
+        told, looks = False, 0
         while True:
-            if self._stopping.is_set() and not told:
-                await asyncio.to_thread(self._batches.tell_drivers, self._batch.id, PAUSED)
-                told = True
-            runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
-            progress.show(runs)
-            if all(map(rests, runs)):
-                return
+            with suppress(StorageError):  # the runner waits for the database as well, and says so
+                if looks % RESERVE_EVERY == 0:
+                    await asyncio.to_thread(self._batches.reserve, self._batch.id)
+                if self._stopping.is_set() and not told:
+                    await asyncio.to_thread(self._batches.tell_drivers, self._batch.id, PAUSED)
+                    told = True
+                runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
+                progress.show(runs)
+                if all(map(rests, runs)):
+                    return
+            looks += 1
             await asyncio.sleep(POLL_SECONDS)
 
     def _hear(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from service.bootstrap.labels import read_labels
-from service.bootstrap.site import Where, choose_service
+from service.bootstrap.site import ServiceChoice, Where, choose_service
 from service.cli import figures
 from service.cli.terminal import Terminal
 from service.cli.words import named_project
@@ -177,7 +177,8 @@ def search_flags(
 
 def run_anywhere(terminal: Terminal, wish: Wish, where: Where) -> int:
     """Run the search here, or have a service run it, and return the exit code."""
-    if service := choose_service(load_settings(), where):
+    service = choose_service(load_settings(), where)
+    if service is not None and not (service.found and wish.resume and _begun_here(terminal, service, wish.resume)):
         from service.cli.submit import run_there
 
         return run_there(terminal, wish, service)
@@ -186,3 +187,17 @@ def run_anywhere(terminal: Terminal, wish: Wish, where: Where) -> int:
     from service.cli.run import run_search
 
     return run_search(terminal, wish)
+
+
+def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool:
+    """Whether a run was begun by a command, whose rights a service lacks: a command goes on with it, and says so."""
+    from service.bootstrap.policies import submitted
+    from service.cli.records import find_run
+    from service.client.reader import RemoteRunReader
+
+    with service.client() as client:
+        run = find_run(RemoteRunReader(client), run_id)
+    if submitted(run.source):
+        return False
+    terminal.note("this run was begun without the service, and goes on without it", style="dim")
+    return True

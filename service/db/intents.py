@@ -221,6 +221,33 @@ class SqlRunClaims:
             run_id = connection.execute(oldest).scalar()
             return None if run_id is None else _record(connection, run_id)
 
+    def reserve(self, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody) -> None:
+        """Keep others off the runs of the batch that nobody drives; to be repeated for as long as they wait.
+
+        Args:
+            owner: who drives them in their turn.
+            lease_seconds: how long others are kept off.
+            gone: whether an owner is known to have ended.
+        """
+        waiting = and_(
+            RunRow.batch_id == self._batch_id, RunRow.state.in_(("queued", PAUSED, *_AT_WORK)), deletion.there
+        )
+        with self._database.write() as connection:
+            now = self._lease_time(connection, self._clock)
+            owners = select(RunRow.lease_owner).where(waiting, RunRow.lease_owner.is_not(None)).distinct()
+            dead = [held for held in connection.execute(owners).scalars() if held and held != owner and gone(held)]
+            free = or_(
+                RunRow.lease_owner.is_(None), RunRow.lease_expires_at <= now, RunRow.lease_owner.in_([owner, *dead])
+            )
+            until = leases.until(now, lease_seconds)
+            connection.execute(update(RunRow).where(waiting, free).values(lease_owner=owner, lease_expires_at=until))
+
+    def give_back(self, owner: str) -> None:
+        """Let others have the runs of the batch that are an owner's."""
+        mine = and_(RunRow.batch_id == self._batch_id, RunRow.lease_owner == owner)
+        with self._database.write() as connection:
+            connection.execute(update(RunRow).where(mine).values(lease_owner=None, lease_expires_at=None))
+
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
         query = select(RunRow.id, RunRow.desired_state, RunRow.wanted_budget, RunRow.wanted_by).where(deletion.there)

@@ -48,7 +48,7 @@ def take(
     statement = (
         update(RunRow)
         .where(RunRow.id == run_id, free)
-        .values(lease_owner=owner, lease_expires_at=_until(now, lease_seconds), fence=RunRow.fence + 1)
+        .values(lease_owner=owner, lease_expires_at=until(now, lease_seconds), fence=RunRow.fence + 1)
         .returning(RunRow.fence)
     )
     fence = connection.execute(statement).scalar()
@@ -73,7 +73,7 @@ def renew(
     statement = (
         update(RunRow)
         .where(RunRow.id == run_id, RunRow.fence == fence, RunRow.lease_owner.is_not(None))
-        .values(lease_expires_at=_until(now, lease_seconds), policy_health=_noted(health, now))
+        .values(lease_expires_at=until(now, lease_seconds), policy_health=_noted(health, now))
         .returning(RunRow.desired_state)
     )
     desired = connection.execute(statement).scalar()
@@ -103,5 +103,6 @@ def _noted(health: Mapping[str, Any] | None, now: datetime) -> dict[str, Any] | 
     return None if health is None else {"at": rfc3339(now), "policies": health}
 
 
-def _until(now: datetime, lease_seconds: float) -> datetime:
+def until(now: datetime, lease_seconds: float) -> datetime:
+    """When a lease of so many seconds lapses."""
     return now + timedelta(seconds=lease_seconds)

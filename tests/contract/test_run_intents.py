@@ -502,6 +502,22 @@ class TestClaiming:
         assert self.claim(claims) == RUN
         assert self.claim(claims, RUN) is None
 
+    def test_reserved_runs_of_a_batch_are_found_by_their_owner_alone(
+        self, database: Database, log: RunLog, claims: RunClaims, clock: FixedClock
+    ) -> None:
+        log.create(new_run(RUN, batch_id="bat_1"))
+        batch = SqlRunClaims(database, clock, by_clock, batch_id="bat_1")
+        batch.reserve("command", LEASE_SECONDS)
+        assert claims.claim("runner-1", LEASE_SECONDS, []) is None
+        found = batch.claim("command", LEASE_SECONDS, [])
+        assert found is not None
+        batch.reserve("another", LEASE_SECONDS)  # what is reserved stays whose it is
+        assert claims.claim("another", LEASE_SECONDS, []) is None
+        batch.reserve("another", LEASE_SECONDS, lambda owner: owner == "command")
+        assert claims.claim("another", LEASE_SECONDS, []) is not None
+        batch.give_back("another")
+        assert claims.claim("runner-1", LEASE_SECONDS, []) is not None
+
     def test_runs_of_every_tenant_are_found(self, database: Database, log: RunLog, claims: RunClaims) -> None:
         with database.write() as connection:
             known = connection.execute(select(Tenant.id).where(Tenant.id == "another")).scalar()

@@ -124,6 +124,35 @@ def test_what_a_service_does_not_take_is_refused_with_the_way_without_it(evolve:
         assert (said.code, "name --local or --server" in said.err) == (2, True)
 
 
+def test_what_was_begun_without_the_service_goes_on_without_it(evolve: Evolve, tmp_path: Path) -> None:
+    toy = make_problem(tmp_path / "toy", evaluations=1_000_000)
+    file = tmp_path / "sweep.toml"
+    file.write_text('name = "two"\n[sweep]\nproblem = "toy"\nseeds = [1, 2]\n')
+    interrupted(evolve.start("run", str(toy)), "searching")
+    interrupted(evolve.start("batch", str(file)), "at once in this process")
+    with serving(evolve):
+        run = evolve.lines("runs", "--json")[-1]["run_id"]
+        for words in (["run", "--resume", run], ["batch", "last"]):
+            said = interrupted(evolve.start(*words), "begun without the service, and goes on without it", "Ctrl-C")
+            assert USING in said
+        assert {state["state"] for state in evolve.lines("runs", "--json")} == {"paused"}
+
+
+def interrupted(process: "subprocess.Popen[str]", *words: str) -> str:
+    """What a command says that is asked to stop once it has said some words."""
+    assert process.stderr is not None
+    said = ""
+    for word in words:
+        while word not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+    process.send_signal(signal.SIGINT)
+    said += process.communicate(timeout=PATIENCE_SECONDS)[1]
+    assert process.returncode == 130, said
+    return said
+
+
 def test_a_service_of_another_database_is_not_used(evolve: Evolve, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
     with serving(evolve, "--db", other):
