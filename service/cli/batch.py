@@ -221,4 +221,5 @@ def _show(terminal: Terminal, summary: "BatchSummary") -> None:
             *([group.cost or "–"] if paid else []),
         )
     terminal.show(f"{plain(summary.batch.name)}: {summary.batch.state}", table)
-    terminal.note(f"next: {terminal.command('runs')}", style="dim")
+    following = f"batch {figures.short(summary.batch.id)}" if going else "runs"
+    terminal.note(f"next: {terminal.command(following)}", style="dim")

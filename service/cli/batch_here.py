@@ -62,6 +62,8 @@ def drive_batch(
     assert site.storage is not None
     assert isinstance(site.batches, StoredBatches)
     configure_logging(terminal.verbosity, color=terminal.color)
+    if all(run.state in ENDED for run in site.batches.runs(batch.id)):
+        return False
     site.batches.reserve(batch.id)
     try:
         site.batches.tell_drivers(batch.id, RUNNING)

@@ -18,6 +18,7 @@ from service.db.intents import SqlRunClaims
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import RunFilter
+from tests.command_line import EVOLVE
 from tests.e2e.evolving import Evolve, EvolveHere, essence, make_problem
 from tests.patience import PATIENCE_SECONDS
 
@@ -152,6 +153,8 @@ def test_each_run_that_ends_is_a_line(here: Evolve, sweep: Path) -> None:
     runs = here.lines("runs", "--json", "--label", "team=red")
     assert [run["seed"] for run in runs] == [4, 3, 2, 1]
     assert len({run["run_id"][:17] for run in runs}) == SEEDS
+    again = here.said("batch", "last")
+    assert (again.code, again.out.splitlines()[0], again.err) == (0, "named: succeeded", f"next: {EVOLVE} runs\n")
     quiet = here.said("batch", "last", "-q", "--json")
     assert (quiet.code, quiet.err, json.loads(quiet.out)["batch"]["name"]) == (0, "", "named")
 
