@@ -11,7 +11,8 @@ from service.queue.metrics import WANTED
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
 
-FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
+TOP = Path(__file__).parents[2]
+FOLDER = TOP / "deploy" / "kubernetes"
 KUSTOMIZATION: dict[str, Any] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 BASE = KUSTOMIZATION["resources"]
 EXAMPLES = ["vllm.example.yaml"]
