@@ -16,3 +16,9 @@ VARIABLE = re.compile(r"\$\{([^}]*)\}")
 def filled(text: str) -> str:
     """A word with the defaults of its variables."""
     return VARIABLE.sub(lambda found: found[1].partition(":-")[2], text)
+
+
+def sources(name: str) -> list[str]:
+    """Volumes and paths that a service mounts, with the defaults of their variables."""
+    mounts = SERVICES[name].get("volumes", [])
+    return [filled(mount["source"]) if isinstance(mount, dict) else filled(mount).partition(":")[0] for mount in mounts]

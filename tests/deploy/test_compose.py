@@ -8,7 +8,7 @@ import pytest
 from service.policy.sources import load_policies
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
-from tests.deploy.compose import COMPOSE, OURS, SERVICES, TOP, VARIABLE, filled
+from tests.deploy.compose import COMPOSE, OURS, SERVICES, TOP, VARIABLE, filled, sources
 
 ONE_SHOTS = ["migrate", "first-key"]
 every_service = pytest.mark.parametrize("name", SERVICES)
@@ -156,8 +156,7 @@ def test_only_those_who_serve_or_call_people_reach_the_outside() -> None:
 @every_service
 def test_what_is_named_exists(name: str) -> None:
     service = SERVICES[name]
-    for volume in service.get("volumes", []):
-        source = filled(volume).split(":")[0]
+    for source in sources(name):
         assert source in COMPOSE["volumes"] or source.startswith("./")
         assert not source.startswith("./deploy") or (TOP / source).exists()
     for config in service.get("configs", []):
@@ -192,7 +191,11 @@ def test_policies_of_ones_own_are_a_file_that_git_does_not_know() -> None:
     (path,) = set(re.findall(r"EVOLVE_POLICIES=(\S+)", page))
     command = ["git", "-c", "safe.directory=*", "check-ignore", path]
     assert subprocess.run(command, cwd=TOP, check=False, capture_output=True).returncode == 0
-    assert COMPOSE["configs"]["policies"]["file"].startswith("${EVOLVE_POLICIES:-")
+    for name in ("api", "runner"):
+        (mount,) = SERVICES[name]["volumes"]
+        assert mount["source"].startswith("${EVOLVE_POLICIES:-")
+        assert (mount["type"], mount["read_only"], mount["bind"]) == ("bind", True, {"create_host_path": False})
+        assert mount["target"] == SERVICES[name]["environment"]["EVOLVE_POLICIES__FILE"]
 
 
 @pytest.mark.parametrize("name", ["api", "runner"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.config import load_settings
-from tests.deploy.compose import COMPOSE, SERVICES, TOP, VARIABLE, filled
+from tests.deploy.compose import COMPOSE, SERVICES, TOP, VARIABLE, filled, sources
 
 
 @pytest.fixture
@@ -73,8 +73,7 @@ def test_root_keeps_the_user_that_was_chosen_before(tmp_path: Path) -> None:
 
 def test_what_containers_read_is_readable_for_them_after_a_clone_under_umask_077(tmp_path: Path) -> None:
     mounted = {TOP / filled(config["file"]) for config in COMPOSE["configs"].values()}
-    folders = [volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])]
-    mounted |= {TOP / folder for folder in folders if folder.startswith("./deploy")}
+    mounted |= {TOP / source for name in SERVICES for source in sources(name) if source.startswith("./deploy")}
     subprocess.run(["cp", "-r", TOP / "deploy", tmp_path], check=True, umask=0o077)
     copies = [tmp_path / path.relative_to(TOP) for path in mounted]
     assert all(path.stat().st_mode & 0o044 == 0 for path in copies)
