@@ -61,6 +61,9 @@ def test_the_image_is_made_for_two_architectures() -> None:
     text = (TOP / "docker-bake.hcl").read_text()
     assert 'platforms = ["linux/amd64", "linux/arm64"]' in text
     assert filled(SERVICES["api"]["image"]) in text
+    # Without the name of its file, bake reads docker-compose.yml as well.
+    for commands in (text, (TOP / "docs/how-to/deploy.md").read_text()):
+        assert re.findall(r"buildx bake (\S+ \S+)", commands) == ["--file docker-bake.hcl"]
 
 
 def test_the_image_gets_every_file_that_it_copies() -> None:
