@@ -1,0 +1,1 @@
+"""Parts of scripts/containers_check.sh."""
