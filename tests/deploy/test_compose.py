@@ -83,6 +83,12 @@ def test_each_service_is_watched_unless_it_ends(name: str) -> None:
     assert SERVICES[name]["restart"] == ("no" if name in ONE_SHOTS else "unless-stopped")
 
 
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(ONE_SHOTS)))
+def test_a_slow_start_is_no_failure(name: str) -> None:
+    # After a reboot everything starts at once, on a machine that may have other work.
+    assert seconds(SERVICES[name]["healthcheck"]["start_period"]) >= 120
+
+
 @every_service
 def test_who_waits_for_another_waits_for_its_health_or_its_end(name: str) -> None:
     for other, how in SERVICES[name].get("depends_on", {}).items():
