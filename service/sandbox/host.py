@@ -134,12 +134,14 @@ class KeeperLine:
     async def close(self) -> None:
         """Let the keeper go, and wait until it has; end it if it does not. Its fork server removes its files."""
         self._line.hang_up()
-        if self.gone or not await ended(self.pid, _END_SECONDS):
-            self.kill()
-            await ended(self.pid, CANCEL_SECONDS)
-            await ended(self.fork_server, _END_SECONDS)
-        self.gone = True
-        await self._line.close()
+        try:
+            if self.gone or not await ended(self.pid, _END_SECONDS):
+                self.kill()
+                await ended(self.pid, CANCEL_SECONDS)
+                await ended(self.fork_server, _END_SECONDS)
+        finally:  # who waits for it may be cancelled
+            self.gone = True
+            await self._line.close()
 
     async def _cancel(self) -> None:
         try:

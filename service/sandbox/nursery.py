@@ -66,9 +66,11 @@ class Nursery:
         """End a keeper that is of no more use."""
         self.keepers.discard(keeper)
         keeper.kill()
-        await keeper.close()
-        if self._zygote is not None:
-            self._zygote.forget(keeper)
+        try:
+            await keeper.close()
+        finally:
+            if self._zygote is not None:
+                self._zygote.forget(keeper)
 
     async def close(self) -> None:
         """End every process."""

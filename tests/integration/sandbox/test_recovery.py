@@ -139,6 +139,21 @@ async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_
         assert (await opened.evaluate(GOOD, "evl_2")).ok
 
 
+async def test_a_keeper_whose_closing_is_cancelled_leaves_no_open_line(tmp_path: Path) -> None:
+    async with sandbox(tmp_path) as opened:
+        (keeper,) = opened._nursery.keepers
+        os.kill(keeper.fork_server, signal.SIGSTOP)  # the keeper waits for it
+        closing = asyncio.create_task(opened._nursery.bury(keeper))
+        await until(lambda: keeper not in opened._nursery.keepers)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert keeper._line._writer.is_closing()
+        assert keeper.gone
+        os.kill(keeper.fork_server, signal.SIGCONT)
+        assert (await opened.evaluate(GOOD, "evl_1")).ok
+
+
 async def test_a_program_over_which_keepers_keep_dying_is_lost(tmp_path: Path) -> None:
     seconds = mark()
     async with sandbox(tmp_path, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
