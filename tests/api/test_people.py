@@ -9,12 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
+from evolve.events import Kind
 from service import keys
 from service.api.sessions import OneTimeLogin
-from service.ports import Scope
+from service.ports import Quotas, Scope
 from tests.api.conftest import FILES
 from tests.api.told import Told, bearer, open_told, small_run
-from tests.contract.story import RUN, START
+from tests.contract.story import RUN, START, Story
 
 AN_HOUR = timedelta(hours=1)
 
@@ -224,6 +225,30 @@ async def test_quotas_bound_what_a_tenant_submits(told: Told, owner: httpx.Async
         assert (await owner.put(path, json=body)).status_code == 422
     for method in ("GET", "PUT"):
         assert (await owner.request(method, "/v1/tenants/absent/quotas", json={})).status_code == 404
+
+
+async def test_a_run_that_is_continued_counts_against_the_quota(
+    told: Told, owner: httpx.AsyncClient, problem: str
+) -> None:
+    made = [(await owner.post("/v1/runs", json={"problem": problem})).json()["id"] for _ in range(3)]
+    for run_id, reason in ((made[0], "evaluations"), (made[1], "error")):
+        fence, story = told.log.take(run_id, "test", 60), Story(run_id)
+        told.log.append(run_id, fence, [*story.seed(), story.tell(Kind.RUN_FINISHED, reason=reason)])
+        told.log.release(run_id, fence)
+    told.parts.accounts.set_quotas("default", Quotas(active_runs=1))
+    more = {"budget": {"evaluations": 10_000}}
+    for path, body in ((f"{made[0]}/extend", more), (f"{made[1]}/extend", more), (f"{made[1]}/resume", None)):
+        answer = await owner.post(f"/v1/runs/{path}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (429, "quota_exceeded")
+    assert [(await owner.get(f"/v1/runs/{run_id}")).json()["state"] for run_id in made] == [
+        "succeeded", "failed", "queued",
+    ]  # fmt: skip
+    # A run that is at work already is no further one.
+    assert (await owner.post(f"/v1/runs/{made[2]}/extend", json=more)).status_code == 202
+    told.parts.accounts.set_quotas("default", Quotas(active_runs=2))
+    assert (await owner.post(f"/v1/runs/{made[0]}/extend", json=more)).json()["state"] == "queued"
+    answer = await owner.post(f"/v1/runs/{made[1]}/extend", json=more)
+    assert (answer.status_code, answer.json()["code"]) == (429, "quota_exceeded")
 
 
 async def test_who_asks_too_often_is_told_how_long_to_wait(tmp_path: Path) -> None:

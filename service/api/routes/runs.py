@@ -91,7 +91,8 @@ _SUBMITTED = _MADE | _PREPARED | raises(QuotaError)
 _STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
     202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}
 }
-_EXTENDED = _STEERED | raises(ConfigurationError)
+_CONTINUED = _STEERED | raises(QuotaError)
+_EXTENDED = _CONTINUED | raises(ConfigurationError)
 
 
 def reader_of(parts: Parts, caller: Caller) -> RunReader:
@@ -194,7 +195,7 @@ def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -
     return once(lambda: _want(parts, caller, run_id, PAUSED))
 
 
-@router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_STEERED, operation_id="resume_run")
+@router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_CONTINUED, operation_id="resume_run")
 def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Have a paused run go on, or one that has failed try again; repeating changes nothing."""
     return once(lambda: _want(parts, caller, run_id, RUNNING))
