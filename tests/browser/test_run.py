@@ -108,6 +108,30 @@ def test_a_run_is_paused_resumed_extended_and_cancelled(page: Page, service: Ser
     expect(page.locator("h1 .state")).to_have_text("cancelled")
 
 
+def test_a_run_that_has_ended_is_continued_with_a_larger_budget(
+    page: Page, service: Service, finished_run: str
+) -> None:
+    del finished_run  # its problem is there
+    run_id = service.submit("landscape", evaluations=8)
+    ended = service.end(run_id)
+    page.goto(f"/runs/{run_id}")
+    expect(page.locator("h1 .state")).to_have_text("succeeded")
+    expect(page.locator("score-curve")).to_have_attribute("data-shown", re.compile(r"\d+"))
+    page.get_by_text("Extend budget", exact=True).click()
+    page.locator("#extend-evaluations").fill("20")
+    page.get_by_role("button", name="Extend").click()
+    until(lambda: service.get(f"/v1/runs/{run_id}")["progress"]["evaluated"] == 20)
+    again = service.end(run_id)
+    assert (again["state"], again["progress"]["budget"]) == ("succeeded", 20)
+    assert again["sequence"] > ended["sequence"]
+    page.goto(f"/runs/{run_id}")
+    expect(page.locator("h1 .state")).to_have_text("succeeded")
+    expect(page.locator(".tile").filter(has_text="Evaluated").locator("strong")).to_have_text("20")
+    expect(page.locator("score-curve")).to_have_attribute("data-shown", "20")
+    page.goto(f"/runs/{run_id}/events")
+    expect(page.locator("main")).to_contain_text("run.continued")
+
+
 def test_a_budget_that_is_none_is_refused_with_a_sentence(page: Page, complaints: Complaints, live_run: str) -> None:
     complaints.expect("422")
     page.goto(f"/runs/{live_run}")

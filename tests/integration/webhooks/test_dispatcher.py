@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
+from evolve.events import Kind
 from service.db.engine import open_database
+from service.db.log import SqlRunLog
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageAwayError
 from service.ports import Delivery, Webhook
 from service.webhooks import SignatureError, new_secret, verify
 from service.webhooks.deliver import Dispatcher
 from service.webhooks.schedule import DELAYS
-from tests.contract.story import FixedClock
+from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.databases import sqlite_file
 from tests.integration.webhooks.receiver import Answer, Receiver, open_receiver
 from tests.patience import PATIENCE_SECONDS
@@ -119,6 +121,39 @@ async def test_a_delivery_arrives_signed_and_is_made_once(outbox: Outbox, receiv
         "",
         None,
     )
+
+
+async def test_two_endpoints_of_a_tenant_each_hear_what_becomes_of_a_run_whatever_the_other_answers(
+    tmp_path: Path, clock: FixedClock, receiver: Receiver
+) -> None:
+    database = open_database(sqlite_file(tmp_path / "evolve.db"))
+    webhooks, log, story = SqlWebhooks(database), SqlRunLog(database, clock), Story()
+    with open_receiver() as second:
+        outboxes = [
+            Outbox(webhooks, clock, f"{one.url}/hook", name) for one, name in ((receiver, "whk_1"), (second, "whk_2"))
+        ]
+        receiver.answers = [Answer(status=500), Answer()]
+        log.create(new_run())
+        log.append(RUN, log.take(RUN, "test", 60.0), [*story.seed(), story.tell(Kind.RUN_FINISHED, reason="target")])
+        clock.advance(60)
+        async with dispatching(outboxes[0]) as dispatcher:
+            assert await dispatcher.deliver_due() == 2
+            assert [outbox.stored().state for outbox in outboxes] == ["pending", "delivered"]
+            clock.advance(DELAYS[0].total_seconds())
+            assert await dispatcher.deliver_due() == 1
+        assert [outbox.stored().state for outbox in outboxes] == ["delivered", "delivered"]
+        assert (len(receiver.heard), len(second.heard)) == (2, 1)
+        told = [json.loads(heard.body) for heard in (*receiver.heard, *second.heard)]
+        assert {(one["type"], one["data"]["id"]) for one in told} == {("run.succeeded", RUN)}
+        assert len({heard.headers["webhook-id"] for heard in receiver.heard}) == 1
+        for heard, outbox, other in (
+            (receiver.heard[1], outboxes[0], outboxes[1]),
+            (second.heard[0], outboxes[1], outboxes[0]),
+        ):
+            verify(outbox.webhook.secrets, heard.headers, heard.body, clock.now())
+            with pytest.raises(SignatureError):
+                verify(other.webhook.secrets, heard.headers, heard.body, clock.now())
+    database.close()
 
 
 async def test_a_failing_receiver_is_tried_ten_times_with_one_id_and_then_given_up(
