@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint types imports format test-browser test-vllm test-training test-clients faults lock clean
+.PHONY: help run serve install install-base test pytest lint types imports format test-browser test-vllm test-training test-clients test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -72,6 +72,10 @@ test-clients: install ## clients generated in Python and TypeScript run a job; n
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_clients.sh
 	EVOLVE_TEST_CLIENTS_PYTHON="$(CURDIR)/.venv-clients/bin/python" $(BIN)/pytest tests/clients -q
 
+test-differential: ## the algorithms beside pyribs, pymoo, moocore, DEAP, SciPy, OpenEvolve: EVOLVE_DIFFERENTIAL_CASES=3000 (900 MB)
+	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_differential.sh
+	.venv-differential/bin/pytest tests/differential -q
+
 faults: install ## kill, stall and cut off everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
 
@@ -84,9 +88,10 @@ lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer v
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --group dev -o requirements/dev.txt
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --excludes requirements/torch.txt \
 		--extra trl --group training pyproject.toml -o requirements/training.txt
+	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group differential -o requirements/differential.txt
 	$(COMPILE) $(UPGRADE) --group clients -o requirements/clients.txt
 	$(COMPILE) $(UPGRADE) --no-deps --group verl -o requirements/verl.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients tests/clients/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-differential tests/clients/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,6 +17,7 @@ from tests.browser.chromium import REMEDY, find_chromium
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
 CLIENTS_PYTHON = "EVOLVE_TEST_CLIENTS_PYTHON"
+RIBS = importlib.util.find_spec("ribs") is not None
 TORCH = importlib.util.find_spec("torch") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
@@ -51,6 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs generators of clients: make test-clients"))
         if item.get_closest_marker("browser") and not find_chromium():
             item.add_marker(pytest.mark.skip(reason=REMEDY))
+        if item.get_closest_marker("differential") and not RIBS:
+            item.add_marker(pytest.mark.skip(reason="needs libraries of the field: make test-differential"))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 
