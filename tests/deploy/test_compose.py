@@ -1,7 +1,10 @@
 """docker-compose.yml keeps the rules of how the service is put together."""
 
+import http.server
 import re
 import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -218,3 +221,28 @@ def test_documented_commands_on_the_database_start_nothing_else() -> None:
         assert "--no-deps" in line
         assert " migrate db " in line
         assert "-v" not in line.split() or '"$PWD/backups:/backups' in line
+
+
+@pytest.mark.parametrize(("name", "path"), [("api", "/readyz"), ("runner", "/metrics"), ("worker", "/metrics")])
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_healthcheck_asks_for_the_page_and_heeds_its_status(name: str, path: str, status: int) -> None:
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(status)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        words = [
+            re.sub(r"\b(8000|9100)\b", str(server.server_port), word) for word in SERVICES[name]["healthcheck"]["test"]
+        ]
+        done = subprocess.run([sys.executable, *words[2:]], check=False, capture_output=True)
+        server.shutdown()
+    assert words[:2] == ["CMD", "python"]
+    assert asked == [path]
+    assert (done.returncode == 0) is (status == 200), done.stderr
