@@ -96,10 +96,10 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
             orders.want(intent)  # a larger budget, before the run is asked whether it has ended
         stop = partial(orders.pause, opened.job.owner)
         observer = _observer(terminal, opened, stop)
-        if not terminal.as_json:
-            terminal.note(_opening(opened), style="dim")
         with ExitStack() as stack:
             stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
+            if not terminal.as_json:
+                terminal.note(_opening(opened), style="dim")  # which promises that Ctrl-C stops the run cleanly
             if isinstance(observer, LiveLine):
                 stack.enter_context(observer)
             if isinstance(observer, EventLines) and not opened.resumed:

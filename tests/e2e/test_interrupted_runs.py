@@ -136,6 +136,17 @@ def test_what_was_shown_before_a_kill_is_stored(evolve: Evolve, problem: Path) -
             assert stored[event["candidate_id"]]["fitness"] == event["fitness"]
 
 
+def test_a_run_that_is_stopped_as_soon_as_it_names_the_way_is_paused(evolve: Evolve, endless: Path) -> None:
+    for _ in range(3):
+        process = evolve.start("run", str(endless))
+        assert process.stderr is not None
+        assert "Ctrl-C stops it cleanly" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 130
+    assert {run["state"] for run in evolve.lines("runs", "--json")} == {"paused"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_says_how_to_go_on_and_goes_on(evolve: Evolve, endless: Path, number: int) -> None:
     process = evolve.start("run", str(endless), "--json")
