@@ -1,7 +1,7 @@
 """The parts of the API over a database, a queue and the rest of the service."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,22 +88,20 @@ async def open_parts(
     refuse_unaudited(settings.api.unaudited)
     seal = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        database = _open_database(settings, override)
-        stack.callback(database.close)
-        clock = database.clock
+        database = stack.enter_context(closing(_open_database(settings, override)))
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
         yield Parts(
             settings=settings.api,
-            clock=clock,
+            clock=database.clock,
             seal=seal,
             unit=database.unit,
             readers=SqlReaders(database),
             standings=SqlRunReader(database).sequences,
             queued=SqlRunReader(database).queued,
-            intents=lambda tenant: SqlRunIntents(database, tenant, clock),
+            intents=lambda tenant: SqlRunIntents(database, tenant, database.clock),
             deletions=SqlDeletions(database),
             problems=SqlProblemStore(database),
-            submissions=BundledSubmissions(settings, database, clock, queue=queue, broker=broker),
+            submissions=BundledSubmissions(settings, database, database.clock, queue=queue, broker=broker),
             batches=SqlBatchStore(database),
             columns=SqlColumnStore(database),
             annotations=lambda tenant: SqlAnnotations(database, tenant),
@@ -113,7 +111,7 @@ async def open_parts(
             audit=SqlAuditLog(database),
             requests=SqlRequests(database),
             accounts=SqlAccounts(database),
-            holdings=SqlHoldings(database, clock),
+            holdings=SqlHoldings(database, database.clock),
             retention=settings.retention,
             webhooks=SqlWebhooks(database),
             check_webhook=lambda address: check_address(address, private=settings.webhooks.private),

@@ -1,5 +1,5 @@
 """The value that SkyDiscover's evaluators may return, which is OpenEvolve's."""
 
-from openevolve.evaluation_result import EvaluationResult  # type: ignore[import-not-found]  # it lies beside this shim
+from openevolve.evaluation_result import EvaluationResult
 
 __all__ = ["EvaluationResult"]
