@@ -15,6 +15,8 @@ from evolve.program import Program
 from evolve.proposal import Candidate, Charge, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
 from evolve.reply_form import ReplyForm
 from service.ports import Bundle, Clock, LoggedEvent, NewRun
+from service.problems.description import objectives_as_json
+from tests.fakes.world import toy_problem
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0190aaaa000000000000000000000001"
@@ -64,6 +66,11 @@ def new_run(run_id: str = RUN, **changes: Any) -> NewRun:
         "created_at": START,
     }
     return NewRun(**(fields | changes))
+
+
+def new_toy_run(run_id: str = RUN, *, several: bool = False, **changes: Any) -> NewRun:
+    """A run of the toy problem: its objectives are those that the toy problem's evaluations have scores of."""
+    return new_run(run_id, objectives=objectives_as_json(toy_problem(several=several)), **changes)
 
 
 class Story:

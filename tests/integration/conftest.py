@@ -8,7 +8,7 @@ import pytest
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
-from tests.contract.story import new_run
+from tests.contract.story import new_toy_run
 from tests.databases import sqlite_file
 
 
@@ -22,5 +22,5 @@ def database(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def log(database: Database) -> SqlRunLog:
     log = SqlRunLog(database, SystemClock())
-    log.create(new_run())
+    log.create(new_toy_run())
     return log

@@ -14,7 +14,7 @@ from service.db.log import SqlRunLog
 from service.db.models import MembershipRow
 from service.db.reader import SqlRunReader
 from service.ports import LoggedEvent
-from tests.contract.story import START, new_run
+from tests.contract.story import START, new_toy_run
 from tests.fakes.world import World, new_search, toy_problem
 
 RUN = "run_toy"
@@ -62,7 +62,7 @@ def members(search: Search | Ordering) -> list[tuple[int, str]]:
 
 @pytest.fixture
 def fence(log: SqlRunLog) -> int:
-    log.create(new_run(RUN))
+    log.create(new_toy_run(RUN, several=True))
     return log.take(RUN, "runner-1", 60)
 
 

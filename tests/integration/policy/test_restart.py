@@ -30,7 +30,7 @@ from service.ports import LoggedEvent
 from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from service.runner.status import RunStatus
-from tests.contract.story import RUN, new_run
+from tests.contract.story import RUN, new_toy_run
 from tests.fakes.openai_server import OpenAIServer, Reply, chain
 from tests.fakes.world import toy_problem
 from tests.integration.policy.conftest import build_prompt
@@ -123,7 +123,7 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
     server: Restarting, database: Database
 ) -> None:
     log = SqlRunLog(database, SystemClock())
-    log.create(new_run())
+    log.create(new_toy_run())
     connection: Connection[Served] = Connection(
         PolicySettings(base_url=f"http://127.0.0.1:{server.port}/v1", answers=ANSWERS, samples=1, concurrency=CALLS),
         rng=np.random.default_rng(1),

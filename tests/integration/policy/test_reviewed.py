@@ -36,7 +36,7 @@ from service.projections.statistics import fold_statistics
 from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from service.runner.status import RunStatus
-from tests.contract.story import RUN, new_run
+from tests.contract.story import RUN, new_run, new_toy_run
 from tests.databases import sqlite_file
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
 from tests.fakes.openai_server import Reply as Scripted
@@ -428,7 +428,7 @@ def repeated(tmp_path: Path, name: str, plan: Plan, held: threading.Event | None
     database = open_database(sqlite_file(tmp_path / f"{name}.db"))
     try:
         log = SqlRunLog(database, SystemClock())
-        log.create(new_run())
+        log.create(new_toy_run())
         notes = Notes()
         orders = Orders()
 

@@ -29,7 +29,7 @@ from service.ports import LoggedEvent
 from service.runner.drive import RunJob, drive
 from service.runner.orders import Orders
 from service.runner.status import RunStatus
-from tests.contract.story import RUN, new_run
+from tests.contract.story import RUN, new_toy_run
 from tests.fakes.openai_server import Reply as Scripted
 from tests.fakes.openai_server import chain, openai_server
 from tests.fakes.world import answers, toy_problem
@@ -332,7 +332,7 @@ def test_a_deterministic_run_is_equal_whatever_the_concurrency(tmp_path: Path) -
     for calls in (1, 5):
         database = open_database(f"sqlite:///{tmp_path / f'{calls}.db'}")
         log = SqlRunLog(database, SystemClock())
-        log.create(new_run())
+        log.create(new_toy_run())
         concurrency = ConcurrencyConfig(policy=calls, evaluations=calls)
         play(job(log, deterministic=DeterministicConfig(window=6), concurrency=concurrency), Notes())
         logs.append([(entry.event.kind, untimed(entry.event.payload)) for entry in log.events(RUN)])

@@ -22,7 +22,7 @@ from service.ports import LoggedEvent
 from service.projections.costs import Costs
 from service.runner.drive import RunJob
 from service.runner.orders import Orders
-from tests.contract.story import RUN, new_run
+from tests.contract.story import RUN, new_toy_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import ToyEmbedder
 from tests.integration.runner.scene import Notes, ToyPolicy, job, play
@@ -61,7 +61,7 @@ def test_in_order_a_run_that_was_cut_goes_on_as_one_that_was_not(log: SqlRunLog,
     other = open_database(sqlite_file(tmp_path / "cut.db"))
     try:
         cut = SqlRunLog(other, SystemClock())
-        cut.create(new_run())
+        cut.create(new_toy_run())
         leaving = LeavingPolicy(last=last)
         first = replace(work(cut, ToyEmbedder(), **order), policies=[Member(policy=leaving)])
         assert play(first, Notes(), leaving.orders).state == "running"

@@ -34,7 +34,7 @@ from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, TAKEOVERS, WAITI
 from service.runner.reassess import Reassessment
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
-from tests.contract.story import START, new_run
+from tests.contract.story import START, new_toy_run
 from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy, job
 from tests.patience import PATIENCE_SECONDS
 
@@ -126,7 +126,7 @@ class Place:
 
     def create(self, *runs: str) -> None:
         for number, run in enumerate(runs):
-            self.log.create(new_run(run, created_at=START.replace(minute=number)))
+            self.log.create(new_toy_run(run, created_at=START.replace(minute=number)))
 
     def record(self, run: str) -> RunRecord:
         return self.reader.run(run)
