@@ -74,14 +74,18 @@ def sockets(pids: Iterable[int]) -> int:
     found: set[str] = set()
     hidden = 0
     for pid in pids:
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             for thread in os.listdir(f"/proc/{pid}/task"):  # each may have a table of descriptors of its own
-                found |= _links(f"/proc/{pid}/task/{thread}/fd")
-        except PermissionError:
-            hidden += MAX_DESCRIPTORS
-        except OSError:  # it has ended
-            continue
+                try:
+                    found |= _links(f"/proc/{pid}/task/{thread}/fd")
+                except PermissionError:
+                    hidden += MAX_DESCRIPTORS if _has_memory(f"{pid}/task/{thread}") else 0
     return hidden + sum(link.startswith("socket:") for link in found)
+
+
+def _has_memory(process: str) -> bool:
+    """Whether it can still run: the kernel shows what an ending process has open to the superuser alone."""
+    return _fields(process)[20] != b"0"
 
 
 def _links(folder: str) -> set[str]:
@@ -181,7 +185,7 @@ def collected_seconds(pid: int) -> float:
     return (int(fields[13]) + int(fields[14])) / _TICK
 
 
-def _fields(pid: int) -> list[bytes]:
+def _fields(pid: int | str) -> list[bytes]:
     """What the kernel says of a process, from its state on."""
     return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 22)
 

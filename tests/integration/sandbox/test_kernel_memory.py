@@ -59,6 +59,30 @@ async def test_as_many_sockets_as_allowed_may_be_used(tmp_path: Path, force: Lev
         assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 100.0}
 
 
+@pytest.mark.parametrize("force", LEVELS)
+async def test_processes_that_have_ended_count_with_no_socket(tmp_path: Path, force: Level) -> None:
+    """An ordinary user may not read what a process has open that waits to be collected, or whose first thread has ended."""
+    source = """
+        import ctypes, os, socket, threading, time
+        def last():
+            time.sleep(0.3)
+            os._exit(0)
+        def solve():
+            held = [socket.socketpair() for _ in range(10)]
+            for number in range(8):
+                if os.fork() == 0:
+                    if number % 2:
+                        os._exit(0)
+                    threading.Thread(target=last).start()
+                    ctypes.CDLL(None).syscall(60, 0)
+            time.sleep(0.2)
+            return len(held)
+    """
+    async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
+        evaluation = await opened.evaluate(program(source), "evl_1")
+    assert evaluation.ok, evaluation.reason
+
+
 @pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
 async def test_a_socket_holds_no_more_than_the_kernel_gives_it(tmp_path: Path, force: Level) -> None:
     source = """
