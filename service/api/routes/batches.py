@@ -125,7 +125,13 @@ async def get_batch(
     return answer
 
 
-@router.delete("/{batch_id}", status_code=202, responses=DELETED | raises(ConflictError), operation_id="delete_batch")
+@router.delete(
+    "/{batch_id}",
+    status_code=202,
+    response_class=Response,
+    responses=DELETED | raises(ConflictError),
+    operation_id="delete_batch",
+)
 def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete a batch with its runs, of which none may be at work: they are not found from now on, and removed later."""
     with parts.unit():

@@ -177,7 +177,13 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     return made(shown(run, caller), 200, {"ETag": run_tag(run)})
 
 
-@router.delete("/{run_id}", status_code=202, responses=DELETED | raises(ConflictError), operation_id="delete_run")
+@router.delete(
+    "/{run_id}",
+    status_code=202,
+    response_class=Response,
+    responses=DELETED | raises(ConflictError),
+    operation_id="delete_run",
+)
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
     wanted = revision_of(if_match)
@@ -209,7 +215,10 @@ def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) 
 
 @router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_EXTENDED, operation_id="extend_run")
 def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Change the budget of a run. One that has succeeded or failed is continued with it: it is queued again."""
+    """Change the budget of a run. One that has succeeded or failed is continued with it: it is queued again.
+
+    So is one that ends before its runner has heard of it.
+    """
     budget = body.budget.model_dump(exclude_unset=True)
     run = reader_of(parts, caller).run(run_id)
 

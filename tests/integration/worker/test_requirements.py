@@ -22,7 +22,7 @@ def offering(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
         reason = "" if enough else f"the sandbox reaches the level {level}, and {settings.own} is required"
         return SandboxReport(level=level, required=settings.own, enough=enough, reason=reason)
 
-    monkeypatch.setattr(workers, "examine_sandbox", examine)
+    monkeypatch.setattr(machine, "examine_sandbox", examine)
 
 
 @pytest.mark.parametrize(
