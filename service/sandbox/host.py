@@ -132,14 +132,17 @@ class KeeperLine:
             os.kill(self.pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let the keeper go, and wait until it has; end it if it does not. Its fork server removes its files."""
+        """Let the keeper go, and wait until it has; end it if it does not. It or its fork server removes its files."""
         self._line.hang_up()
         try:
             if self.gone or not await ended(self.pid, _END_SECONDS):
                 self.kill()
                 await ended(self.pid, CANCEL_SECONDS)
                 await ended(self.fork_server, _END_SECONDS)
-        finally:  # who waits for it may be cancelled
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        finally:
             self.gone = True
             await self._line.close()
 

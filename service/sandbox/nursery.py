@@ -63,9 +63,8 @@ class Nursery:
         return keeper
 
     async def bury(self, keeper: KeeperLine) -> None:
-        """End a keeper that is of no more use."""
+        """End a keeper that is of no more use, and leave it time for its last duties."""
         self.keepers.discard(keeper)
-        keeper.kill()
         try:
             await keeper.close()
         finally:
