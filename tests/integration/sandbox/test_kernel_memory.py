@@ -61,7 +61,7 @@ async def test_as_many_sockets_as_allowed_may_be_used(tmp_path: Path, force: Lev
 
 @pytest.mark.parametrize("force", LEVELS)
 async def test_processes_that_have_ended_count_with_no_socket(tmp_path: Path, force: Level) -> None:
-    """An ordinary user may not read what a process has open that waits to be collected, or whose first thread has ended."""
+    """An ordinary user may not read what one has open that waits to be collected, or whose first thread has ended."""
     source = """
         import ctypes, os, socket, threading, time
         def last():
