@@ -42,7 +42,7 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 FORMAT = 1
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
-    "_rewards", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
+    "_rewards", "_signed_scores", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
 )  # fmt: skip
 
 Floats = NDArray[np.float64]
