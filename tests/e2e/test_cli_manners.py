@@ -85,8 +85,16 @@ def test_a_command_answers_within_its_budget_of_cpu(environment: Environment, wo
 
 @pytest.mark.parametrize("words", READING)
 def test_a_command_that_reads_takes_little_more_than_its_libraries(environment: Environment, words: list[str]) -> None:
-    bare = least_cpu_seconds(lambda: subprocess.run([sys.executable, "-c", LIBRARIES], check=True, env=environment))
-    assert least_cpu_seconds(lambda: evolve(environment, *words)) <= OVER_LIBRARIES * bare
+    # In turn, so that what slows the machine down meets both.
+    taken = [
+        (
+            cpu_seconds(lambda: subprocess.run([sys.executable, "-c", LIBRARIES], check=True, env=environment)),
+            cpu_seconds(lambda: evolve(environment, *words)),
+        )
+        for _ in range(6)
+    ]
+    bare, whole = (min(column) for column in zip(*taken, strict=True))
+    assert whole <= OVER_LIBRARIES * bare
 
 
 def test_no_reading_command_imports_the_web_framework(environment: Environment) -> None:
