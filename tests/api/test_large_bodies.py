@@ -39,7 +39,7 @@ class HeldUpload:
     """A body of which the last byte has not come yet."""
 
     def __init__(self, size: int, *, chunked: bool = False) -> None:
-        self._text, self._chunked = body(size), chunked
+        self._text = body(size)
         self.begun, self._finish = asyncio.Event(), asyncio.Event()
         self.headers = JSON if chunked else JSON | {"Content-Length": str(size)}
 
@@ -53,8 +53,28 @@ class HeldUpload:
         self._finish.set()
 
 
-async def answered(client: httpx.AsyncClient, size: int) -> httpx.Response:
-    return await client.post("/v1/views", content=body(size), headers=JSON)
+Held = tuple[HeldUpload, "asyncio.Task[httpx.Response]"]
+
+
+async def answered(client: httpx.AsyncClient, size: int, path: str = "/v1/views") -> httpx.Response:
+    return await client.post(path, content=body(size), headers=JSON)
+
+
+async def holding(client: httpx.AsyncClient, size: int, path: str = "/v1/views", *, chunked: bool = False) -> Held:
+    held = HeldUpload(size, chunked=chunked)
+    sending = asyncio.create_task(client.post(path, content=held.pieces(), headers=held.headers))
+    await held.begun.wait()
+    return held, sending
+
+
+async def arrived(client: httpx.AsyncClient, *, chunked: bool = False) -> tuple[Held, httpx.Response]:
+    """An upload that has the memory, and the answer to another. What is sent is not read: who asks may come first."""
+    while True:
+        upload = await holding(client, 3 * MIB, chunked=chunked)
+        while not upload[1].done():
+            refused = await answered(client, 3 * MIB)
+            if refused.status_code == 503 and not upload[1].done():
+                return upload, refused
 
 
 def assert_refused_for_now(answer: httpx.Response) -> None:
@@ -67,13 +87,8 @@ def assert_refused_for_now(answer: httpx.Response) -> None:
 async def test_a_large_body_is_refused_while_another_has_the_memory_and_taken_afterwards(
     bounded: Told, chunked: bool
 ) -> None:
-    held = HeldUpload(3 * MIB, chunked=chunked)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
-        await held.begun.wait()
-        # Sent is not read: ask until the first has arrived.
-        while (refused := await answered(client, 3 * MIB)).status_code != 503:
-            assert chunked
+        (held, first), refused = await arrived(client, chunked=chunked)
         assert_refused_for_now(refused)
         assert (await client.get("/v1/views")).status_code == 200
         assert (await answered(client, UNCOUNTED_BYTES)).status_code == 422  # read, and found wrong
@@ -83,10 +98,8 @@ async def test_a_large_body_is_refused_while_another_has_the_memory_and_taken_af
 
 
 async def test_a_body_without_its_length_is_cut_off_where_memory_ends(bounded: Told) -> None:
-    held = HeldUpload(3 * MIB)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
-        await held.begun.wait()
+        (held, first), _ = await arrived(client)
         second = HeldUpload(2 * MIB, chunked=True)
         second.finish()
         assert_refused_for_now(await client.post("/v1/views", content=second.pieces(), headers=second.headers))
@@ -95,11 +108,8 @@ async def test_a_body_without_its_length_is_cut_off_where_memory_ends(bounded: T
 
 
 async def test_who_hangs_up_gives_the_memory_back(bounded: Told) -> None:
-    held = HeldUpload(3 * MIB)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
-        await held.begun.wait()
-        assert (await answered(client, 3 * MIB)).status_code == 503
+        (_, first), _ = await arrived(client)
         first.cancel()
         while (again := await answered(client, 3 * MIB)).status_code == 503:
             pass
@@ -107,23 +117,20 @@ async def test_who_hangs_up_gives_the_memory_back(bounded: Told) -> None:
 
 
 async def test_strangers_have_a_memory_of_their_own(bounded: Told) -> None:
-    uploads = [HeldUpload(MIB) for _ in range(SMALL_TOTAL_BYTES // MIB)]
+    path = "/v1/session"
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
-        sending = [
-            asyncio.create_task(client.post("/v1/session", content=upload.pieces(), headers=upload.headers))
-            for upload in uploads
-        ]
-        for upload in uploads:
-            await upload.begun.wait()
-        refused = await client.post("/v1/session", content=body(MIB), headers=JSON)
-        while refused.status_code != 503:
-            refused = await client.post("/v1/session", content=body(MIB), headers=JSON)
+        uploads = [await holding(client, MIB, path) for _ in range(SMALL_TOTAL_BYTES // MIB)]
+        while (refused := await answered(client, MIB, path)).status_code != 503 or any(
+            one.done() for _, one in uploads
+        ):
+            # Who asked was there before one of these, which was refused.
+            uploads = [(await holding(client, MIB, path)) if one[1].done() else one for one in uploads]
         assert_refused_for_now(refused)
         large = await client.post("/v1/views", content=body(3 * MIB), headers={**JSON, **bearer(bounded.key())})
         assert large.status_code == 422
-        for upload in uploads:
+        for upload, _ in uploads:
             upload.finish()
-        assert {(await task).status_code for task in sending} == {422}
+        assert {(await sending).status_code for _, sending in uploads} == {422}
 
 
 def test_a_reservation_grows_and_is_given_back() -> None:
