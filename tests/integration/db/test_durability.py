@@ -11,7 +11,7 @@ from sqlalchemy import func, select, text
 
 from evolve.events import Kind
 from evolve.program import Program
-from service.db import log as log_module
+from service.db import commits
 from service.db.columns import Base
 from service.db.engine import Database, open_database, upgrade
 from service.db.log import SqlRunLog
@@ -53,7 +53,7 @@ def test_a_failure_inside_an_append_leaves_nothing(
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(log_module, "write_totals", fail)  # the last step of the transaction
+        patch.setattr(commits, "add_usage", fail)  # the last step of the transaction
         with pytest.raises(RuntimeError):
             log.append(RUN, fence, told)
     assert contents(database) == before

@@ -1,6 +1,5 @@
 """An interpreter below a folder that is closed to other users, as below the superuser's home."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from service.bootstrap.runs import isolation_warnings
 from service.sandbox.layers import REACHABLE, Level
 from tests.integration.sandbox.bench import program, sandbox
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser's programs run as other users")
+pytestmark = pytest.mark.root  # the programs of the superuser alone run as other users
 
 
 @pytest.fixture
