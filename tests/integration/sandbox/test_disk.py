@@ -16,7 +16,7 @@ from service.sandbox.layers import Level
 from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, keeper_of, program, sandbox
 
 ON_DISK = [Level.MEDIUM, Level.WEAK, Level.NONE]
-PATIENT = replace(LIMITS, wall_seconds=60.0)
+PATIENT = replace(LIMITS, wall_seconds=60.0, cpu_seconds=60.0)
 FILL = """
 import os, time
 def solve():
