@@ -29,6 +29,7 @@ class Population:
         self._rewards = np.zeros((16, width))
         self._signed_scores = np.zeros((16, width))
         self._fitness = np.zeros(16)
+        self._arrivals = np.zeros(16, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -56,6 +57,11 @@ class Population:
     def fitness(self) -> NDArray[np.float64]:
         """Fitness of the n members, more is better."""
         return self._fitness[: len(self._members)]
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """When each of the n members came: the lower, the older."""
+        return self._arrivals[: len(self._members)]
 
     def get(self, candidate_id: str) -> Individual:
         """The member of this id."""
@@ -89,9 +95,9 @@ class Population:
             self._grow()
         self._members.append(individual)
         self._places[individual.candidate_id] = place
-        self._write(place, individual)
         self._clock += 1
         self._ages[individual.candidate_id] = self._clock
+        self._write(place, individual)
         insort(self._ranking, self._entry(individual))
 
     def remove(self, candidate_id: str) -> Individual:
@@ -121,6 +127,7 @@ class Population:
         self._rewards[place] = individual.rewards
         self._signed_scores[place] = individual.signed_scores
         self._fitness[place] = fitness_of(individual)
+        self._arrivals[place] = self._ages[individual.candidate_id]
         self.version += 1
         self._written[place] = self.version
 
@@ -128,6 +135,7 @@ class Population:
         self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
         self._signed_scores = np.concatenate([self._signed_scores, np.zeros_like(self._signed_scores)])
         self._fitness = np.concatenate([self._fitness, np.zeros_like(self._fitness)])
+        self._arrivals = np.concatenate([self._arrivals, np.zeros_like(self._arrivals)])
         self._written = np.concatenate([self._written, np.zeros_like(self._written)])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evolve.archives.archive import Insertion, Status
-from evolve.archives.pareto import enter_front
+from evolve.archives.pareto import CROWDING, enter_front, truncation_of
 from evolve.archives.partition import Cell, Partition
 from evolve.population import Population, fitness_of
 from evolve.proposal import Individual
@@ -17,16 +17,18 @@ class CellArchive:
     """MAP-Elites (Mouret and Clune 2015): the fittest individual of each cell; or a small Pareto front in each.
 
     With a front it is MOME (Pierrot, Richard, Beguir and Cully 2022): a cell holds individuals none of which dominates
-    another, and beyond its size the most crowded one leaves, as Janmohamed, Pierrot and Cully (2023) have it.
+    another, and beyond its size one leaves: by default the most crowded one, as Janmohamed, Pierrot and Cully (2023)
+    have it.
 
     Attributes:
         partition: of the measure space.
     """
 
-    def __init__(self, width: int, partition: Partition, front: int = 1) -> None:
+    def __init__(self, width: int, partition: Partition, front: int = 1, truncation: str = CROWDING) -> None:
         self.members = Population(width)
         self.partition = partition
         self._front = front
+        self._truncation = truncation_of(truncation, width)
         self._cells: dict[Cell, list[str]] = {}
 
     def add(self, individual: Individual) -> Insertion:
@@ -59,7 +61,8 @@ class CellArchive:
     def _compete(self, individual: Individual, held: Sequence[str]) -> tuple[Status, list[int]]:
         if self._front > 1:
             places = [self.members.place(candidate_id) for candidate_id in held]
-            return enter_front(self.members.signed_scores[places], np.asarray(individual.signed_scores), self._front)
+            scores, ages = self.members.signed_scores[places], self.members.ages[places]
+            return enter_front(scores, ages, np.asarray(individual.signed_scores), self._front, self._truncation)
         if fitness_of(self.members.get(held[0])) > fitness_of(individual):
             return Status.DOMINATED, []
         return Status.IMPROVED, [0]

@@ -29,5 +29,7 @@ def open_archive(problem: Problem, config: ArchiveConfig, seed: int) -> Archive:
             return DominatedNoveltyArchive(width, measures, config.size, config.neighbours)
         grid = kind == "grid"
         partition: Partition = GridPartition(measures) if grid else CvtPartition(measures, config.size, seed)
-        return CellArchive(width, partition, config.front)
-    return ParetoArchive(width, config.size) if kind == "pareto" else TopArchive(width, config.size)
+        return CellArchive(width, partition, config.front, config.truncation)
+    if kind == "pareto":
+        return ParetoArchive(width, config.size, config.truncation)
+    return TopArchive(width, config.size)

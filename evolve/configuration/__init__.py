@@ -1,6 +1,6 @@
 """The configuration of a run: every key a user may set, with its default."""
 
-from evolve.configuration.archive import ARCHIVES, MEASURED, ArchiveConfig
+from evolve.configuration.archive import ARCHIVES, MEASURED, TRUNCATIONS, ArchiveConfig
 from evolve.configuration.defaults import default_keys
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
@@ -31,6 +31,7 @@ __all__ = [
     "SELECTIONS",
     "STRATEGIES",
     "TOPOLOGIES",
+    "TRUNCATIONS",
     "ArchiveConfig",
     "BudgetConfig",
     "ConcurrencyConfig",

@@ -6,6 +6,7 @@ from evolve.configuration.checks import at_least, one_of, within
 from evolve.errors import ConfigurationError
 
 ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
+TRUNCATIONS = ("crowding", "hypervolume")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MOST_CELLS = 10_000  # of a tessellation, and members among which each looks for its neighbours
@@ -22,12 +23,16 @@ class ArchiveConfig:
             number of cells.
         front: most individuals that a cell of a grid or a tessellation keeps, none of which dominates another; 1: its
             fittest.
+        truncation: who leaves a front that is full, of a Pareto archive or in a cell: the most crowded, or who
+            contributes least to the `hypervolume`. Replays insert again what was inserted: runs whose record lacks the
+            key went by crowding, so that it stays the default of this class.
         neighbours: how many of those that are fitter dominated novelty looks at.
     """
 
     kind: str = "auto"
     size: int = 200
     front: int = 1
+    truncation: str = "crowding"
     neighbours: int = 3
 
     def __post_init__(self) -> None:
@@ -36,4 +41,5 @@ class ArchiveConfig:
         if self.kind in {"cvt", "dominated_novelty"} and self.size > MOST_CELLS:
             raise ConfigurationError(f"archive.size must be at most {MOST_CELLS} with archive.kind = {self.kind!r}")
         within("archive.front", self.front, 1, MOST_CELLS)
+        one_of("archive.truncation", self.truncation, TRUNCATIONS)
         within("archive.neighbours", self.neighbours, 1, MOST_NEIGHBOURS)

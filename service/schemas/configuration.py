@@ -18,7 +18,7 @@ from evolve.configuration import (
     SelectionOptions,
     VariantConfig,
 )
-from evolve.configuration.archive import MOST_CELLS, MOST_NEIGHBOURS
+from evolve.configuration.archive import MOST_CELLS, MOST_NEIGHBOURS, TRUNCATIONS
 from evolve.configuration.pace import MOST_CALLS, MOST_EVALUATIONS, MOST_IN_ORDER
 from evolve.configuration.run import MOST_ANSWERS, MOST_ISLANDS
 from evolve.problem import LARGEST
@@ -54,6 +54,7 @@ KEYWORDS: Mapping[str, Keywords] = {
     "archive.kind": _among(*configuration.ARCHIVES),
     "archive.size": _POSITIVE,
     "archive.front": _within(1, MOST_CELLS),
+    "archive.truncation": _among(*TRUNCATIONS),
     "archive.neighbours": _within(1, MOST_NEIGHBOURS),
     "selection": _shares(*configuration.SELECTIONS),
     "alpha": _within(0, LARGEST),

@@ -44,6 +44,10 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         "most individuals in a cell of `grid` and `cvt`, none of which dominates another, at most 10,000; 1: the"
         " fittest"
     ),
+    "archive.truncation": (
+        "who leaves a front that is full, that of `pareto` or that in a cell: the most crowded (`crowding`), or who"
+        " contributes least to the `hypervolume`, with up to 3 objectives; with more it is `crowding`"
+    ),
     "archive.neighbours": "how many of the nearest that are fitter `dominated_novelty` looks at, at most 100",
     "selection": (
         "shares by which selections choose parents, among the selections `boltzmann`, `dirichlet`,"

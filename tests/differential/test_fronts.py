@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evolve import statistics
+from evolve.archives.pareto import truncation_of
 from evolve.contribution import contributions
 from evolve.pareto import crowding, dominated, front, hypervolume, ranks
 from evolve.scalarization import Floats
@@ -63,6 +64,21 @@ def test_volumes_and_contributions(k: int) -> None:
             distinct = np.unique(gains, axis=0)
             lost = moocore.hv_contributions(-distinct, ref=zero)
             assert contributions(distinct, zero) == pytest.approx(lost, rel=NEAR, abs=NEAR * expected)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_who_leaves_a_front_by_volume_contributes_least(k: int) -> None:
+    truncate, compared = truncation_of("hypervolume", k), 0
+    for points in matrices(k, 30):
+        rows = np.unique(points[front(points)], axis=0)
+        if len(rows) < 2:
+            continue
+        gains, whole = volumes(rows)
+        lost = moocore.hv_contributions(-gains, ref=np.zeros(k))
+        chosen = truncate(rows, np.arange(len(rows) - 1))
+        assert lost[chosen] == pytest.approx(lost.min(), rel=NEAR, abs=NEAR * whole)
+        compared += 1
+    assert compared > 50
 
 
 @pytest.mark.parametrize("k", [3, 4, 5, 6])

@@ -63,6 +63,31 @@ def test_a_pareto_archive_is_an_antichain_that_covers_all_it_was_offered(points:
         assert np.any(np.all(kept >= np.array(point), axis=1))
 
 
+HUGE = st.sampled_from([-1e300, -1e10, -1.0, 0.0, 1e-300, 1.0, 1.0 + 2**-52, 2.0, 3.0, 1e10, 1e300])
+
+
+@given(st.integers(1, 4).flatmap(lambda k: st.lists(st.tuples(*[HUGE] * k), max_size=40)), st.integers(1, 6))
+@settings(deadline=None)
+def test_a_front_by_volume_is_a_bounded_antichain_of_what_was_not_let_go(
+    points: list[tuple[float, ...]], size: int
+) -> None:
+    archives = [ParetoArchive(len(points[0]) if points else 1, size, "hypervolume") for _ in range(2)]
+    there: set[str] = set()
+    for number, point in enumerate(points):
+        told, again = (archive.add(individual(f"i{number}", 0.0, point)) for archive in archives)
+        assert told == again
+        assert set(told.displaced) <= there
+        there = (there - set(told.displaced)) | ({f"i{number}"} if told.kept else set())
+    members = archives[0].members
+    assert {member.candidate_id for member in members} == there
+    assert len(members) <= size
+    assert sorted(members.ages.tolist()) == sorted(set(members.ages.tolist()))
+    by_age = sorted(members, key=lambda member: members.ages[members.place(member.candidate_id)])
+    assert [one.candidate_id for one in by_age] == sorted(there, key=lambda name: int(name[1:]))
+    scores = members.signed_scores
+    assert not any((scores[i] >= scores[j]).all() for i in range(len(scores)) for j in range(len(scores)) if i != j)
+
+
 @given(st.lists(FITNESS, max_size=60), st.integers(1, 10))
 def test_a_top_archive_holds_the_k_highest(values: list[float], size: int) -> None:
     archive = TopArchive(1, size)

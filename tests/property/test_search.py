@@ -14,6 +14,7 @@ from evolve.configuration import (
     RESETS,
     SELECTIONS,
     TOPOLOGIES,
+    TRUNCATIONS,
     ArchiveConfig,
     BudgetConfig,
     DeterministicConfig,
@@ -38,7 +39,11 @@ WAYS = st.builds(
     reset_from=st.sampled_from(RESETS),
     policy_choice=st.sampled_from(POLICY_CHOICES),
     archive=st.builds(
-        ArchiveConfig, kind=st.sampled_from(ARCHIVES), size=st.integers(2, 10), front=st.sampled_from([1, 3])
+        ArchiveConfig,
+        kind=st.sampled_from(ARCHIVES),
+        size=st.integers(2, 10),
+        front=st.sampled_from([1, 3]),
+        truncation=st.sampled_from(TRUNCATIONS),
     ),
     variants=st.sampled_from(
         [

@@ -1,6 +1,7 @@
 """Archives say what happened, hold what they promise, and re-bin when a running range grows."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,9 +22,11 @@ from evolve.archives import (
     open_archive,
 )
 from evolve.archives.centroids import centroids, nearest
-from evolve.configuration import ArchiveConfig, RunConfig
+from evolve.archives.pareto import truncation_of
+from evolve.configuration import TRUNCATIONS, ArchiveConfig, RunConfig
 from evolve.errors import ConfigurationError
 from evolve.evaluation import read_result
+from evolve.pareto import crowding, hypervolume
 from evolve.problem import Direction, EvaluatorSpec, Measure, Objective, Problem
 from evolve.proposal import Candidate
 from tests.fakes.world import program, toy_problem
@@ -89,6 +92,62 @@ def test_a_full_pareto_archive_lets_go_of_the_most_crowded() -> None:
     assert sparse.status is Status.IMPROVED
     assert sparse.displaced == ("c",)
     assert names(archive) == {"a", "b", "d", "f"}
+
+
+BY_VOLUME = truncation_of("hypervolume", 3)
+
+
+def truncated(rows: Sequence[tuple[float, ...]], ages: Sequence[int]) -> int:
+    """The row that leaves, the last being offered."""
+    return BY_VOLUME(np.array(rows), np.array(ages, dtype=np.int64))
+
+
+def test_a_small_front_that_goes_by_volume_keeps_more_of_it() -> None:
+    """By crowding the worst ends of three objectives leave no room for a compromise among five."""
+    directions = np.abs(np.random.default_rng(0).standard_normal((300, 3)))
+    points, kept = directions / np.linalg.norm(directions, axis=1, keepdims=True), {}
+    for truncation in TRUNCATIONS:
+        problem = replace(toy_problem(several=True), measures=(), objectives=tuple(map(objective, "xyz")))
+        archive = open_archive(problem, ArchiveConfig(size=5, truncation=truncation), 0)
+        for number, point in enumerate(points):
+            archive.add(individual(f"i{number}", 0.0, tuple(point.tolist())))
+        assert len(archive.members) == 5
+        kept[truncation] = hypervolume(archive.members.signed_scores, np.zeros(3)) / hypervolume(points, np.zeros(3))
+    assert kept["hypervolume"] > 0.5
+    assert kept["crowding"] < 0.2
+
+
+def objective(name: str) -> Objective:
+    return Objective(name=name, low=0.0, high=1.0)
+
+
+def test_who_contributes_least_leaves_even_from_an_end() -> None:
+    # From a tenth of the range below the worst: 0.1 x 0.02, 0.02 x 0.48, 0.48 x 0.5 and 0.5 x 0.1.
+    rows = [(0.0, 1.0), (0.02, 0.98), (0.5, 0.5), (1.0, 0.0)]
+    assert crowding(rows).argmin() == 1
+    assert truncated(rows, [1, 2, 3]) == 0
+
+
+def test_of_equal_contributions_the_offered_leaves_else_the_newest() -> None:
+    corners = [(0.0, 1.0), (1.0, 0.0)]
+    assert truncated(corners, [1]) == 1
+    # Apart by less than the range can tell: neither contributes, and the newer leaves, wherever it stands.
+    close = [(0.0, 1e20), (1.0, 2.0), (2.0, 1.0), (1e20, 0.0)]
+    assert [truncated(close, [7, *ages]) for ages in ([5, 6], [6, 5])] == [2, 1]
+
+
+def test_a_cell_with_a_front_goes_by_volume_too() -> None:
+    partition = GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)])
+    archive = CellArchive(2, partition, front=3, truncation="hypervolume")
+    for name, rewards in (("a", (0.0, 1.0)), ("b", (0.02, 0.98)), ("c", (1.0, 0.0))):
+        archive.add(individual(name, 0.0, rewards, {"m": 0.5}))
+    told = archive.add(individual("d", 0.0, (0.5, 0.5), {"m": 0.5}))
+    assert (told.status, told.displaced) == (Status.IMPROVED, ("a",))
+
+
+def test_with_four_objectives_the_most_crowded_leaves_whatever_the_rule() -> None:
+    assert truncation_of("hypervolume", 4) is truncation_of("crowding", 4)
+    assert truncation_of("hypervolume", 3) is not truncation_of("crowding", 3)
 
 
 def test_a_cell_keeps_its_fittest() -> None:

@@ -53,6 +53,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "archive.kind": ("top", {}),
     "archive.size": (3, {"archive.kind": "top"}),
     "archive.front": (4, {"archive.kind": "cvt", "archive.size": 3}),
+    "archive.truncation": ("hypervolume", {"archive.kind": "pareto", "archive.size": 3}),
     "archive.neighbours": (1, {"archive.kind": "dominated_novelty", "archive.size": 5}),
     "selection": ({"tournament": 1.0}, {}),
     "alpha": (9.0, {}),
@@ -85,7 +86,7 @@ PROMPT: Mapping[str, Any] = {
     "prompt.rejections": 0,
 }
 # What shows with several objectives alone.
-SEVERAL = {"archive.front"}
+SEVERAL = {"archive.front", "archive.truncation"}
 # What shows with several policies alone.
 TOGETHER = {"policy_choice"}
 ELSEWHERE = {

@@ -188,6 +188,13 @@ def test_record_gives_the_configuration_back(config: RunConfig) -> None:
     assert config_from_json(json.loads(json.dumps(config_as_json(config)))) == config
 
 
+def test_a_record_from_before_truncations_were_chosen_goes_on_by_crowding() -> None:
+    """A replay inserts again what was inserted: by another rule it would end with other members."""
+    record = config_as_json(RunConfig())
+    del record["archive"]["truncation"]
+    assert config_from_json(record).archive.truncation == "crowding"
+
+
 def test_record_of_a_newer_version_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="the run's record: unknown key 'gravity'"):
         config_from_json({**config_as_json(RunConfig()), "gravity": 1})
