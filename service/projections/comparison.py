@@ -11,7 +11,7 @@ from service.errors import UsageError
 from service.ports import ENDED, RunRecord
 from service.projections import grouping
 from service.projections.columns import Floats
-from service.projections.leads import Gap, Key, Level, gap, level
+from service.projections.leads import Gap, Key, Level, compared, level, measure
 from service.projections.series import finite_or_none, places
 from service.projections.trail import AXES, EVALUATIONS, MONEY, TIME, Trail
 from service.schemas.series import Axis
@@ -241,16 +241,19 @@ def _leads(
 ) -> list[Lead]:
     if len(levels) > MOST_GROUPS:
         return []
-    return [
-        Lead(
-            first=first,
-            second=second,
-            gaps=[
-                gap(own, their, (titles[first], titles[second]), place)
-                for own, their, place in zip(levels[first], levels[second], where, strict=True)
-            ],
+    pairs = list(combinations(levels, 2))
+    at_budgets = [
+        compared(
+            [
+                measure(levels[first][at], levels[second][at], (titles[first], titles[second]), place)
+                for first, second in pairs
+            ]
         )
-        for first, second in combinations(levels, 2)
+        for at, place in enumerate(where)
+    ]
+    return [
+        Lead(first=first, second=second, gaps=[gaps[pair] for gaps in at_budgets])
+        for pair, (first, second) in enumerate(pairs)
     ]
 
 

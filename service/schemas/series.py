@@ -201,6 +201,11 @@ class Gap(Foreign):
     paired: bool = Field(description="Whether seeds are compared one by one")
     seeds: Count = Field(description="Of the first group, that it is told from; where they are paired, of both")
     others: Count = Field(description="Of the second group")
+    p_value: float | None = Field(
+        default=None,
+        description="Of no difference, by a t test, corrected by Holm for all pairs that are compared "
+        "at this budget; null: it is the only pair, or has no interval",
+    )
     ahead: Literal[-1, 0, 1] = Field(description="1: the first is ahead, -1: the second; 0: no difference can be told")
     sentence: str = Field(description="The finding, in one sentence")
 

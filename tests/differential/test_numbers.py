@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evolve.nearness import SKETCH, distance, sketch
+from evolve.significance import paired_p_value, welch_p_value
 from evolve.statistics import correlations, mean_pairwise_l1, mean_pairwise_l2
 from evolve.student import quantile, upper_tail
 from evolve.vpo import sobol
@@ -32,6 +33,20 @@ def test_students_distribution() -> None:
         freedom, t, share = int(rng.integers(1, 200)), float(rng.normal() * 10), float(rng.uniform(0.5, 1 - 1e-4))
         assert upper_tail(t, freedom) == pytest.approx(float(stats.t.sf(t, freedom)), rel=1e-8, abs=1e-12)
         assert quantile(share, freedom) == pytest.approx(float(stats.t.ppf(share, freedom)), rel=1e-6, abs=1e-9)
+
+
+def test_tests_of_differences() -> None:
+    for number in range(CASES):
+        rng = np.random.default_rng(number)
+        own = rng.normal(size=int(rng.integers(4, 40)))
+        their = rng.normal(rng.normal(), rng.uniform(0.1, 3), size=int(rng.integers(4, 40)))
+        pairs = min(len(own), len(their))
+        expected = stats.ttest_rel(own[:pairs], their[:pairs])
+        assert paired_p_value(own[:pairs] - their[:pairs]) == pytest.approx(float(expected.pvalue), rel=1e-7)
+        found = stats.ttest_ind(own, their, equal_var=False)
+        whole = 2 * float(stats.t.sf(abs(found.statistic), np.floor(found.df)))
+        assert welch_p_value(own, their) == pytest.approx(whole, rel=1e-7)
+        assert welch_p_value(own, their) >= float(found.pvalue) * (1 - 1e-9)
 
 
 def test_statistics_of_rewards() -> None:

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evolve.intervals import lead, mean_over_runs
+from evolve.significance import paired_p_value
 from service.errors import UsageError
 from service.ports import Counters, RunRecord
 from service.projections.comparison import Comparison, Order, compare
-from service.projections.leads import ENOUGH_APART, ENOUGH_PAIRS
+from service.projections.leads import ENOUGH_APART, ENOUGH_PAIRS, Gap, compared, measure
 from service.projections.trail import Trail, best_so_far
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -109,6 +111,47 @@ def test_no_difference_is_told_where_the_interval_holds_zero() -> None:
     gap = by_strategy(strategies([1, 2, 3, 4, 5, 6.0], [2, 1, 4, 3, 6, 5.0])).leads[0].gaps[-1]
     assert (gap.ahead, gap.difference) == (0, 0)
     assert gap.sentence.startswith("no difference between islands and best_of_n can be told at 2 evaluations")
+
+
+def families(count: int, groups: int, seeds: int) -> list[list[Gap]]:
+    """All pairs of groups that differ by luck alone, again and again."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(count):
+        values = [dict(enumerate(rng.normal(size=seeds))) for _ in range(groups)]
+        keyed = [{("packing", seed): float(value) for seed, value in group.items()} for group in values]
+        found.append([measure(*pair, ("a", "b"), "at 2 evaluations") for pair in combinations(keyed, 2)])
+    return [compared(family) for family in found]
+
+
+def test_of_many_equal_groups_none_is_told_to_be_ahead_more_often_than_of_two() -> None:
+    found = families(150, groups=8, seeds=10)
+    told = np.mean([any(gap.ahead for gap in family) for family in found])
+    alone = np.mean([any((gap.low or 0) > 0 or (gap.high or 0) < 0 for gap in family) for family in found])
+    # 0.05 and three standard errors of 150 families; without a correction it is 0.6.
+    assert told < 0.11
+    assert alone > 0.4
+
+
+def test_what_is_told_of_a_pair_depends_on_how_many_are_compared() -> None:
+    gaps = [0.9, 0.1, 0.5, 0.4, -0.1, 0.8, 0.05, 0.6]
+    ahead = {("packing", seed): gap for seed, gap in enumerate(gaps)}
+    zero = dict.fromkeys(ahead, 0.0)
+    pair = measure(ahead, zero, ("a", "b"), "at 2 evaluations")
+    (alone,) = compared([pair])
+    among = compared([pair, *[measure(zero, zero, ("c", "d"), "at 2 evaluations")] * 27])[0]
+    assert (alone.ahead, alone.p_value) == (1, None)
+    assert among.ahead == 0
+    assert among.p_value == pytest.approx(28 * paired_p_value(gaps))
+    assert (among.difference, among.low, among.high) == (alone.difference, alone.low, alone.high)
+    assert among.sentence.startswith("no difference between a and b can be told at 2 evaluations over 8 seeds (0.406, ")
+    assert among.sentence.endswith("; among 28 pairs it may be chance")
+
+
+def test_a_clear_lead_is_told_among_many() -> None:
+    base = {("packing", seed): float(seed) for seed in range(8)}
+    clear = {key: value + 1 + 0.01 * value for key, value in base.items()}
+    gaps = compared([measure(clear, base, ("a", "b"), "x"), *[measure(base, base, ("c", "d"), "x")] * 27])
+    assert [gap.ahead for gap in gaps] == [1, *[0] * 27]
 
 
 def test_few_seeds_tell_nothing_however_clear_they_look() -> None:
