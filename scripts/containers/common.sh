@@ -69,6 +69,12 @@ field() { # EXPRESSION: of the JSON on stdin, which is called it
     python3 -c "import json, sys; it = json.load(sys.stdin); print($1)"
 }
 
+no_line() { # GREP ARGUMENTS...: whether grep finds none. `! grep` would not end a promise: set -e passes over what is negated
+    local code=0
+    grep "$@" || code=$?
+    [ "$code" -eq 1 ]
+}
+
 eventually() { # COMMAND...: until it succeeds
     local until=$((SECONDS + PATIENCE_SECONDS))
     until "$@"; do
@@ -109,6 +115,7 @@ of_containers() { # FORMAT: of every container of the project
 }
 
 all_healthy() { # every service runs and is healthy; what ends has ended well
-    of_containers '{{.Name}} {{.State.Status}} {{.State.ExitCode}} {{with .State.Health}}{{.Status}}{{end}}' | tee "$work/$variant/states"
-    ! grep -vE ' running 0 healthy$|-(migrate|first-key)-[0-9]+ exited 0 ?$' "$work/$variant/states"
+    of_containers '{{.Name}} {{.State.Status}} {{.State.ExitCode}} {{with .State.Health}}{{.Status}}{{end}}' >"$work/$variant/states" || return 1
+    cat "$work/$variant/states"
+    no_line -vE ' running 0 healthy$|-(migrate|first-key)-[0-9]+ exited 0 ?$' "$work/$variant/states"
 }

@@ -43,9 +43,9 @@ stopped_and_started() {
     documented operate.md "Stop and start" 1 | head -n 1 >"$work/$variant/commands"
     as_user bash -eux "$work/$variant/commands"
     of_containers '{{.Name}} {{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}' | tee "$work/$variant/stopped"
-    ! grep -v ' exited 0 false$' "$work/$variant/stopped"
+    no_line -v ' exited 0 false$' "$work/$variant/stopped"
     follow operate.md "Stop and start" 1
-    ! as_user docker compose logs --no-color --since 2m postgres | grep "was not properly shut down"
+    as_user docker compose logs --no-color --since 2m postgres | no_line "was not properly shut down"
     advances "$run"
     ask "/v1/runs/$run/cancel" --data '{}'
 }

@@ -90,7 +90,7 @@ large_uploads_are_survived() {
     done
     wait "${uploads[@]}"
     rm "$work/$variant/large.json"
-    ! grep -vhE '^(422|503)$' "$work/$variant"/upload-*
+    no_line -vhE '^(422|503)$' "$work/$variant"/upload-*
     [ "$(docker inspect --format '{{.RestartCount}}' "$(ids api)")" = "$restarts" ]
     ask "/v1/runs"
 }
@@ -183,7 +183,7 @@ logs_hold_no_secret() {
     local file
     as_user docker compose logs --no-color >"$work/$variant/all.log"
     for file in secrets/* "$work/$variant/key"; do
-        ! grep -qF -- "$(tail -n 1 "$file" | sed 's/^requirepass //')" "$work/$variant/all.log" || { echo "$file is in a log"; return 1; }
+        no_line -qF -- "$(tail -n 1 "$file" | sed 's/^requirepass //')" "$work/$variant/all.log" || { echo "$file is in a log"; return 1; }
     done
 }
 

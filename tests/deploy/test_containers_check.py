@@ -61,6 +61,38 @@ def test_a_promise_fails_with_the_first_command_that_fails(tmp_path: Path, comma
     assert done.returncode == (verdict == "FAIL")
 
 
+@pytest.mark.parametrize(
+    ("stopped", "postgres", "verdict"),
+    [
+        ("/evolve-api-1 exited 0 false", "database system was shut down", "PASS"),
+        ("/evolve-api-1 exited 137 false", "database system was shut down", "FAIL"),
+        ("/evolve-api-1 exited 0 false", "database system was not properly shut down", "FAIL"),
+    ],
+)
+def test_a_stop_fails_with_another_exit_code_or_a_database_that_recovers(
+    tmp_path: Path, stopped: str, postgres: str, verdict: str
+) -> None:
+    script = f"""
+        set -euo pipefail
+        work={tmp_path} variant=v user=root mask=022 passed=0 failed=0 top={TOP}
+        mkdir -p "$work/logs" "$work/v"
+        . {TOP}/scripts/containers/common.sh
+        . {TOP}/scripts/containers/faults.sh
+        run_under_way() {{ echo run_1; }}
+        of_containers() {{ echo "{stopped}"; }}
+        as_user() {{ echo "{postgres}"; }}
+        advances() {{ true; }}
+        ask() {{ true; }}
+        promise "words" stopped_and_started
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{verdict} words"), done.stdout + done.stderr
+
+
+def test_no_promise_rests_on_a_negation_that_cannot_end_it() -> None:
+    assert re.findall(r"^ *! .*$", TEXT, re.MULTILINE) == []
+
+
 def test_promises_can_be_chosen(tmp_path: Path) -> None:
     script = f"""
         set -euo pipefail
