@@ -26,6 +26,7 @@ from service.bootstrap.storage import Storage, open_storage
 from service.config import load_settings
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
+from service.errors import StorageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
@@ -95,6 +96,16 @@ class Installation:
         runner = self.runner(*words)
         runner.process.send_signal(signal.SIGSTOP)
         return runner
+
+    def stop_between_writes(self, runner: RunnerProcess) -> None:
+        """Let a runner stand still, but not in the middle of a write, which would lock all others out of SQLite."""
+        while True:
+            runner.process.send_signal(signal.SIGSTOP)
+            try:
+                with self.storage.database.write():
+                    return
+            except StorageError:
+                runner.process.send_signal(signal.SIGCONT)
 
     def create(self, problem: Path, *, seed: int = 0, policy: str | None = None, **changes: Any) -> str:
         order = RunOrder(
@@ -213,7 +224,7 @@ def test_a_runner_that_hangs_past_its_lease_never_writes_again(service: Installa
     run = service.create(slow)
     first = service.runner()
     service.until_evaluated([run], 5)
-    first.process.send_signal(signal.SIGSTOP)
+    service.stop_between_writes(first)
     stopped = time.monotonic()
     second.process.send_signal(signal.SIGCONT)
     service.until(lambda: service.holder(run) == second.pid)
