@@ -115,7 +115,10 @@ class FeedPages:
         """
         key = (audience, at.position.since, frozenset(at.position.seen.items()))
         page = await self._reads.page(key, lambda: _read(Feed(reader, self._clock, at.position, audience.kinds), at))
-        return page if page.chunk else self._head(audience, page)
+        head = self._heads.get(audience)
+        if not page.chunk and (head is None or head.known != page.known):  # else some have begun there meanwhile
+            self._head(audience, page)
+        return page
 
     def _head(self, audience: Audience, page: FeedPage) -> FeedPage:
         self._heads[audience] = page
