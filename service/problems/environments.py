@@ -84,11 +84,12 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 async def lacking(environment: Environment) -> list[str]:
-    """The requirements that this interpreter does not meet; such as cannot be looked up count."""
+    """The requirements that this interpreter does not meet. Those that cannot be looked up count, as other files do."""
     asked = {line: line.partition(";")[0].strip() for line in environment.lines if not line.startswith("-")}
     complaints = await check_requirements("", list(asked.values()), [])
     starts = [(line, (f"{_COMPLAINT}{name} ", f"{_COMPLAINT}{name!r} ")) for line, name in asked.items()]
-    return [line for line, start in starts if any(complaint.startswith(start) for complaint in complaints)]
+    missing = {line for line, start in starts if any(complaint.startswith(start) for complaint in complaints)}
+    return [line for line in environment.lines if line in missing or (line.startswith("-") and _ELSEWHERE.match(line))]
 
 
 def make(environment: Environment) -> None:
