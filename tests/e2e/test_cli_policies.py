@@ -40,9 +40,10 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def answer(number: int) -> str:
+    """A point within the bounds of the problem, however many answers a run asks for."""
     return (
         "def solve():\n    # EVOLVE-BLOCK-START\n"
-        f"    x = {-number / 10}\n    y = -1.0\n    # EVOLVE-BLOCK-END\n    return [x, y]"
+        f"    x = {-number / 100}\n    y = -1.0\n    # EVOLVE-BLOCK-END\n    return [x, y]"
     )
 
 
@@ -133,10 +134,7 @@ def test_a_run_goes_on_with_the_problem_as_it_was(environment: dict[str, str], s
     done = evolve(environment | {"EVOLVE_POLICY_API_KEY": KEY}, "run", "--resume", "last", "--json")
     assert done.code == 0, done.err
     summary = json.loads(done.out.splitlines()[-1])
-    assert summary["evaluations"] == 40
-    # Some answers may lie outside of what the evaluator takes; that it raises now is nowhere to be seen.
-    assert "RuntimeError" not in json.dumps(summary["failures"])
-    assert summary["valid"] > 30
+    assert (summary["evaluations"], summary["failed"]) == (40, 0), summary["failures"]
 
 
 PRICED = """

@@ -123,9 +123,9 @@ def test_a_run_of_a_service_has_a_name_and_labels_by_which_it_is_found(service: 
     assert _found(remote, "team=blue", "name=other") == []
     assert "far away" in remote.call("runs", "--label", "team=blue")
     remote.call("watch", run["run_id"])
-    fork = remote.json("fork", run["run_id"], "--name", "copy", "--label", "team=red")
+    fork = remote.json("fork", run["run_id"], "--name", "copy", "--label", "team=red", "--evaluations", "100000")
     assert fork["labels"] == {"name": "copy", "team": "red"}
-    assert remote.said("cancel", fork["run_id"]).code in (0, 5)  # so short a run may have ended
+    remote.call("cancel", fork["run_id"])
     said = remote.said("runs", "--label", "team=a,b=c")
     assert (said.code, "a label with a comma" in said.err) == (2, True)
 
