@@ -38,8 +38,9 @@ class DeadlineConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError(f"the server did not answer within {seconds:g} seconds") from error
 
 
-def guard(engine: Engine, call_seconds: float) -> None:
-    """Give every connection of an engine a deadline for its calls."""
+def guard(engine: Engine, call_seconds: float | None) -> None:
+    """Give every connection of an engine a deadline for its calls; None: the usual one."""
+    seconds = CALL_SECONDS if call_seconds is None else call_seconds
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: object, _record: object, words: list[Any], keys: dict[str, Any]) -> DeadlineConnection:
@@ -47,7 +48,7 @@ def guard(engine: Engine, call_seconds: float) -> None:
 
     @event.listens_for(engine, "checkout")
     def renew(connection: DeadlineConnection, _record: ConnectionPoolEntry, _proxy: object) -> None:
-        connection.call_seconds = call_seconds
+        connection.call_seconds = seconds
 
 
 def extend(connection: Connection) -> None:

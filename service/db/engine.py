@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.config import make_folder
-from service.db import deadline, schema
+from service.db import schema
 from service.db.clock import DatabaseClock, server_time
 from service.db.faults import UnstorableError, read_only, translated
 from service.db.stalled import IDLE_SECONDS
@@ -144,7 +144,7 @@ def open_database(
     url: str,
     lock_seconds: float = LOCK_SECONDS,
     *,
-    call_seconds: float = deadline.CALL_SECONDS,
+    call_seconds: float | None = None,
     connections: int = CONNECTIONS,
 ) -> Database:
     """Open a database whose schema is this version's.
@@ -208,7 +208,7 @@ def connect(
     url: str,
     lock_seconds: float = LOCK_SECONDS,
     *,
-    call_seconds: float = deadline.CALL_SECONDS,
+    call_seconds: float | None = None,
     connections: int = CONNECTIONS,
 ) -> Database:
     """A database whatever its schema; nothing is connected to yet."""
@@ -222,6 +222,8 @@ def connect(
 def take_time(connection: Connection) -> None:
     """Let a transaction, and the pauses for files and people between its statements, last for as long as they need."""
     if connection.dialect.name == "postgresql":
+        from service.db import deadline
+
         deadline.extend(connection)
         connection.exec_driver_sql(f"SET LOCAL {_IDLE_LIMIT} = 0")
 
@@ -309,7 +311,9 @@ def _enter_wal(connection: sqlite3.Connection, lock_seconds: float) -> None:
             return
 
 
-def _postgres(address: URL, lock_seconds: float, call_seconds: float, pool: Mapping[str, int]) -> Database:
+def _postgres(address: URL, lock_seconds: float, call_seconds: float | None, pool: Mapping[str, int]) -> Database:
+    from service.db import deadline  # and with it the driver, which a command with SQLite does without
+
     place = address.host or address.query.get("host") or "the local server"
     port = f":{address.port}" if address.port else ""
     arguments: dict[str, Any] = {"connect_timeout": 10, "application_name": "evolve", **deadline.TCP}
