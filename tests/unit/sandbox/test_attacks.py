@@ -29,6 +29,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def armed(pid: int, attacker: int) -> bool:
+    """Whether a process of the crowd has asked to end with its attacker: it then closes an end of their pipe."""
+    return len(os.listdir(f"/proc/{pid}/fd")) < len(os.listdir(f"/proc/{attacker}/fd"))
+
+
 def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -53,6 +58,7 @@ def test_a_crowd_ends_with_its_attacker_even_while_it_is_stopped(attacker: int) 
     """As it is in the middle of being ended by a process that is killed itself."""
     until(lambda: len(children(attacker)) >= PROCESSES)
     crowd = children(attacker)
+    until(lambda: all(armed(pid, attacker) for pid in crowd))
     for pid in crowd:
         os.kill(pid, signal.SIGSTOP)
     os.kill(attacker, signal.SIGKILL)
