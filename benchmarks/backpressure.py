@@ -104,8 +104,8 @@ def figures(
     return {
         "batch_busy": round(busy / capacity / (steady[-1][0] - steady[0][0]), 4),
         "candidates_per_second": round((counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0]), 2),
-        "most_waiting": max(waiting for _, _, waiting in steady),
-        "most_waiting_ever": max(waiting for _, _, waiting in loads),
+        "max_waiting": max(waiting for _, _, waiting in steady),
+        "max_waiting_ever": max(waiting for _, _, waiting in loads),
     }
 
 

@@ -220,7 +220,7 @@ def summed(spent: Sequence[float]) -> dict[str, Any]:
     if not busy:
         return {"frames": len(spent), "busy_frames": 0}
     shares = {f"p{part}_ms": round(busy[int(part / 100 * (len(busy) - 1))], 2) for part in (50, 95)}
-    return {"frames": len(spent), "busy_frames": len(busy), **shares, "most_ms": round(busy[-1], 2)}
+    return {"frames": len(spent), "busy_frames": len(busy), **shares, "max_ms": round(busy[-1], 2)}
 
 
 def _median(values: Sequence[float | None]) -> float | None:

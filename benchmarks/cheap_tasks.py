@@ -15,7 +15,7 @@ from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 
 POINTS, SPREAD, CITIES, WIRES, MARKS = 11, 13, 22, 8, 10
-MOST_COMPARATORS = 40
+MAX_COMPARATORS = 40
 CAPACITY = 100
 
 Point = tuple[float, float]
@@ -78,7 +78,7 @@ def smallest_triangle(points: Sequence[Point]) -> float:
     )
 
 
-def least_distance(points: Sequence[Point]) -> float:
+def min_distance(points: Sequence[Point]) -> float:
     _check_points(points, SPREAD)
     return min(math.dist(a, b) for a, b in itertools.combinations(points, 2))
 
@@ -127,7 +127,7 @@ def digits(function: Callable[[float], float]) -> float:
 
 def sorted_share(network: Comparators) -> float:
     """Share of the inputs of zeros and ones that come out sorted; of networks that sort all, the shorter is better."""
-    _need(len(network) <= MOST_COMPARATORS, "too many comparators")
+    _need(len(network) <= MAX_COMPARATORS, "too many comparators")
     _need(all(0 <= one < other < WIRES for one, other in network), "a comparator from a wire to a lower one")
     inputs = list(itertools.product((0, 1), repeat=WIRES))
     right = sum(_sorts(network, list(values)) for values in inputs)
@@ -210,7 +210,7 @@ TASKS = (
         high=0.05,
     ),
     # Points of a square spread as far as they go, which is the packing of equal circles into a square.
-    CheapTask(name="spread", seed=_SPIRAL, score=least_distance, low=0.0, high=0.4),
+    CheapTask(name="spread", seed=_SPIRAL, score=min_distance, low=0.0, high=0.4),
     # The travelling salesman by random keys (Bean, 1994): cities are visited in the order of their keys.
     CheapTask(
         name="tour", seed=f"KEYS = [{_KEYS}]\n\ndef solve():\n    return KEYS\n", score=shortness, low=-15.0, high=-3.0

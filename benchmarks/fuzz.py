@@ -23,7 +23,7 @@ from benchmarks.harness import arguments, report
 ATHERIS = "3.0.0"
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 5_000
-LONGEST_BYTES = 2_000
+MAX_BYTES = 2_000
 SEEDS = 200
 GUIDED = """
 import sys
@@ -81,12 +81,12 @@ def guided(python: Path, name: str, cases: int, seed: int) -> dict[str, Any]:
         (corpus := home / "corpus").mkdir()
         rng = random.Random(seed)
         for number in range(SEEDS):
-            (corpus / str(number)).write_bytes(soup(rng)[:LONGEST_BYTES])
+            (corpus / str(number)).write_bytes(soup(rng)[:MAX_BYTES])
         (home / "words").write_text("".join(f'"{_escaped(token)}"\n' for token in TOKENS if len(token) < 60))
         words = [
             f"-runs={cases}",
             f"-seed={seed}",
-            f"-max_len={LONGEST_BYTES}",
+            f"-max_len={MAX_BYTES}",
             f"-dict={home / 'words'}",
             "-timeout=60",
         ]

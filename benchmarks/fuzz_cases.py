@@ -10,7 +10,7 @@ from evolve.program import Program
 from evolve.regions import guarded, regions
 
 FORMATS = tuple(map(parse_format, ("tags:answer", "tags:a", "fences", "single")))
-LONGEST_ANSWER = 200
+MAX_ANSWER = 200
 PLAIN = "import math\n\n\ndef value(x):\n    step = 0.5\n    return math.sin(x) * step\n"
 BOUNDED = f"# head\n# EVOLVE-BLOCK-START\n{PLAIN}# EVOLVE-BLOCK-END\nprint(value(1))\n"
 PARENTS = (
@@ -37,14 +37,14 @@ def chain(data: bytes) -> None:
     kind, limit, cut, size = FORMATS[head[0] % len(FORMATS)], 1 + head[1] % 6, bool(head[2] & 1), 1 + head[3] % 40
 
     def parsed(pieces: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
-        parser = ChainParser(kind, limit, longest=LONGEST_ANSWER)
+        parser = ChainParser(kind, limit, longest=MAX_ANSWER)
         found = [one for piece in pieces for one in parser.feed(piece)] + parser.close(cut)
         return [(one.index, one.text) for one in found], parser.dropped
 
     answers, dropped = parsed([text])
     assert [index for index, _ in answers] == list(range(len(answers)))
     assert len(answers) <= limit
-    assert all(answer.strip() and len(answer) <= LONGEST_ANSWER for _, answer in answers)
+    assert all(answer.strip() and len(answer) <= MAX_ANSWER for _, answer in answers)
     assert parsed([text[place : place + size] for place in range(0, len(text), size)]) == (answers, dropped)
 
 

@@ -41,8 +41,8 @@ class Admission:
         """
         child = apply_answer(proposal.parent.program, answer.text, answer.edits, self._language)
         if child.program.size > MAX_PROGRAM_CHARACTERS:
-            most = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
-            raise AnswerError(f"the program has {child.program.size:,} characters; {most}")
+            maximum = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
+            raise AnswerError(f"the program has {child.program.size:,} characters; {maximum}")
         return child
 
     def refuse_near(self, candidate: Candidate) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 DECAY = 0.995
 SCALE_DECAY = 0.98
-LEAST_VISITS = 3
+MIN_VISITS = 3
 _HALVINGS = 40
 _SMALL = 1e-8
 
@@ -78,7 +78,7 @@ def choose(arms: Sequence[Arm], prices: Sequence[float] | None = None) -> int:
         prices: what the bound of each is divided by.
     """
     fewest = min(range(len(arms)), key=lambda place: arms[place].visits)
-    if arms[fewest].visits < LEAST_VISITS:
+    if arms[fewest].visits < MIN_VISITS:
         return fewest
     total = _visited(arms)
 
@@ -97,7 +97,7 @@ def reasons(arms: Sequence[Arm], place: int, prices: Sequence[float] | None = No
         place: of the arm.
     """
     arm = arms[place]
-    if arm.visits < LEAST_VISITS:
+    if arm.visits < MIN_VISITS:
         return {"visits": arm.visits}
     bound = upper_bound(arm.mean, arm.visits, _visited(arms))
     parts = {"visits": arm.visits, "gain": arm.mean, "bonus": bound - arm.mean}

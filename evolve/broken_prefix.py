@@ -8,7 +8,7 @@ import warnings
 # A look parses all that stands there: the next comes when this much, and a quarter, has been added.
 MIN_CHARACTERS = 512
 _GROWTH = 1.25
-LONGEST = 50_000
+MAX_LENGTH = 50_000
 _FENCE = re.compile(r"^```(?:python|py)[ \t]*\n", re.MULTILINE | re.IGNORECASE)
 _END = re.compile(r"^(?:```|</)", re.MULTILINE)
 _EDITS = "<<<<<<<"
@@ -33,7 +33,7 @@ class BrokenPrefixDetector:
         """Take the next piece of the completion; what is wrong with its program for good, empty: nothing."""
         self._pieces.append(text)
         self._length += len(text)
-        if not self._next_look <= self._length <= LONGEST:
+        if not self._next_look <= self._length <= MAX_LENGTH:
             return ""
         self._next_look = max(self._length + MIN_CHARACTERS, int(self._length * _GROWTH))
         return complaint("".join(self._pieces))

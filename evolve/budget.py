@@ -138,7 +138,7 @@ def expected(budget: BudgetConfig, used: Account, free: int | None) -> int | Non
     return max(min(counts), 0) if counts else None
 
 
-def paced(remaining: int, outstanding: int, call: int, least: int = 1) -> int:
+def paced(remaining: int, outstanding: int, call: int, minimum: int = 1) -> int:
     """How many answers to ask for now, so that later ones can know of earlier ones.
 
     An answer knows only what was told before it was asked for. A slow policy with a call for each of many places would
@@ -155,6 +155,6 @@ def paced(remaining: int, outstanding: int, call: int, least: int = 1) -> int:
         call: answers of a full call.
         least: answers that may always be outstanding.
     """
-    share = max(math.ceil(remaining / SHARE_IN_FLIGHT), least, 1)
+    share = max(math.ceil(remaining / SHARE_IN_FLIGHT), minimum, 1)
     gap = share - outstanding
     return gap if 2 * gap >= min(share, call) else 0

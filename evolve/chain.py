@@ -8,8 +8,8 @@ from evolve.reasoning import NAMES, ReasoningFilter, after_reasoning
 from evolve.recovery import recover
 from evolve.scanners import FenceScanner, Outbox, Parsed, Scanner, SingleScanner, TagScanner
 
-LONGEST_ANSWER = 100_000
-LONGEST_RECOVERED = 400_000
+MAX_ANSWER = 100_000
+MAX_RECOVERED = 400_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _ENDS_IN_NUMBER = re.compile(r".*[_-]?[0-9]")
 
@@ -62,14 +62,14 @@ class ChainParser:
     Tolerant: numbers of tags may be missing, repeated or out of order, prose may stand around, a block may be left
     open; reasoning in `<think>` in front is passed over. The work is linear in the text however it is cut up; what is
     remembered is the answer being written, a few counts, and the text as long as it holds no answer, up to
-    `LONGEST_RECOVERED` characters. Any text is parsed without an exception.
+    `MAX_RECOVERED` characters. Any text is parsed without an exception.
 
     Attributes:
         recovered: how many answers were taken that were not set apart as asked, by kind: `untagged` or `json`.
     """
 
     def __init__(
-        self, chain_format: ChainFormat, limit: int, longest: int = LONGEST_ANSWER, *, programs: bool = True
+        self, chain_format: ChainFormat, limit: int, longest: int = MAX_ANSWER, *, programs: bool = True
     ) -> None:
         """Take at most `limit` answers of at most `longest` characters.
 
@@ -107,7 +107,7 @@ class ChainParser:
         """
         self._scan(self._reasoning.close())
         self._scanner.close(cut)
-        if self._programs and not self._outbox.taken and self._unread_length <= LONGEST_RECOVERED:
+        if self._programs and not self._outbox.taken and self._unread_length <= MAX_RECOVERED:
             self._recover(cut)
         self._outbox.close()
         return self._outbox.collect()
@@ -115,7 +115,7 @@ class ChainParser:
     def _scan(self, text: str) -> None:
         self._scanner.feed(text)
         self._unread_length += len(text)
-        if self._outbox.taken or self._unread_length > LONGEST_RECOVERED:
+        if self._outbox.taken or self._unread_length > MAX_RECOVERED:
             self._unread.clear()
         else:
             self._unread.append(text)

@@ -28,13 +28,13 @@ def first_lines(text: str, language: str, seed: int) -> str:
         seed: of the proposal.
     """
     lines = text.split("\n")
-    least = min(_least(lines, language), len(lines) - 1)
-    most = max(least, round(MAX_SHARE * len(lines)))
-    count = int(np.random.default_rng([seed, _STREAM]).integers(least, most, endpoint=True))
+    minimum = min(_minimum(lines, language), len(lines) - 1)
+    maximum = max(minimum, round(MAX_SHARE * len(lines)))
+    count = int(np.random.default_rng([seed, _STREAM]).integers(minimum, maximum, endpoint=True))
     return "\n".join(lines[:count]).rstrip()
 
 
-def _least(lines: Sequence[str], language: str) -> int:
+def _minimum(lines: Sequence[str], language: str) -> int:
     if language.lower() != "python":
         return 1
     defined = (number for number, line in enumerate(lines) if line.startswith(_DEFINITIONS))

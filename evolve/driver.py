@@ -130,8 +130,8 @@ class Driver:
             return
         self._write([*self._search.close(self._flight.cut).events, event])
         known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
-        most = self._config.concurrency.evaluations
-        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, most)) as results:
+        maximum = self._config.concurrency.evaluations
+        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, maximum)) as results:
             async for result in results:
                 self._write([result])
                 if self._stopped:

@@ -53,7 +53,7 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
         text: the answer, without the format of its chain.
         edits: `rewrite` or `diff`.
         language: the problem's language; a Python file that does not parse is refused, unless the program is longer
-            than `LONGEST_PARSED`.
+            than `MAX_PARSED`.
 
     Raises:
         AnswerError: the answer makes no child; the text is one sentence for the next prompt.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from evolve.problem import BUILT_IN_MEASURES, LARGEST, Objective, Problem
+from evolve.problem import BUILT_IN_MEASURES, MAX_MAGNITUDE, Objective, Problem
 
 COMBINED, ANSWER = "combined_score", "answer"
 ANSWER_CHARACTERS = 1000
@@ -112,7 +112,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     """Turn what an evaluator returned (a JSON value) into an evaluation.
 
     Numeric entries are metrics, booleans count as 0 or 1; `cases`, `artifacts` and `feedback` are reserved; other
-    entries become feedback. A missing objective, NaN, infinity or a number beyond `LARGEST` makes the outcome
+    entries become feedback. A missing objective, NaN, infinity or a number beyond `MAX_MAGNITUDE` makes the outcome
     `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
     so; in one that names none it stays what it is for OpenEvolve, a metric or feedback, and is the answer as well
     where it is no number.
@@ -132,7 +132,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     cases, complaint = ({}, "") if lenient else _cases(raw.get("cases"))
     feedback = "\n".join(filter(None, (_feedback(raw, flags=lenient), lack)))
     complaint = complaint or _complain(metrics, raw, problem)
-    finite = {name: value for name, value in metrics.items() if abs(value) <= LARGEST}
+    finite = {name: value for name, value in metrics.items() if abs(value) <= MAX_MAGNITUDE}
     measures = {measure.name for measure in problem.measures}
     objectives = set(problem.objective_names)
     scores = {name: value for name, value in finite.items() if name not in measures or name in objectives}
@@ -256,7 +256,7 @@ def _lenient_metrics(raw: Mapping[Any, Any]) -> dict[str, float]:
     return {
         name: value
         for name, value in numbers.items()
-        if name == COMBINED or not (math.isnan(value) or (beside and abs(value) > LARGEST))
+        if name == COMBINED or not (math.isnan(value) or (beside and abs(value) > MAX_MAGNITUDE))
     }
 
 
@@ -271,8 +271,8 @@ def _complain(metrics: Mapping[str, float], raw: Mapping[Any, Any], problem: Pro
     for name, value in metrics.items():
         if not math.isfinite(value):
             return f"the score {name} is {value}, not a finite number"
-        if abs(value) > LARGEST:
-            return f"the score {name} is {value:g}, and numbers beyond {LARGEST:g} cannot be compared"
+        if abs(value) > MAX_MAGNITUDE:
+            return f"the score {name} is {value:g}, and numbers beyond {MAX_MAGNITUDE:g} cannot be compared"
     if isinstance(raw.get("error"), str) and raw["error"] and not (problem.evaluator.lenient and metrics):
         return f"the evaluator says: {raw['error'][:300]}"
     for name in () if problem.scalar else problem.objective_names:

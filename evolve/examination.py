@@ -19,8 +19,8 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Individual
 
-MOST_HELD_OUT = 16
-MOST_REASON = 300
+MAX_HELD_OUT = 16
+MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _held_out(best: Individual, members: Iterable[Individual], seeds: Sequence[I
     ranked = [member for member, stays in zip(known.values(), kept, strict=True) if stays]
     ranked.sort(key=lambda member: (member is not best, -_value(member), member.candidate_id))
     seed = max(seeds, key=_value, default=best)
-    return list(dict.fromkeys([*(member.candidate_id for member in ranked[:MOST_HELD_OUT]), seed.candidate_id]))
+    return list(dict.fromkeys([*(member.candidate_id for member in ranked[:MAX_HELD_OUT]), seed.candidate_id]))
 
 
 def _value(individual: Individual) -> float:
@@ -134,7 +134,7 @@ async def examine(
     due: Sequence[Examination],
     programs: Mapping[str, Program],
     evaluator: Evaluator,
-    most: int = 0,
+    maximum: int = 0,
 ) -> AsyncGenerator[Event, None]:
     """Do what is due, and tell each result in its turn; closing the generator ends what is under way.
 
@@ -146,7 +146,7 @@ async def examine(
         most: how many at once; 0: as many as the evaluator has slots.
     """
     slots = evaluator.slots or 1
-    gate = asyncio.Semaphore(min(most or slots, slots))
+    gate = asyncio.Semaphore(min(maximum or slots, slots))
 
     async def work(one: Examination) -> Evaluation:
         async with gate:
@@ -167,7 +167,7 @@ def _describe(problem: Problem, one: Examination, evaluation: Evaluation) -> dic
         "candidate_id": one.candidate_id,
         **({"number": one.number} if one.number else {}),
         "outcome": str(evaluation.outcome),
-        "reason": evaluation.reason[:MOST_REASON],
+        "reason": evaluation.reason[:MAX_REASON],
         "fitness": fitness(problem, evaluation),
         "scores": dict(evaluation.scores),
         "repeats": evaluation.repeats,

@@ -33,7 +33,7 @@ def fingerprint(program: Program, language: str) -> str:
     The same under Python 3.11 to 3.13, so that a run may go on under another one.
 
     Python is compared by syntax tree: comments, formatting and docstrings are ignored, names are kept. Other languages,
-    Python that does not parse, and programs longer than `LONGEST_PARSED`, are compared by tokens line by line, with
+    Python that does not parse, and programs longer than `MAX_PARSED`, are compared by tokens line by line, with
     blank lines and white space folded (indentation is kept where it may carry meaning; comments are kept, their syntax
     being unknown).
     """

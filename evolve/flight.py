@@ -58,7 +58,7 @@ class Flight:
         self._lanes = {member.policy.name: Lane(member.policy, limits.policy) for member in members}
         self._embedding = Embedding(embedder, search.admission, self.wake) if embedder else None
         self._evaluator = evaluator
-        self._most_slots = limits.evaluations
+        self._max_slots = limits.evaluations
         self._write = write
         self._away: set[str] = set()
         self._candidates: deque[Candidate] = deque()
@@ -72,7 +72,7 @@ class Flight:
     @property
     def _slots(self) -> int:
         slots = self._evaluator.slots
-        return min(self._most_slots or slots, slots)
+        return min(self._max_slots or slots, slots)
 
     @property
     def proposing(self) -> int:
@@ -161,7 +161,7 @@ class Flight:
         Each call may be one proposal ahead of what was told: a policy need not wait for the telling of a burst, and a
         policy that is faster than the telling gets no proposals that know nothing of its last thousand answers.
         """
-        calls = sum(lane.most for lane in self._lanes.values())
+        calls = sum(lane.maximum for lane in self._lanes.values())
         return len(self._search.state.open) < 2 * calls and len(self._candidates) <= 2 * self._slots
 
     async def arrival(self, timeout_seconds: float) -> Step:
@@ -214,7 +214,7 @@ class Flight:
     def _launch(self) -> None:
         blind = self._embedding is not None and self._embedding.denied  # what comes now could not be told
         for lane in self._lanes.values():
-            while lane.waiting and len(lane.calls) < lane.most and not blind:
+            while lane.waiting and len(lane.calls) < lane.maximum and not blind:
                 self._start(self._propose(lane, lane.waiting.popleft()), lane.calls)
         while self._candidates and len(self._evaluating) < self._slots:
             self._start(self._evaluate(self._candidates.popleft()), self._evaluating)

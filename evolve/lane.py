@@ -32,7 +32,7 @@ class Lane:
         self.waiting: deque[Proposal] = deque()
         self.calls: set[asyncio.Task[None]] = set()
         self.retry_seconds = 0.0
-        self._most = calls
+        self._maximum = calls
         self._denied, self._heard_before = "", 0
 
     @property
@@ -58,10 +58,10 @@ class Lane:
         return self.policy.heard if isinstance(self.policy, ServedPolicy) else 0
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Calls at once that suit the policy at present."""
         calls = self.policy.concurrency
-        return min(self._most or calls, calls)
+        return min(self._maximum or calls, calls)
 
     @property
     def proposing(self) -> int:
@@ -76,7 +76,7 @@ class Lane:
     @property
     def full(self) -> bool:
         """Whether another proposal would have to wait."""
-        return self.proposing >= self.most
+        return self.proposing >= self.maximum
 
     async def rest(self, reason: str, seconds: float) -> None:
         """Let the policy alone for a while; who does so is one of its calls."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # No mark is longer; what is longer is text, and is not searched.
-_LONGEST_MARK = 400
+_MAX_MARK = 400
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(.*)")
 _SEPARATOR = re.compile(r" {0,3}-{3,}")
 _HEADING = re.compile(r"(?:#{2,6} +|\*\*|`)?FILE:[ \t]*(\S.*)")
@@ -108,4 +108,4 @@ def closes_replace(line: str) -> bool:
 
 
 def _matched(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
-    return pattern.fullmatch(line.rstrip()) if len(line) <= _LONGEST_MARK else None
+    return pattern.fullmatch(line.rstrip()) if len(line) <= _MAX_MARK else None

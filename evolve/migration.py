@@ -66,7 +66,7 @@ def _front(members: Population, receiver: Population, count: int) -> Sequence[In
     return [members[int(place)] for place in places[order][:count]]
 
 
-def _rarest(members: Population, receiver: Population, count: int) -> Sequence[Individual]:
+def _most_novel(members: Population, receiver: Population, count: int) -> Sequence[Individual]:
     """Of the fitter half those that are most novel to the receiver: far from what lives there.
 
     Migrants that differ from the receiving island do better than its own kind of the best (Araujo and Merelo 2011,
@@ -90,7 +90,7 @@ def _rarest(members: Population, receiver: Population, count: int) -> Sequence[I
 
 
 _Choose = Callable[[Population, Population, int], Sequence[Individual]]
-_CHOICES: Mapping[str, _Choose] = {"best": _best, "front": _front, "rarest": _rarest}
+_CHOICES: Mapping[str, _Choose] = {"best": _best, "front": _front, "most_novel": _most_novel}
 
 
 def _points(individuals: Sequence[Individual]) -> Floats:

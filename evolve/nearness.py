@@ -53,12 +53,12 @@ def distance(a: Runs, b: Runs) -> float:
 
 def sketch(program_runs: Runs) -> NDArray[np.uint32]:
     """MinHash (Broder, 1997): of two programs, as many of these numbers agree as the runs of both are alike."""
-    least = np.full(SKETCH, np.iinfo(np.uint32).max, dtype=np.uint32)
+    minimum = np.full(SKETCH, np.iinfo(np.uint32).max, dtype=np.uint32)
     upper = (program_runs >> np.uint64(32)).astype(np.uint32)
     for start in range(0, len(upper), _AT_ONCE):
         part = upper[start : start + _AT_ONCE, None]
-        least = np.minimum(least, (part * _FACTORS + _SUMMANDS).min(axis=0))
-    return least
+        minimum = np.minimum(minimum, (part * _FACTORS + _SUMMANDS).min(axis=0))
+    return minimum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +93,14 @@ class Nearness:
     def objection(self, program: Program, island: int, members: Iterable[Individual]) -> str:
         """Why a program is not worth its evaluation, in a sentence; empty when it is."""
         config = self._configs[island]
-        if config.kind == "none" or not config.least:
+        if config.kind == "none" or not config.min_distance:
             return ""
         near = self.nearest(program, island, members)
-        if near is None or near.distance >= config.least:
+        if near is None or near.distance >= config.min_distance:
             return ""
         return (
             f"{TOO_NEAR}: its distance in {config.kind} from"
-            f" {near.candidate_id} is {near.distance:.3f}, and novelty.least asks for {config.least:g}"
+            f" {near.candidate_id} is {near.distance:.3f}, and novelty.min_distance asks for {config.min_distance:g}"
         )
 
     def nearest(self, program: Program, island: int, members: Iterable[Individual]) -> Near | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from evolve.errors import AnswerError
 from evolve.markup import closes_replace, divides_edit, heading, opens_search
 
-MOST_BLOCKS = 200
-_MOST_PLACES = 64
+MAX_BLOCKS = 200
+_MAX_PLACES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ def patch(sources: Mapping[str, str], text: str) -> dict[str, str]:
     blocks = list(_blocks(text.split("\n")))
     if not blocks:
         raise AnswerError("the answer holds no SEARCH/REPLACE block")
-    if len(blocks) > MOST_BLOCKS:
-        raise AnswerError(f"the answer holds more than {MOST_BLOCKS} SEARCH/REPLACE blocks")
+    if len(blocks) > MAX_BLOCKS:
+        raise AnswerError(f"the answer holds more than {MAX_BLOCKS} SEARCH/REPLACE blocks")
     files = dict(sources)
     for block in blocks:
         path, content = _replaced(files, block)
@@ -120,7 +120,7 @@ def _places(lines: list[str], search: list[str]) -> list[int]:
     places: list[int] = []
     line, seen = 0, 0
     position = text.find(wanted)
-    while position >= 0 and len(places) < _MOST_PLACES:
+    while position >= 0 and len(places) < _MAX_PLACES:
         line += text.count("\n", seen, position)
         seen = position
         places.append(line)

@@ -10,8 +10,8 @@ from evolve.program import Program
 BUILT_IN_MEASURES = ("complexity", "novelty", "score")
 
 # Numbers of a larger magnitude are refused at the door: sums, spans and ratios of those that remain are finite.
-LARGEST = 1e100
-MOST_AUDITS = 1000
+MAX_MAGNITUDE = 1e100
+MAX_AUDITS = 1000
 
 
 class Direction(StrEnum):
@@ -50,7 +50,7 @@ class Objective:
         _check_range(f"objective {self.name}", self.low, self.high)
         for name in ("target", "reference"):
             _check_size(f"objective {self.name}: {name}", getattr(self, name))
-        if not 0 <= self.weight <= LARGEST:
+        if not 0 <= self.weight <= MAX_MAGNITUDE:
             raise ProblemError(f"objective {self.name}: weight must be a finite number of at least 0")
 
     @property
@@ -135,7 +135,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb"):
-            if not 0 < getattr(self, name) <= LARGEST:
+            if not 0 < getattr(self, name) <= MAX_MAGNITUDE:
                 raise ProblemError(f"limits: {name} must be a finite number above 0")
 
 
@@ -156,7 +156,7 @@ class EvaluatorSpec:
         scorer_read: separate integrity: files and folders outside that the evaluator may read, and no program.
         path: folders of programs, as `read`, which stand first on PATH.
         repeats: how often a program is scored, and its mean taken.
-        repeats_min: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
+        min_repeats: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
         repeats_confidence: with which it must be seen to fall short before further repeats are spared.
         holdout: whether the evaluator's `holdout` scores the final front when a run has ended.
         audit: how often the best of a run is evaluated anew then, each time under other seeds.
@@ -178,7 +178,7 @@ class EvaluatorSpec:
     scorer_read: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     repeats: int = 1
-    repeats_min: int = 0
+    min_repeats: int = 0
     repeats_confidence: float = 0.95
     stage_thresholds: tuple[Mapping[str, float], ...] = ()
     holdout: bool = False
@@ -189,16 +189,16 @@ class EvaluatorSpec:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ProblemError("evaluator: repeats must be at least 1")
-        if self.repeats_min and not 2 <= self.repeats_min <= self.repeats:
+        if self.min_repeats and not 2 <= self.min_repeats <= self.repeats:
             raise ProblemError(
-                f"evaluator: repeats_min must lie between 2 and repeats = {self.repeats}, or be 0 to make all repeats"
+                f"evaluator: min_repeats must lie between 2 and repeats = {self.repeats}, or be 0 to make all repeats"
             )
         for number, thresholds in enumerate(self.stage_thresholds, start=1):
             for name, threshold in thresholds.items():
                 _check_size(f"evaluator: threshold {name} of stage {number}", threshold)
-        if not 0 <= self.audit <= MOST_AUDITS:
-            raise ProblemError(f"evaluator: audit must lie between 0 and {MOST_AUDITS}")
-        if not 0 <= self.audit_tolerance <= LARGEST:
+        if not 0 <= self.audit <= MAX_AUDITS:
+            raise ProblemError(f"evaluator: audit must lie between 0 and {MAX_AUDITS}")
+        if not 0 <= self.audit_tolerance <= MAX_MAGNITUDE:
             raise ProblemError("evaluator: audit_tolerance must be a finite number of at least 0")
         if not 0.5 <= self.repeats_confidence < 1:
             raise ProblemError("evaluator: repeats_confidence must be at least 0.5 and below 1")
@@ -219,7 +219,7 @@ class EvaluatorSpec:
     @property
     def races(self) -> bool:
         """Whether repeats may be spared."""
-        return 0 < self.repeats_min < self.repeats
+        return 0 < self.min_repeats < self.repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,13 +289,13 @@ def _check_range(what: str, low: float | None, high: float | None) -> None:
         return
     if low is None or high is None:
         raise ProblemError(f"{what}: give both low and high, or neither")
-    if not high - low > 1 / LARGEST:
+    if not high - low > 1 / MAX_MAGNITUDE:
         raise ProblemError(f"{what}: low must be below high")
 
 
 def _check_size(what: str, value: float | None) -> None:
-    if value is not None and not abs(value) <= LARGEST:
-        raise ProblemError(f"{what} must lie between {-LARGEST:g} and {LARGEST:g}, not be {value}")
+    if value is not None and not abs(value) <= MAX_MAGNITUDE:
+        raise ProblemError(f"{what} must lie between {-MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}, not be {value}")
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:

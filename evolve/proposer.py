@@ -45,11 +45,11 @@ class Proposer:
         rng = np.random.default_rng([self._config.seed, number])
         plan = self._strategy.plan(number, self._state.islands, latest, rng)
         form, why_form = self._form(number, asking, plan.parent)
-        most = (form.answers, form.samples) if form else self._own(asking)
-        limit = limit_of(math.prod(most))
+        maximum = (form.answers, form.samples) if form else self._own(asking)
+        limit = limit_of(math.prod(maximum))
         if limit < 1:
             return None
-        answers = min(most[0], limit)
+        answers = min(maximum[0], limit)
         why = {"policy": drawn.why, "form": why_form}
         return Proposal(
             id=proposal_id(self._run_id, number),
@@ -67,8 +67,8 @@ class Proposer:
             policy=asking.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,
-            samples=min(most[1], math.ceil(limit / answers)),
-            limit=min(limit, most[1] * answers),
+            samples=min(maximum[1], math.ceil(limit / answers)),
+            limit=min(limit, maximum[1] * answers),
             form=form,
             rejections=self._rejections(asking.policy, plan.island),
         )
@@ -85,5 +85,5 @@ class Proposer:
         return self._config.answers or asking.answers, self._config.samples or asking.samples
 
     def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
-        most = self._state.islands[island].config.prompt.rejections
-        return self._state.yields.of(policy).rejections(most)
+        maximum = self._state.islands[island].config.prompt.rejections
+        return self._state.yields.of(policy).rejections(maximum)

@@ -9,14 +9,14 @@ from evolve.program import Program
 
 # Characters of a program beyond which its syntax is not looked at. Parsing takes up to 4 us and 600 bytes a character:
 # a quarter of a second and 65 MB here, four seconds and half a gigabyte for the longest program that there may be.
-LONGEST_PARSED = 100_000
+MAX_PARSED = 100_000
 # A tree takes about a hundred times the memory of its text.
-_LONGEST_KEPT = 20_000
+_MAX_KEPT = 20_000
 
 
 def is_python(path: str, program: Program, language: str) -> bool:
     """Whether a file of a program is Python source, of which the syntax is looked at: a long program is text."""
-    if language.lower() != "python" or program.size > LONGEST_PARSED:
+    if language.lower() != "python" or program.size > MAX_PARSED:
         return False
     return path.endswith((".py", ".pyi")) or program.single
 
@@ -30,9 +30,9 @@ def parse_python(text: str) -> ast.Module:
     Raises:
         SyntaxError: it is none; `lineno` and `msg` say why. Too deep a nesting counts as one, and too long a text.
     """
-    if len(text) > LONGEST_PARSED:
+    if len(text) > MAX_PARSED:
         raise SyntaxError("too long to be parsed")
-    return _kept_tree(text) if len(text) <= _LONGEST_KEPT else _tree(text)
+    return _kept_tree(text) if len(text) <= _MAX_KEPT else _tree(text)
 
 
 def _tree(text: str) -> ast.Module:

@@ -13,11 +13,11 @@ _BLOCKS = {
     "[think]": "[/think]",
     _HARMONY: "<|channel|>final<|message|>",
 }
-_LONGEST_MARK = max(len(mark) for pair in _BLOCKS.items() for mark in pair)
+_MAX_MARK = max(len(mark) for pair in _BLOCKS.items() for mark in pair)
 # A template may put the opening mark into the prompt: then a completion ends its reasoning without having begun it.
 END_MARKS = tuple(f"</{name}>" for name in (*NAMES, "seed:think"))
 END_MARK = re.compile("|".join(END_MARKS), re.IGNORECASE | re.ASCII)
-_MOST_SPACE = 200
+_MAX_SPACE = 200
 # In front of the end of reasoning these are signs of an answer, or of reasoning that the completion itself began.
 _ANSWERED = re.compile(rf"```|~~~|</|<<<<|<(?:{'|'.join(NAMES)}|seed:think)>|\[think\]", re.IGNORECASE | re.ASCII)
 
@@ -49,9 +49,9 @@ class ReasoningFilter:
 
     def _start(self) -> str:
         body = self._held.lstrip()
-        if len(self._held) - len(body) > _MOST_SPACE:
+        if len(self._held) - len(body) > _MAX_SPACE:
             return self._pass(0)
-        beginning = body[:_LONGEST_MARK].lower()
+        beginning = body[:_MAX_MARK].lower()
         for opening, closing in _BLOCKS.items():
             if beginning.startswith(opening):
                 self._closing = re.compile(re.escape(closing), re.IGNORECASE | re.ASCII)
@@ -80,7 +80,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     """
     body = text.lstrip()
     for opening, closing in _BLOCKS.items():
-        if body[: len(opening)].lower() == opening and len(text) - len(body) <= _MOST_SPACE:
+        if body[: len(opening)].lower() == opening and len(text) - len(body) <= _MAX_SPACE:
             thought = body[len(opening) :]
             found = re.search(re.escape(closing), thought, re.IGNORECASE | re.ASCII)
             return (thought, "") if found is None else (thought[: found.start()], thought[found.end() :])

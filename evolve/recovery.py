@@ -15,10 +15,10 @@ _LIST_KEYS = ("answers", "programs", "solutions", "candidates")
 # Blocks in these are words to people or commands to a shell, never the program that was asked for.
 _OTHER_LANGUAGES = frozenset({"bash", "sh", "shell", "console", "text", "txt", "output", "plaintext", "markdown"})
 # Another share of the parent's lines is a part of a program, where its language is not parsed.
-_LEAST_SHARE = 0.6
+_MIN_SHARE = 0.6
 
 
-LONGEST_PROSE = 2_000
+MAX_PROSE = 2_000
 _PLACEHOLDERS = frozenset(
     {"", "...", "\u2026", "(a whole program)", "(the whole of this file)", "(the new region)", "(edits)"}
 )
@@ -111,7 +111,7 @@ def is_whole(sources: Mapping[str, str], text: str, language: str) -> bool:
         return bool(wanted and found and wanted <= found)
     if not blocks:
         return False
-    return largest.count("\n") + 1 >= _LEAST_SHARE * (parent.count("\n") + 1)
+    return largest.count("\n") + 1 >= _MIN_SHARE * (parent.count("\n") + 1)
 
 
 def _top_names(text: str) -> set[str] | None:

@@ -26,10 +26,10 @@ def enough(spec: EvaluatorSpec, fitness: Sequence[float], bar: float | None) -> 
     made = len(fitness)
     if made >= spec.repeats:
         return True
-    if bar is None or not spec.races or made < spec.repeats_min:
+    if bar is None or not spec.races or made < spec.min_repeats:
         return False
     # Each look might err: together they may do so as rarely as the confidence says (Bonferroni).
-    looks = spec.repeats - spec.repeats_min
+    looks = spec.repeats - spec.min_repeats
     return chance(fitness, bar) <= (1 - spec.repeats_confidence) / looks
 
 

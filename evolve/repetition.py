@@ -2,7 +2,7 @@
 
 MIN_CHARACTERS = 3_000
 MIN_REPEATS = 20
-_LONGEST_PERIOD = MIN_CHARACTERS // MIN_REPEATS
+_MAX_PERIOD = MIN_CHARACTERS // MIN_REPEATS
 # A look takes microseconds: nothing beside the characters between two looks.
 _LOOK_EVERY = 512
 
@@ -34,7 +34,7 @@ class RepetitionDetector:
 def repeats(tail: str) -> bool:
     """Whether a text is one piece of at most a twentieth of its length, again and again."""
     # The end of the text stands one period before, where it has one: only that period is tried.
-    end = tail[-_LONGEST_PERIOD:]
+    end = tail[-_MAX_PERIOD:]
     before = tail.rfind(end, 0, len(tail) - 1)
     period = len(tail) - len(end) - before
-    return before >= 0 and period <= _LONGEST_PERIOD and tail[:-period] == tail[period:]
+    return before >= 0 and period <= _MAX_PERIOD and tail[:-period] == tail[period:]

@@ -16,7 +16,7 @@ from evolve.pareto import front
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
-from evolve.voting import LEAST_SHARE, Ballot, Verdict, count, decide
+from evolve.voting import MIN_SHARE, Ballot, Verdict, count, decide
 
 INTERRUPTED = "interrupted"
 
@@ -69,7 +69,7 @@ class Result:
         """The fitness of the best program; more is better."""
         return self.best.fitness if self.best else None
 
-    def vote(self, rule: str = "majority", least_share: float = LEAST_SHARE) -> Verdict:
+    def vote(self, rule: str = "majority", min_share: float = MIN_SHARE) -> Verdict:
         """Which answer the candidates agree on, where the evaluator gives answers: see `evolve.voting.decide`.
 
         Raises:
@@ -77,7 +77,7 @@ class Result:
         """
         records = {record["candidate_id"]: record for record in self.candidates}
         cast = [records[record["duplicate_of"] or record["candidate_id"]] for record in self.candidates]
-        return decide(count(_ballot(record) for record in cast if record["answer"] is not None), rule, least_share)
+        return decide(count(_ballot(record) for record in cast if record["answer"] is not None), rule, min_share)
 
     def __repr__(self) -> str:
         """One line, however long the run was."""

@@ -32,11 +32,11 @@ def normalise(rewards: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
         low: (k,), or broadcastable to it.
         high: the same.
     """
-    values, least, most = (np.asarray(array, dtype=np.float64) for array in (rewards, low, high))
+    values, minimum, maximum = (np.asarray(array, dtype=np.float64) for array in (rewards, low, high))
     # Halves, because the whole span of two large numbers may be beyond the largest float.
-    span = most / 2 - least / 2
+    span = maximum / 2 - minimum / 2
     flat = span <= 0
-    share = (np.clip(values, least, np.maximum(least, most)) / 2 - least / 2) / np.where(flat, 1.0, span)
+    share = (np.clip(values, minimum, np.maximum(minimum, maximum)) / 2 - minimum / 2) / np.where(flat, 1.0, span)
     return np.where(flat, 0.5, np.clip(share, 0.0, 1.0))
 
 

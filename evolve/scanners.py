@@ -6,12 +6,12 @@ from typing import Protocol
 
 from evolve.markup import Fence, closes_replace, fence, heading, in_fence, is_separator, opens_search
 from evolve.reasoning import END_MARK, END_MARKS, after_reasoning
-from evolve.recovery import LONGEST_PROSE, is_fragment, is_mention, is_placeholder
+from evolve.recovery import MAX_PROSE, is_fragment, is_mention, is_placeholder
 
 _NUMBER = r"[ _-]?[0-9]{0,6}(?:[ \t]{1,8}[\w-]{1,40}=[^<>\n]{0,80})?[ \t]{0,8}"
-_LONGEST_END = max(map(len, END_MARKS))
-_LONGEST_TAG = 200
-_MOST_HELD = 64
+_MAX_END = max(map(len, END_MARKS))
+_MAX_TAG = 200
+_MAX_HELD = 64
 _FIRST_TAGGED = re.compile(
     r"\s{0,200}<answer[_-]?1?>(?P<answer>.*?)</?answer[_-]?[0-9]{0,3}>", re.DOTALL | re.IGNORECASE
 )
@@ -62,7 +62,7 @@ class Outbox:
     @property
     def written(self) -> str | None:
         """The answer being written where it is short; None: it is long, or past a limit and not kept."""
-        kept = self.length <= min(self.longest, LONGEST_PROSE) and self.taken < self.limit
+        kept = self.length <= min(self.longest, MAX_PROSE) and self.taken < self.limit
         return "".join(self.parts) if kept else None
 
     def discard(self) -> str:
@@ -212,8 +212,8 @@ class TagScanner:
         self._inside = False
 
     def _unfinished(self, text: str) -> bool:
-        lowered = text[:_LONGEST_TAG].lower()
-        if len(lowered) < _LONGEST_END and any(end.startswith(lowered) for end in END_MARKS):
+        lowered = text[:_MAX_TAG].lower()
+        if len(lowered) < _MAX_END and any(end.startswith(lowered) for end in END_MARKS):
             return True
         name = lowered[1:].removeprefix("/")
         if len(name) < len(self._tag):
@@ -288,7 +288,7 @@ class FenceScanner:
             self._flush_held()
             self._held.append(line)
             return None
-        elif 0 < len(self._held) < _MOST_HELD and not line.strip():
+        elif 0 < len(self._held) < _MAX_HELD and not line.strip():
             self._held.append(line)
             return None
         self._flush_held()

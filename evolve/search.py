@@ -300,10 +300,10 @@ class Search:
         first = next(iter(self.state.pending.values()), None)
         return not self.state.started or (first is not None and first.number == 0)
 
-    def _limit(self, away: Collection[str], most: int) -> int:
+    def _limit(self, away: Collection[str], maximum: int) -> int:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
-        limit = most if free is None else min(most, free)
+        limit = maximum if free is None else min(maximum, free)
         if self.config.concurrency.policy or self.config.strategy == "best_of_n":
             return limit
         whole = room(state.budget, state.account, 0, len(state.pending))
@@ -311,9 +311,9 @@ class Search:
         if remaining is None:
             return limit
         tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
-        least = max((self.config.answers or 1) * (self.config.samples or 1), min(most, tenth))
+        minimum = max((self.config.answers or 1) * (self.config.samples or 1), min(maximum, tenth))
         # What a policy that is away was asked for holds nobody up.
-        return min(limit, paced(remaining, state.outstanding_of_others(away), most, least))
+        return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
 
     def _candidate(
         self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]

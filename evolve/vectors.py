@@ -41,7 +41,7 @@ class Vectors:
     def __init__(self) -> None:
         self._known: dict[str, Vector | None] = {}
         self._wanted_by: dict[str, set[int]] = {}
-        self._most = _SPARE
+        self._maximum = _SPARE
 
     def __contains__(self, program_id: str) -> bool:
         return program_id in self._known
@@ -56,7 +56,7 @@ class Vectors:
     @property
     def full(self) -> bool:
         """Whether it is time to forget those that nobody needs."""
-        return len(self._known) > self._most
+        return len(self._known) > self._maximum
 
     def add(self, number: int, programs: Sequence[Program], vectors: Sequence[Vector | None]) -> None:
         """Keep the vectors of programs.
@@ -75,4 +75,4 @@ class Vectors:
         for name, numbers in [*self._wanted_by.items()]:
             if name not in living and numbers.isdisjoint(proposals):
                 del self._known[name], self._wanted_by[name]
-        self._most = 2 * len(self._known) + _SPARE
+        self._maximum = 2 * len(self._known) + _SPARE

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-LEAST_SHARE = 0.05
+MIN_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +86,16 @@ class Verdict:
 _Key = Callable[[Tally, float, float], tuple[tuple[float, ...], bool]]
 
 
-def _majority(tally: Tally, share: float, least: float) -> tuple[tuple[float, ...], bool]:  # noqa: ARG001 - all rules have it
+def _majority(tally: Tally, share: float, minimum: float) -> tuple[tuple[float, ...], bool]:  # noqa: ARG001 - all rules have it
     return (-tally.votes,), True
 
 
-def _weighted(tally: Tally, share: float, least: float) -> tuple[tuple[float, ...], bool]:  # noqa: ARG001 - all rules have it
+def _weighted(tally: Tally, share: float, minimum: float) -> tuple[tuple[float, ...], bool]:  # noqa: ARG001 - all rules have it
     return (-tally.weight, -tally.votes), True
 
 
-def _best_of_majority(tally: Tally, share: float, least: float) -> tuple[tuple[float, ...], bool]:
-    kept = share >= least and tally.fitness is not None
+def _best_of_majority(tally: Tally, share: float, minimum: float) -> tuple[tuple[float, ...], bool]:
+    kept = share >= minimum and tally.fitness is not None
     return (not kept, 0 if kept else -tally.votes), kept
 
 
@@ -126,7 +126,7 @@ def count(ballots: Iterable[Ballot]) -> Poll:
     return Poll(tallies=tallies, votes=len(given), answers=len(tallies))
 
 
-def decide(poll: Poll, rule: str = "majority", least_share: float = LEAST_SHARE) -> Verdict:
+def decide(poll: Poll, rule: str = "majority", min_share: float = MIN_SHARE) -> Verdict:
     """Rank the answers of a poll. Among equals by a rule the one with the fitter best candidate, then the older, leads.
 
     Args:
@@ -134,13 +134,13 @@ def decide(poll: Poll, rule: str = "majority", least_share: float = LEAST_SHARE)
         rule: `majority`: most votes (self-consistency, Wang et al. 2022, arXiv 2203.11171). `weighted`: most weight.
             `best_of_majority`: of the answers that are frequent enough the one with the fittest candidate (Di et al.
             2025, arXiv 2510.03199, with k = 1); the others follow by their votes, and none of them wins.
-        least_share: share of the votes from which `best_of_majority` takes an answer for frequent.
+        min_share: share of the votes from which `best_of_majority` takes an answer for frequent.
 
     Raises:
         KeyError: there is no such rule.
     """
     key = RULES[rule]
-    judged = [(tally, *key(tally, tally.votes / poll.votes, least_share)) for tally in poll.tallies]
+    judged = [(tally, *key(tally, tally.votes / poll.votes, min_share)) for tally in poll.tallies]
     judged.sort(key=lambda one: (one[1], _fitness_first(one[0].fitness), one[0].age))
     ranking = tuple(tally for tally, _, _ in judged)
     winner = ranking[0] if judged and judged[0][2] else None

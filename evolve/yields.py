@@ -48,14 +48,14 @@ def kind(reason: str) -> str:
     return _OWN.sub("*", " ".join(reason.split()))
 
 
-def grouped(reasons: Iterable[str], most: int = MAX_KINDS) -> tuple[tuple[str, int], ...]:
+def grouped(reasons: Iterable[str], maximum: int = MAX_KINDS) -> tuple[tuple[str, int], ...]:
     """Reasons by kind with their counts, the most frequent first; each kind is told in the words of its latest."""
     counts: Counter[str] = Counter()
     words: dict[str, str] = {}
     for reason in map(short, reasons):
         counts[kind(reason)] += 1
         words[kind(reason)] = reason
-    return tuple((words[one], count) for one, count in counts.most_common(most))
+    return tuple((words[one], count) for one, count in counts.most_common(maximum))
 
 
 def grouped_drops(dropped: Sequence[Dropped]) -> dict[str, int]:
@@ -137,9 +137,9 @@ class PolicyYield:
             return ""
         return NO_NEW_PROGRAMS if 2 * self.repeated > self.unusable else NO_USABLE_ANSWERS
 
-    def rejections(self, most: int) -> tuple[tuple[str, int], ...]:
+    def rejections(self, maximum: int) -> tuple[tuple[str, int], ...]:
         """Why the last answers could not be used: the most frequent kinds of reasons, with how often each came."""
-        return grouped((reason for reason in self.latest if reason), most) if most else ()
+        return grouped((reason for reason in self.latest if reason), maximum) if maximum else ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -237,7 +237,7 @@ class Yields:
                 near = any(kind(TOO_NEAR) in words for one in self.policies.values() for words in one.counts)
                 return (
                     f"none of {programs} programs was new, each repeated an earlier one: try a higher temperature,"
-                    f" a larger model, or {'a smaller novelty.least' if near else 'another seed program'}"
+                    f" a larger model, or {'a smaller novelty.min_distance' if near else 'another seed program'}"
                 )
             case "no_valid_children":
                 return self._invalid(last)
@@ -268,9 +268,9 @@ class Yields:
             return f"no answer came before the run reached its limit: {short(denied, 300).rstrip('.')}"
         if not total:
             return "no answer came before the run reached its limit: raise it, or ask for fewer answers a chain"
-        (most, often), *_ = counts.most_common(1) or [("", 0)]
+        (maximum, often), *_ = counts.most_common(1) or [("", 0)]
         return (
-            f"{self._fruit(total)}; {times(often)}: {words.get(most, NO_ANSWER).rstrip('.')}. `evolve"
+            f"{self._fruit(total)}; {times(often)}: {words.get(maximum, NO_ANSWER).rstrip('.')}. `evolve"
             " policy check` finds out which form of the reply the model can write"
         )
 

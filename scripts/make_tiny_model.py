@@ -23,7 +23,7 @@ CONTEXT = 4096
 VOCABULARY = 1024
 HIDDEN, LAYERS, HEADS, KV_HEADS = 128, 2, 4, 2
 BATCH = 6
-LONGEST_PROMPT = 600
+MAX_PROMPT = 600
 PAD, END = "<|pad|>", "<|im_end|>"
 SPECIALS = [PAD, "<|endoftext|>", "<|im_start|>", END]
 TEMPLATE = (
@@ -126,7 +126,7 @@ def train(tokenizer: Any, text: str, steps: int, seed: int = 0) -> tuple[Any, fl
 
 def conversation(tokenizer: Any, text: str, rng: random.Random) -> tuple[list[int], list[int]]:
     """Tokens of a request and of its reply. The request is any text of any length: the model learns not to mind."""
-    length = int(16 * (4 * LONGEST_PROMPT / 16) ** rng.random())
+    length = int(16 * (4 * MAX_PROMPT / 16) ** rng.random())
     start = rng.randrange(len(text) - length)
     request = [{"role": "system", "content": "You improve programs."}] if rng.random() < 0.5 else []
     request.append({"role": "user", "content": text[start : start + length]})

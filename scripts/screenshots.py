@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "docs" / "images" / "dashboard"
 EVOLVE = (sys.executable, "-m", "service.cli.main")
-WIDTH, HEIGHT, MOST_HEIGHT = 1280, 800, 1700
+WIDTH, HEIGHT, MAX_HEIGHT = 1280, 800, 1700
 QUALITY = 80
 PATIENCE_SECONDS = 300
 
@@ -105,7 +105,7 @@ def take(browser: "Browser", site: Site, name: str, path: str) -> None:
         assert answer.ok, f"{path}: {answer.status}"
         page.wait_for_load_state("networkidle" if name in {"new-run", "sign-in", "admin"} else "load")
         page.wait_for_timeout(1500)  # charts draw when their columns have come
-        height = min(MOST_HEIGHT, int(page.evaluate("document.documentElement.scrollHeight")))
+        height = min(MAX_HEIGHT, int(page.evaluate("document.documentElement.scrollHeight")))
         page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, height)})
         page.wait_for_timeout(300)
         # Over the protocol of the developer tools, which knows a form a fifth as large as what Playwright offers.

@@ -134,15 +134,15 @@ class SandboxSettings(BaseModel):
         default=False,
         description="Whether requirements.txt of any problem is installed without a question, outside of the sandbox",
     )
-    most_wall_seconds: int = Field(default=3600, ge=1, description="Most time that a problem may give an evaluation")
-    most_cpu_seconds: int = Field(
+    max_wall_seconds: int = Field(default=3600, ge=1, description="Most time that a problem may give an evaluation")
+    max_cpu_seconds: int = Field(
         default=16 * 3600, ge=1, description="Most processor time of an evaluation, of all cores together"
     )
-    most_memory_mb: int = Field(default=16384, ge=1, description="Most memory of an evaluation, in megabytes")
-    most_processes: int = Field(default=1024, ge=1, description="Most processes and threads of an evaluation")
-    most_disk_mb: int = Field(default=4096, ge=1, description="Most files of an evaluation, in megabytes")
-    most_output_kb: int = Field(default=65536, ge=1, description="Most output of an evaluation, in kilobytes")
-    most_repeats: int = Field(default=100, ge=1, description="Most times that a problem may have a program scored")
+    max_memory_mb: int = Field(default=16384, ge=1, description="Most memory of an evaluation, in megabytes")
+    max_processes: int = Field(default=1024, ge=1, description="Most processes and threads of an evaluation")
+    max_disk_mb: int = Field(default=4096, ge=1, description="Most files of an evaluation, in megabytes")
+    max_output_kb: int = Field(default=65536, ge=1, description="Most output of an evaluation, in kilobytes")
+    max_repeats: int = Field(default=100, ge=1, description="Most times that a problem may have a program scored")
 
     @property
     def own(self) -> Level:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from training.errors import ModelError
 from training.llama import Weights, count, shapes
 from training.recipe import Shape
-from training.vocabulary import BOS, EOS, IDS, MOST_MOVES, PAD, WORDS, write_tokenizer
+from training.vocabulary import BOS, EOS, IDS, MAX_MOVES, PAD, WORDS, write_tokenizer
 
 WEIGHTS = "model.safetensors"
 _CURE = "start from a model that `evolve train maze` made"
@@ -48,7 +48,7 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -
     write_tokenizer(started)
     defaults = (
         f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\n'
-        f"max_tokens = {m * (MOST_MOVES + 2) + 1}\n"
+        f"max_tokens = {m * (MAX_MOVES + 2) + 1}\n"
     )
     (started / "evolve.toml").write_text(f"# What suits this policy where nobody says otherwise.\n{defaults}")
     (started / "README.md").write_text(card, encoding="utf-8")

@@ -16,7 +16,7 @@ from torch.nn import functional
 from evolve.domains.maze.words import COLUMNS
 from training.batches import Padded
 from training.recipe import Shape
-from training.vocabulary import LONGEST_SIDE, WORDS, parts_of
+from training.vocabulary import MAX_SIDE, WORDS, parts_of
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -153,10 +153,10 @@ def _embeddings(normal: Callable[[int, int], "Tensor"], hidden: int) -> "Tensor"
     """Words that share a column, a row or what they say begin alike, and neighbouring columns and rows lie in order."""
     parts = sorted({part for word in WORDS for part in parts_of(word)})
     vectors = dict(zip(parts, normal(len(parts), hidden), strict=True))
-    for axis in (COLUMNS[:LONGEST_SIDE], [str(row) for row in range(1, LONGEST_SIDE + 1)]):
+    for axis in (COLUMNS[:MAX_SIDE], [str(row) for row in range(1, MAX_SIDE + 1)]):
         slope = 2 * normal(1, hidden)[0]
         for place, part in enumerate(axis):
-            vectors[part] = vectors[part] / 2 + slope * (2 * place / (LONGEST_SIDE - 1) - 1)
+            vectors[part] = vectors[part] / 2 + slope * (2 * place / (MAX_SIDE - 1) - 1)
     own = normal(len(WORDS), hidden) / 4
     return own + torch.stack([torch.stack([vectors[part] for part in parts_of(word)]).sum(dim=0) for word in WORDS])
 

@@ -49,7 +49,7 @@ class LoraSettings:
         prompts, group: prompts of an update, and completions to each of them.
         rate: learning rate, constant; ten times what is published for all weights at once.
         rank: of the adapter; a server must allow it (vLLM: 16 unless told).
-        longest: tokens of a completion at most.
+        max_tokens: tokens of a completion at most.
         temperature: of sampling.
         divergence: weight of the penalty for leaving the model that training began with.
         weighting: of the objectives; its seed is the run's.
@@ -66,7 +66,7 @@ class LoraSettings:
     group: int = 8
     rate: float = 1e-5
     rank: int = 16
-    longest: int = 2048
+    max_tokens: int = 2048
     temperature: float = 1.0
     divergence: float = 1e-3
     weighting: Weighting = field(default_factory=Weighting)
@@ -75,7 +75,7 @@ class LoraSettings:
     keep_going: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("steps", "prompts", "rank", "longest", "save_every"):
+        for name in ("steps", "prompts", "rank", "max_tokens", "save_every"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.group < 2:
@@ -117,7 +117,7 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
     log = UpdateLog(settings.output / LOG, _LOGGED, watch)
     log.keep(updates_of(checkpoint))
     trainer = _trainer(settings, model, tokenizer, rows, judge, log)
-    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, longest or group where memory runs out")
+    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, max_tokens or group where memory runs out")
     watch.close()
     card = {"settings": asdict(settings), "prompts": len(rows), "passed_over": records.passed_over}
     write_card(settings.output, card)
@@ -131,11 +131,12 @@ def _rows(records: Sequence[Record], tokenizer: Any, model: Any, settings: LoraS
     for number, record in enumerate(records):
         messages = [dict(message) for message in record.messages]
         shown = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        if len(tokenizer(shown, add_special_tokens=False)["input_ids"]) + settings.longest <= context:
+        if len(tokenizer(shown, add_special_tokens=False)["input_ids"]) + settings.max_tokens <= context:
             rows.append({"prompt": messages, COLUMN: number})
     if not rows:
         raise TrainingError(
-            f"No prompt leaves room for {settings.longest} tokens in the model's context of {context}: lower longest."
+            f"No prompt leaves room for {settings.max_tokens} tokens in the model's context of {context}: "
+            "lower max_tokens."
         )
     return rows
 
@@ -149,14 +150,14 @@ def _trainer(
         output_dir=str(settings.output / CHECKPOINTS), use_cpu=cpu, bf16=not cpu, seed=settings.weighting.seed,
         max_steps=settings.steps, per_device_train_batch_size=settings.group,
         gradient_accumulation_steps=settings.prompts, num_generations=settings.group,
-        max_completion_length=settings.longest, temperature=settings.temperature, learning_rate=settings.rate,
+        max_completion_length=settings.max_tokens, temperature=settings.temperature, learning_rate=settings.rate,
         lr_scheduler_type="constant", max_grad_norm=1.0, beta=settings.divergence, scale_rewards="group",
         logging_steps=1, save_strategy="steps", save_steps=settings.save_every, save_total_limit=2,
         report_to=[], disable_tqdm=True,
     )  # fmt: skip
     trainer = trl.GRPOTrainer(
         model=model,
-        reward_funcs=set_reward_function(judge, settings.weighting, settings.longest),
+        reward_funcs=set_reward_function(judge, settings.weighting, settings.max_tokens),
         args=config,
         train_dataset=datasets.Dataset.from_list(rows),
         processing_class=tokenizer,

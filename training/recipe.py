@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from evolve.errors import ConfigurationError
 from evolve.vpo import ESTIMATORS
 from evolve.vpo.weights import CONCENTRATED
-from training.vocabulary import MOST_ANSWERS, WORDS
+from training.vocabulary import MAX_ANSWERS, WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +80,8 @@ class Reinforcement:
             raise ConfigurationError(
                 f"alpha must lie between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not be {self.alpha}"
             )
-        if not 1 <= self.m <= MOST_ANSWERS:
-            raise ConfigurationError(f"a chain has 1 to {MOST_ANSWERS} answers, not {self.m}")
+        if not 1 <= self.m <= MAX_ANSWERS:
+            raise ConfigurationError(f"a chain has 1 to {MAX_ANSWERS} answers, not {self.m}")
         if self.answers % self.m or self.answers < 2 * self.m:
             raise ConfigurationError(f"{self.answers} answers a prompt do not make 2 or more chains of {self.m}")
 

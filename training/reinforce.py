@@ -72,7 +72,7 @@ def experience(
         shape,
         prompts,
         each=chains,
-        most=longest_reply(asked, settings.m),
+        maximum=longest_reply(asked, settings.m),
         generator=generator,
         temperature=settings.temperature,
     )

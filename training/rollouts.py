@@ -44,37 +44,37 @@ def roll_out(
     prompts: Padded,
     *,
     each: int,
-    most: int,
+    maximum: int,
     generator: "Generator",
     temperature: float = 1.0,
 ) -> Rollouts:
     """Write `each` replies of at most `most` tokens to each prompt."""
     prefix = read_prompts(weights, shape, prompts.ids, prompts.lengths)
-    return _Writing(weights, shape, prefix, each, most).finish(generator, temperature)
+    return _Writing(weights, shape, prefix, each, maximum).finish(generator, temperature)
 
 
 class _Writing:
     """Replies under way; rows that have ended are left out of the batch now and then."""
 
-    def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, most: int) -> None:
+    def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, maximum: int) -> None:
         self._decoder = Decoder(weights, shape, prefix, each)
         self._logits = prefix.last.repeat_interleave(each, dim=0)
         rows, device = len(self._logits), self._logits.device
-        self._ids = torch.full((rows, most), IDS[PAD], device=device)
-        self._lengths = torch.full((rows,), most, device=device)
+        self._ids = torch.full((rows, maximum), IDS[PAD], device=device)
+        self._lengths = torch.full((rows,), maximum, device=device)
         self._open = torch.arange(rows, device=device)
         self._entropy: list[Tensor] = []
 
     def finish(self, generator: "Generator", temperature: float) -> Rollouts:
-        most = self._ids.shape[1]
+        maximum = self._ids.shape[1]
         ended = torch.zeros(len(self._open), dtype=torch.bool, device=self._open.device)
-        for place in range(most):
+        for place in range(maximum):
             drawn = self._draw(generator, temperature, ended)
             self._ids[self._open[~ended], place] = drawn[~ended]
             closing = ~ended & (drawn == IDS[EOS])
             self._lengths[self._open[closing]] = place + 1
             ended = ended | closing
-            if place + 1 == most or (place % _LOOK == 0 and bool(ended.all())):
+            if place + 1 == maximum or (place % _LOOK == 0 and bool(ended.all())):
                 break
             if place % _LOOK == 0 and float(ended.float().mean()) > 0.25:
                 self._open, drawn = self._open[~ended], drawn[~ended]

@@ -15,28 +15,28 @@ from evolve.domains.maze import MOVES, OBJECTIVES, Maze, Rules, brief
 from evolve.domains.maze.words import COLUMNS, THINGS
 from evolve.scalarization import Floats
 
-LONGEST_SIDE = 9
-MOST_MOVES = 64
-MOST_ANSWERS = 8
+MAX_SIDE = 9
+MAX_MOVES = 64
+MAX_ANSWERS = 8
 TAUGHT = (1, 2, 3, 4)  # sizes of sets in the warm start: policies know no other
 _SPARE = 2  # steps beyond the limit that a reply has room for, each walk
 SHARES = 8  # rewards are read in eighths
 
 BOS, EOS, PAD, UNKNOWN = "<bos>", "<eos>", "<pad>", "<unk>"
 _SPECIAL = (BOS, EOS, PAD, UNKNOWN)
-_SIDES = range(2, LONGEST_SIDE + 1)
-_CELLS = [f"{column}{row}" for row in range(1, LONGEST_SIDE + 1) for column in COLUMNS[:LONGEST_SIDE]]
+_SIDES = range(2, MAX_SIDE + 1)
+_CELLS = [f"{column}{row}" for row in range(1, MAX_SIDE + 1) for column in COLUMNS[:MAX_SIDE]]
 
 WORDS: tuple[str, ...] = (
     *_SPECIAL,
     *(f"{thing}:{cell}" for cell in _CELLS for thing in THINGS),
     *(f"{move}{cell}" for cell in _CELLS for move in MOVES),
     *(f"{height}x{width}" for height in _SIDES for width in _SIDES),
-    *(str(number) for number in range(1, MOST_MOVES + 1)),
+    *(str(number) for number in range(1, MAX_MOVES + 1)),
     *Rules,
     *(f"{share}/{SHARES}" for share in range(SHARES + 1)),
-    *(f"m{count}" for count in range(1, MOST_ANSWERS + 1)),
-    *(f"<{closing}route_{number}>" for number in range(1, MOST_ANSWERS + 1) for closing in ("", "/")),
+    *(f"m{count}" for count in range(1, MAX_ANSWERS + 1)),
+    *(f"<{closing}route_{number}>" for number in range(1, MAX_ANSWERS + 1) for closing in ("", "/")),
     "<parent>",
     "</parent>",
 )
@@ -59,7 +59,7 @@ CHAT_TEMPLATE = """\
 {%- set parent = said.split('\\n# The parent program')[1:][-1:] | join -%}
 {%- set fence = parent.split('```') -%}
 {%- set found = namespace(answers=1, steps='', shares='', scores=0) -%}
-{%- for number in range(2, MOST + 1) -%}
+{%- for number in range(2, MAXIMUM + 1) -%}
 {%- if '<route_' ~ number ~ '>' in form -%}{%- set found.answers = number -%}{%- endif -%}
 {%- endfor -%}
 {%- for step in ((fence[1:2] | join).split('\\n', 1)[1:] | join).split()[:maze[1] | int] -%}
@@ -151,9 +151,9 @@ def decode(ids: Sequence[int]) -> str:
 def chat_template() -> str:
     """The chat template of the policies."""
     sides = "".join(map(str, _SIDES))
-    filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "MOST + 1": str(MOST_ANSWERS + 1)}
-    filled |= {"SIDES": sides, "LONGEST": str(LONGEST_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:LONGEST_SIDE]}
-    filled |= {"ROWS": "".join(map(str, range(1, LONGEST_SIDE + 1)))}
+    filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "MAXIMUM + 1": str(MAX_ANSWERS + 1)}
+    filled |= {"SIDES": sides, "MAXIMUM": str(MAX_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:MAX_SIDE]}
+    filled |= {"ROWS": "".join(map(str, range(1, MAX_SIDE + 1)))}
     filled |= {"TAUGHT": str(list(TAUGHT))}
     text = CHAT_TEMPLATE
     for name, value in filled.items():

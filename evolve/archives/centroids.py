@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from evolve.scalarization import Floats
 
 ROUNDS = 25
-MOST_SAMPLES = 50_000
+MAX_SAMPLES = 50_000
 WORK = 1_000_000_000  # comparisons of coordinates, about: a few seconds
 STILL = 1e-3  # of the mean distance between neighbours: a round that moves no centroid farther is the last
 _STREAM = 0x435654  # apart from the streams of proposals
@@ -46,7 +46,7 @@ def _samples(size: int, width: int) -> int:
     """How many samples are worth their time: they are compared with fewer centres the fewer axes there are."""
     compared = min(1.0, 4 * size ** (-1 / width))
     affordable = int(WORK / (ROUNDS * size * width * compared))
-    return max(size, min(max(2_000, 25 * size), MOST_SAMPLES, affordable))
+    return max(size, min(max(2_000, 25 * size), MAX_SAMPLES, affordable))
 
 
 def nearest(points: Floats, centres: Floats) -> NDArray[np.intp]:

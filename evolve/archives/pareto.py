@@ -83,9 +83,9 @@ def _least_contributor(rows: Floats, ages: Ages) -> int:
     """
     shares = normalise(rows, rows.min(axis=0), rows.max(axis=0))
     found = contributions(shares, np.full(rows.shape[1], -MARGIN))
-    least = np.flatnonzero(found == found.min())
+    minimum = np.flatnonzero(found == found.min())
     offered = len(rows) - 1
-    return offered if least[-1] == offered else int(least[np.argmax(ages[least])])
+    return offered if minimum[-1] == offered else int(minimum[np.argmax(ages[minimum])])
 
 
 _TRUNCATIONS: Mapping[str, Truncation] = {CROWDING: _most_crowded, HYPERVOLUME: _least_contributor}

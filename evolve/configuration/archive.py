@@ -9,8 +9,8 @@ ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
 TRUNCATIONS = ("crowding", "hypervolume")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
-MOST_CELLS = 10_000  # of a tessellation, and members among which each looks for its neighbours
-MOST_NEIGHBOURS = 100
+MAX_CELLS = 10_000  # of a tessellation, and members among which each looks for its neighbours
+MAX_NEIGHBOURS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class ArchiveConfig:
     def __post_init__(self) -> None:
         one_of("archive.kind", self.kind, ARCHIVES)
         at_least("archive.size", self.size, 1)
-        if self.kind in {"cvt", "dominated_novelty"} and self.size > MOST_CELLS:
-            raise ConfigurationError(f"archive.size must be at most {MOST_CELLS} with archive.kind = {self.kind!r}")
-        within("archive.front", self.front, 1, MOST_CELLS)
+        if self.kind in {"cvt", "dominated_novelty"} and self.size > MAX_CELLS:
+            raise ConfigurationError(f"archive.size must be at most {MAX_CELLS} with archive.kind = {self.kind!r}")
+        within("archive.front", self.front, 1, MAX_CELLS)
         one_of("archive.truncation", self.truncation, TRUNCATIONS)
-        within("archive.neighbours", self.neighbours, 1, MOST_NEIGHBOURS)
+        within("archive.neighbours", self.neighbours, 1, MAX_NEIGHBOURS)

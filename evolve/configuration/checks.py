@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 from evolve.errors import ConfigurationError
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 
 
 def shares(key: str, mix: Mapping[str, float], known: tuple[str, ...]) -> None:
     """Refuse shares of unknown names, shares that are no finite share, and a mix of nothing."""
     for name, share in mix.items():
         one_of(key, name, known)
-        if not 0 <= share <= LARGEST:
-            raise ConfigurationError(f"{key}.{name} must lie between 0 and {LARGEST:g}")
+        if not 0 <= share <= MAX_MAGNITUDE:
+            raise ConfigurationError(f"{key}.{name} must lie between 0 and {MAX_MAGNITUDE:g}")
     if mix and not sum(mix.values()) > 0:
         verb = "needs" if key == "selection" else "need"
         raise ConfigurationError(f"{key} {verb} a share above 0")
@@ -23,16 +23,16 @@ def one_of(key: str, value: str, known: tuple[str, ...]) -> None:
         raise ConfigurationError(f"{key} = {value!r} is unknown: choose one of {', '.join(known)}")
 
 
-def within(key: str, value: int, least: int, most: int) -> None:
+def within(key: str, value: int, minimum: int, maximum: int) -> None:
     """Refuse a number outside two bounds."""
-    if not least <= value <= most:
-        bound = f"at least {least}" if value < least else f"at most {most}"
+    if not minimum <= value <= maximum:
+        bound = f"at least {minimum}" if value < minimum else f"at most {maximum}"
         raise ConfigurationError(f"{key} must be {bound}")
 
 
-def at_least(key: str, value: float | None, least: float) -> None:
+def at_least(key: str, value: float | None, minimum: float) -> None:
     """Refuse a number below a bound, and one that is not finite or beyond all use; None stands for no number."""
-    if value is not None and not value >= least:
-        raise ConfigurationError(f"{key} must be at least {least}")
-    if value is not None and value > LARGEST:
-        raise ConfigurationError(f"{key} must be at most {LARGEST:g}")
+    if value is not None and not value >= minimum:
+        raise ConfigurationError(f"{key} must be at least {minimum}")
+    if value is not None and value > MAX_MAGNITUDE:
+        raise ConfigurationError(f"{key} must be at most {MAX_MAGNITUDE:g}")

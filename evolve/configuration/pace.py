@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from evolve.configuration.checks import at_least, within
 from evolve.errors import ConfigurationError
 from evolve.money import Money
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
-MOST_IN_ORDER = 100_000
-MOST_CALLS = 10_000
-MOST_EVALUATIONS = 1024
+MAX_IN_ORDER = 100_000
+MAX_CALLS = 10_000
+MAX_EVALUATIONS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class BudgetConfig:
             at_least(f"budget.{name}", getattr(self, name), 1)
         if self.money is not None and not self.money.amount > 0:
             raise ConfigurationError("budget.money must be above 0")
-        if self.wall_seconds is not None and not 0 < self.wall_seconds <= LARGEST:
+        if self.wall_seconds is not None and not 0 < self.wall_seconds <= MAX_MAGNITUDE:
             raise ConfigurationError("budget.wall_seconds must be a finite number above 0")
         if self.target is not None and not math.isfinite(self.target):
             raise ConfigurationError("budget.target must be a finite number")
@@ -58,7 +58,7 @@ class DeterministicConfig:
     window: int = 0
 
     def __post_init__(self) -> None:
-        within("deterministic.window", self.window, 0, MOST_IN_ORDER)
+        within("deterministic.window", self.window, 0, MAX_IN_ORDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,5 +69,5 @@ class ConcurrencyConfig:
     evaluations: int = 0
 
     def __post_init__(self) -> None:
-        within("concurrency.policy", self.policy, 0, MOST_CALLS)
-        within("concurrency.evaluations", self.evaluations, 0, MOST_EVALUATIONS)
+        within("concurrency.policy", self.policy, 0, MAX_CALLS)
+        within("concurrency.evaluations", self.evaluations, 0, MAX_EVALUATIONS)

@@ -10,19 +10,19 @@ from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, Determini
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
 from evolve.configuration.selection import SELECTIONS, NoveltyConfig, SelectionOptions
 from evolve.errors import ConfigurationError
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 
 STRATEGIES = ("islands", "best_of_n", "sequential")
 TOPOLOGIES = ("ring", "full", "random", "none")
-MIGRANTS = ("best", "front", "rarest")
+MIGRANTS = ("best", "front", "most_novel")
 RESETS = ("best", "better_half")
 ISLAND_CHOICES = ("turns", "bandit")
 OPERATORS = ("mutate", "crossover", "repair", "simplify")
 OPERATOR_CHOICES = ("shares", "adaptive")
 POLICY_CHOICES = ("weights", "adaptive")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
-MOST_ISLANDS = 1000
-MOST_ANSWERS = 1000
+MAX_ISLANDS = 1000
+MAX_ANSWERS = 1000
 # One island is ahead of several while each would have fewer evaluations (docs/benchmarks.md, Exploration).
 EVALUATIONS_OF_AN_ISLAND = 4_000
 AUTOMATIC_ISLANDS = 4
@@ -70,7 +70,7 @@ class RunConfig:
         migration_interval: evaluations on an island between two migrations from it.
         migration_rate: share of its archive that an island sends along.
         migrants: who that is: the fittest, those that no member dominates (`front`), or of the fitter half those that
-            are most novel to the island they go to (`rarest`).
+            are most novel to the island they go to (`most_novel`).
         reset_after: evaluations without a better best after which an island, unless it is ahead of all others, restarts
             from a survivor; 0: never.
         reset_from: the survivor: the best of all others, or the best of one drawn among the `better_half` of them.
@@ -119,17 +119,17 @@ class RunConfig:
         one_of("topology", self.topology, TOPOLOGIES)
         one_of("migrants", self.migrants, MIGRANTS)
         one_of("reset_from", self.reset_from, RESETS)
-        within("islands", self.islands, 0, MOST_ISLANDS)
+        within("islands", self.islands, 0, MAX_ISLANDS)
         object.__setattr__(self, "islands", self.islands or self._automatic())
         for name in ("answers", "samples"):
-            within(name, getattr(self, name), 0, MOST_ANSWERS)
+            within(name, getattr(self, name), 0, MAX_ANSWERS)
         at_least("migration_interval", self.migration_interval, 1)
         for name in ("reset_after", "seed"):
             at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
-        if not 0 <= self.alpha <= LARGEST:
-            raise ConfigurationError(f"alpha must lie between 0 and {LARGEST:g}")
+        if not 0 <= self.alpha <= MAX_MAGNITUDE:
+            raise ConfigurationError(f"alpha must lie between 0 and {MAX_MAGNITUDE:g}")
         shares("selection", self.selection, SELECTIONS)
         shares("operators", self.operators, OPERATORS)
         one_of("policy_choice", self.policy_choice, POLICY_CHOICES)
@@ -151,7 +151,7 @@ class RunConfig:
         named = [number + 1 for variant in self.variants for number in variant.islands]
         limit = self.budget.evaluations
         fed = AUTOMATIC_ISLANDS if limit is None else max(1, limit // EVALUATIONS_OF_AN_ISLAND)
-        return min(MOST_ISLANDS, max(min(AUTOMATIC_ISLANDS, fed), *named, 0))
+        return min(MAX_ISLANDS, max(min(AUTOMATIC_ISLANDS, fed), *named, 0))
 
     def _check_variants(self) -> None:
         named: set[int] = set()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from evolve.configuration.checks import one_of
 from evolve.errors import ConfigurationError
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 
 SELECTIONS = (
     "boltzmann",
@@ -37,8 +37,8 @@ class SelectionOptions:
     cases: float = 0.25
 
     def __post_init__(self) -> None:
-        if not 0 <= self.exploration <= LARGEST:
-            raise ConfigurationError(f"selection_options.exploration must lie between 0 and {LARGEST:g}")
+        if not 0 <= self.exploration <= MAX_MAGNITUDE:
+            raise ConfigurationError(f"selection_options.exploration must lie between 0 and {MAX_MAGNITUDE:g}")
         if not 0 < self.cases <= 1:
             raise ConfigurationError("selection_options.cases must lie above 0 and not beyond 1")
 
@@ -50,13 +50,13 @@ class NoveltyConfig:
     Attributes:
         kind: of distance, Jaccard over runs of three words: those of the syntax tree (of Python, else as `tokens`), or
             tokens; the cosine distance of the embeddings that the run's embedder gives; `none`: every program is.
-        least: distance from the nearest member below which a program is rejected.
+        min_distance: distance from the nearest member below which a program is rejected.
     """
 
     kind: str = "none"
-    least: float = 0.1
+    min_distance: float = 0.1
 
     def __post_init__(self) -> None:
         one_of("novelty.kind", self.kind, NOVELTIES)
-        if not 0 <= self.least <= 1:
-            raise ConfigurationError("novelty.least must lie between 0 and 1")
+        if not 0 <= self.min_distance <= 1:
+            raise ConfigurationError("novelty.min_distance must lie between 0 and 1")

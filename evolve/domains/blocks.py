@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from evolve.chain import LONGEST_ANSWER, ChainFormat, ChainParser
+from evolve.chain import MAX_ANSWER, ChainFormat, ChainParser
 from evolve.domains.domain import Reply
 from evolve.errors import ConfigurationError
 from evolve.reasoning import ReasoningFilter
@@ -53,7 +53,7 @@ def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]
     said = spoken(text)
     if mentions(said, tag):
         return tagged(said, ChainFormat(kind="tags", tag=tag), m, cut)
-    if not said.strip() or len(said) > LONGEST_ANSWER:
+    if not said.strip() or len(said) > MAX_ANSWER:
         return [], ["the completion holds no answer in the format asked for"]
     return [said], [f"no <{tag}> tags: the whole completion was read as one answer"] if m > 1 else []
 

@@ -18,8 +18,8 @@ from evolve.markup import Fence, fence
 from evolve.program import Program
 from evolve.scalarization import Floats
 
-MOST_TESTS = 16
-LARGEST_TEST_BYTES = 8192
+MAX_TESTS = 16
+MAX_TEST_BYTES = 8192
 _FENCES = ChainFormat(kind="fences")
 
 
@@ -67,8 +67,8 @@ Judge = Callable[[Question, str], Sequence[float]]
 
 def choose(tests: Sequence[Test]) -> tuple[Test, ...]:
     """The tests that are scored: the smallest 16 of those of at most 8,192 bytes, in their own order."""
-    fitting = [place for place, test in enumerate(tests) if test.size <= LARGEST_TEST_BYTES]
-    smallest = sorted(fitting, key=lambda place: tests[place].size)[:MOST_TESTS]
+    fitting = [place for place, test in enumerate(tests) if test.size <= MAX_TEST_BYTES]
+    smallest = sorted(fitting, key=lambda place: tests[place].size)[:MAX_TESTS]
     return tuple(tests[place] for place in sorted(smallest))
 
 

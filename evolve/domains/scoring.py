@@ -16,8 +16,8 @@ from evolve.domains.overlap import normalised
 from evolve.domains.questions import TEXT_DOMAINS, question_from_json
 from evolve.domains.remarks import remarks
 
-LONGEST_SHOWN = 200
-MOST_SHOWN = 3
+MAX_SHOWN = 200
+MAX_SHOWN = 3
 _LINE = re.compile(r"^[ \t]*(support|answer)[ \t]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -91,7 +91,7 @@ def score_outputs(question: Mapping[str, Any], outputs: Sequence[Mapping[str, An
     wrong = [(number, verdict) for number, verdict in enumerate(verdicts, start=1) if verdict]
     told = [
         f"Test {number}, input {_cut(asked.tests[number - 1].input)}: {verdict}."
-        for number, verdict in wrong[:MOST_SHOWN]
+        for number, verdict in wrong[:MAX_SHOWN]
     ]
     passed = f"{len(verdicts) - len(wrong)} of {len(verdicts)} tests passed."
     return {**scores, "cases": scores, "feedback": "\n".join([passed, *told])}
@@ -140,4 +140,4 @@ def _equal(ours: str, theirs: str) -> bool:
 
 def _cut(text: str) -> str:
     flat = repr(text)
-    return flat if len(flat) <= LONGEST_SHOWN else f"{flat[:LONGEST_SHOWN]}..."
+    return flat if len(flat) <= MAX_SHOWN else f"{flat[:MAX_SHOWN]}..."

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evolve.chain import LONGEST_ANSWER
+from evolve.chain import MAX_ANSWER
 from evolve.domains.blocks import check_count, fill, taken
 from evolve.domains.blocks import field as tag_text
 from evolve.domains.domain import Reply
@@ -21,7 +21,7 @@ from evolve.domains.overlap import f1, same, words
 from evolve.scalarization import Floats
 
 OBJECTIVES = ("format", "tool_name", "arg_key", "arg_value")
-DEEPEST = 20
+MAX_DEPTH = 20
 _OUTER = re.compile(r"<(/?)response[ _-]?\d{1,6}[ \t]{0,8}>", re.IGNORECASE | re.ASCII)
 _SPACE = re.compile(r"[\s,;]*")
 FORM = (
@@ -147,8 +147,8 @@ def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
 
 
 def _attempt(text: str) -> tuple[Attempt | None, str]:
-    if len(text) > LONGEST_ANSWER:
-        return None, f"the attempt is longer than {LONGEST_ANSWER} characters"
+    if len(text) > MAX_ANSWER:
+        return None, f"the attempt is longer than {MAX_ANSWER} characters"
     sections = {tag: tag_text(text, tag) for tag in ("think", "tool_call", "response")}
     if all(section is None for section in sections.values()):
         return None, "the attempt holds no <think>, <tool_call> or <response>"
@@ -181,7 +181,7 @@ def _call(entry: object) -> Call | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         return None
     arguments = entry.get("parameters", entry.get("arguments", {}))
-    if not isinstance(arguments, dict) or not _shallow(arguments, DEEPEST):
+    if not isinstance(arguments, dict) or not _shallow(arguments, MAX_DEPTH):
         return None
     return Call(name=entry["name"], arguments=arguments)
 

@@ -20,9 +20,9 @@ from evolve.yields import times
 Count = Callable[[str], int]
 
 _MESSAGE_TOKENS = 8  # what a chat template puts around a message, with some to spare
-_LONGEST_REJECTION = 160
-_LEAST_SAID = 200  # characters: less says nothing
-MOST_REVIEW_BYTES = 4096
+_MAX_REJECTION = 160
+_MIN_SAID = 200  # characters: less says nothing
+MAX_REVIEW_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     mate, ending = _fit_ending(request, space)
     _refuse_huge(request, space)
     rejections = _fit_rejections(request, space)
-    review = _fit_said(request, space, "review", request.proposal.review, MOST_REVIEW_BYTES)
+    review = _fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
     feedback = _fit_feedback(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
@@ -289,7 +289,7 @@ def _fit_feedback(request: PromptRequest, space: _Space) -> str:
     return _fit_said(request, space, "feedback", feedback, int(request.config.feedback_kb * 1024))
 
 
-def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, most: int) -> str:
+def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, maximum: int) -> str:
     """What was said of the parent, at most so many bytes of it, and cut once more to what is left.
 
     Args:
@@ -301,15 +301,15 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
     """
     text = inert(said.strip())
     size = len(text.encode())
-    if not text or most <= 0:
+    if not text or maximum <= 0:
         return ""
-    text = cut_middle(text, len(text) * most // max(size, most))
+    text = cut_middle(text, len(text) * maximum // max(size, maximum))
     part = fill(request.templates, template, **{template: fenced(text)})
     needed, left = space.count(part), max(0, space.left)
     if needed > left:
         shorter = int(len(part) * left / needed * 0.9) - (len(part) - len(text))
         part = fill(request.templates, template, **{template: fenced(cut_middle(text, shorter))})
-        part = part if shorter >= _LEAST_SAID and space.take(part) else ""
+        part = part if shorter >= _MIN_SAID and space.take(part) else ""
         space.close()
         return part
     space.spend(part)
@@ -321,7 +321,7 @@ def _fit_rejections(request: PromptRequest, space: _Space) -> str:
     shown_reasons = request.proposal.rejections[: request.config.rejections]
     if not shown_reasons:
         return ""
-    lines = [f"- {times(count)}: {one_line(reason, _LONGEST_REJECTION)}" for reason, count in shown_reasons]
+    lines = [f"- {times(count)}: {one_line(reason, _MAX_REJECTION)}" for reason, count in shown_reasons]
     total = sum(count for _, count in shown_reasons)
     part = fill(request.templates, "rejections", rejections="\n".join(lines), count=total)
     return part if space.take(part) else ""

@@ -7,8 +7,8 @@ from evolve.prompt.templates import fill
 from evolve.prompt.text import one_line
 from evolve.proposal import Individual
 
-_MOST_NAMED = 16
-_LONGEST_NAME = 80
+_MAX_NAMED = 16
+_MAX_NAME = 80
 
 
 def objectives_text(problem: Problem, templates: Mapping[str, str]) -> str:
@@ -74,13 +74,13 @@ def _listed(label: str, pairs: Iterable[tuple[str, float]]) -> list[str]:
     found = list(pairs)
     if not found:
         return []
-    named = ", ".join(f"{_name(name)} {_number(value)}" for name, value in found[:_MOST_NAMED])
-    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    named = ", ".join(f"{_name(name)} {_number(value)}" for name, value in found[:_MAX_NAMED])
+    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
     return [f"- {label}: {named}{more}"]
 
 
 def _name(name: str) -> str:
-    return one_line(name, _LONGEST_NAME)
+    return one_line(name, _MAX_NAME)
 
 
 def _number(value: float) -> str:

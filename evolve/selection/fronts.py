@@ -16,7 +16,7 @@ from evolve.selection.choosing import Chosen, Knobs, brief, draw
 from evolve.selection.view import View
 
 Places = NDArray[np.intp]
-MOST_DIRECTIONS = 100
+MAX_DIRECTIONS = 100
 FAR = 1e100  # its square is finite
 
 
@@ -78,7 +78,7 @@ def directions(k: int) -> Floats:
     layer at half the size is added (Deb and Jain 2014).
     """
     divisions = 1
-    while k > 1 and comb(divisions + k, k - 1) <= MOST_DIRECTIONS:
+    while k > 1 and comb(divisions + k, k - 1) <= MAX_DIRECTIONS:
         divisions += 1
     outer = _lattice(k, divisions)
     if 1 < divisions < k:

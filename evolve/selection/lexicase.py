@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from evolve.selection.choosing import Chosen, Knobs
 from evolve.selection.view import View
 
-MOST_TOLD = 8  # cases that an event names
-LONGEST_TOLD = 40  # characters of each
+MAX_TOLD = 8  # cases that an event names
+MAX_TOLD = 40  # characters of each
 
 
 def select_lexicase(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
@@ -42,7 +42,7 @@ def _choose(view: View, rng: np.random.Generator, order: NDArray[np.int64]) -> C
         if len(pool) == 1:
             break
     place = int(pool[rng.integers(len(pool))])
-    told = [view.case_names[case][:LONGEST_TOLD] for case in decisive[:MOST_TOLD]]
+    told = [view.case_names[case][:MAX_TOLD] for case in decisive[:MAX_TOLD]]
     return Chosen(place=place, why={"cases": told, "left": len(pool)})
 
 

@@ -13,9 +13,9 @@ TOURNAMENT_SIZE = 4
 CONCENTRATION = 1.0  # uniform on the simplex
 EXPONENT = 2.0
 TEMPERATURE = 0.05
-LOWEST_TEMPERATURE = 0.01
+MIN_TEMPERATURE = 0.01
 STEEPNESS = 10.0
-MOST_STEPS = 500.0  # the sigmoid is 0 or 1 long before
+MAX_STEPS = 500.0  # the sigmoid is 0 or 1 long before
 
 
 def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
@@ -60,7 +60,7 @@ def select_boltzmann(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
     fitness = view.fitness
     spread = float(np.ptp(fitness))
     shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
-    temperature = max(float(shares.std()), LOWEST_TEMPERATURE)
+    temperature = max(float(shares.std()), MIN_TEMPERATURE)
     (place,) = soft_argmax(shares, 1, rng, temperature)
     return Chosen(place=int(place), why={"temperature": brief(temperature)})
 
@@ -81,8 +81,8 @@ def _fit(view: View) -> NDArray[np.float64]:
     deviation = np.median(np.abs(ahead))
     with np.errstate(over="ignore"):
         # Without a deviation the limit of the formula: 1 above the median, 1/2 at it, 0 below.
-        steps = STEEPNESS * ahead / deviation if deviation > 0 else np.sign(ahead) * MOST_STEPS
-    return 1 / (1 + np.exp(-np.clip(steps, -MOST_STEPS, MOST_STEPS)))
+        steps = STEEPNESS * ahead / deviation if deviation > 0 else np.sign(ahead) * MAX_STEPS
+    return 1 / (1 + np.exp(-np.clip(steps, -MAX_STEPS, MAX_STEPS)))
 
 
 @lru_cache(maxsize=8)

@@ -16,8 +16,8 @@ from evolve.pareto import front
 from evolve.scalarization import Floats
 from evolve.statistics import expected_max
 
-MOST_SPECIALISTS = 16
-LARGEST = 1e100  # squares and ratios of rewards up to here are finite
+MAX_SPECIALISTS = 16
+MAX_MAGNITUDE = 1e100  # squares and ratios of rewards up to here are finite
 
 
 def reward_matrix(
@@ -50,12 +50,12 @@ def reward_matrix(
         raise RewardError(f"{name} must have one row an answer and one column an objective, not shape {matrix.shape}.")
     if k is not None and matrix.shape[1] != k:
         raise RewardError(f"{name} has {matrix.shape[1]} objectives where {k} are expected: score all answers alike.")
-    wild = ~(np.abs(matrix) <= LARGEST)
+    wild = ~(np.abs(matrix) <= MAX_MAGNITUDE)
     if wild.any():
         row, column = np.argwhere(wild)[0]
         raise RewardError(
             f"{name} holds {matrix[row, column]:.6g} for objective {column} of answer {row}: give a failed answer "
-            f"zeros, and keep rewards within {LARGEST:g}."
+            f"zeros, and keep rewards within {MAX_MAGNITUDE:g}."
         )
     return matrix
 
@@ -105,7 +105,7 @@ def exact_set_reward(rewards: ArrayLike | Sequence[ArrayLike | None]) -> float:
         return float(best[0].mean())
     if best.shape[1] == 2:
         return _envelope(best)
-    if ((best > 0).sum(axis=1) <= 1).all() and (best >= 0).all() and best.shape[1] <= MOST_SPECIALISTS:
+    if ((best > 0).sum(axis=1) <= 1).all() and (best >= 0).all() and best.shape[1] <= MAX_SPECIALISTS:
         return exact_specialists(best.max(axis=0))
     raise RewardError("The set reward has no closed form for these rewards: draw weights and estimate it.")
 

@@ -19,7 +19,7 @@ Sampler = Literal["naive", "sobol"]
 
 DRAWS = 100  # weights in the published estimator
 BITS = 32
-WIDEST = 256  # objectives of a Sobol draw; finding the polynomials of more takes seconds
+MAX_DIMENSIONS = 256  # objectives of a Sobol draw; finding the polynomials of more takes seconds
 GRID = 8192
 # Initial direction numbers of the first 16 coordinates, from new-joe-kuo-6.21201 (S. Joe and F. Y. Kuo, "Constructing
 # Sobol sequences with better two-dimensional projections", SIAM J. Sci. Comput. 30, 2008). Its polynomials are ours.
@@ -85,8 +85,10 @@ def sobol(count: int, dimensions: int, rng: np.random.Generator) -> Floats:
     Raises:
         RewardError: there are more dimensions than this module makes polynomials for.
     """
-    if dimensions > WIDEST:
-        raise RewardError(f"Sobol draws reach {WIDEST} objectives, not {dimensions}; choose the sampler 'naive'.")
+    if dimensions > MAX_DIMENSIONS:
+        raise RewardError(
+            f"Sobol draws reach {MAX_DIMENSIONS} objectives, not {dimensions}; choose the sampler 'naive'."
+        )
     index = np.arange(count, dtype=np.uint64)
     points = np.empty((count, dimensions))
     for number, polynomial in enumerate(_polynomials(dimensions)):

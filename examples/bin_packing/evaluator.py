@@ -20,7 +20,7 @@ def draw(seed):
     return [min(CAPACITY, max(1, round(chance.weibullvariate(45, 3)))) for _ in range(ITEMS)]
 
 
-def least(items):
+def minimum(items):
     """The bound L2: for each threshold, the bins of the large items and what the small ones need beyond their room."""
     count = [items.count(size) for size in range(CAPACITY + 1)]
     half, best = CAPACITY // 2, 0
@@ -96,5 +96,5 @@ def excess(bins, bounds):
 
 INSTANCES = [draw(seed) for seed in SCORED]
 FRESH = [draw(seed) for seed in UNSEEN]
-BOUNDS = [least(items) for items in INSTANCES]
-FRESH_BOUNDS = [least(items) for items in FRESH]
+BOUNDS = [minimum(items) for items in INSTANCES]
+FRESH_BOUNDS = [minimum(items) for items in FRESH]

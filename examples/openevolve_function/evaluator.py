@@ -7,7 +7,7 @@ import time
 from openevolve.evaluation_result import EvaluationResult
 
 # With s = x + y and d = x - y, bumpy is sin(s) + s / 2 + (d - 1)^2: lowest in the square at s = -8 pi / 3, d = 1.
-LOWEST = -math.sqrt(3) / 2 - 4 * math.pi / 3
+MINIMUM = -math.sqrt(3) / 2 - 4 * math.pi / 3
 BUDGET = 1000
 
 
@@ -34,7 +34,7 @@ def trial(program, seed):
         return bumpy(min(5.0, max(-5.0, x)), min(5.0, max(-5.0, y)))
 
     x, y, _ = program.run_search(counted, seed)
-    return max(0.0, bumpy(min(5.0, max(-5.0, float(x))), min(5.0, max(-5.0, float(y)))) - LOWEST)
+    return max(0.0, bumpy(min(5.0, max(-5.0, float(x))), min(5.0, max(-5.0, float(y)))) - MINIMUM)
 
 
 def measured(program_path, seeds):

@@ -5,7 +5,7 @@ each comparator stands in the earliest one that its two wires allow: no other wa
 """
 
 WIRES = 10
-MOST = 100
+MAX_COMPARATORS = 100
 
 
 def score(outputs, program):  # noqa: ARG001 - every scorer is given the program too
@@ -13,9 +13,14 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
     if output["error"]:
         return {"error": output["error"]}
     comparators = output["value"]
-    if not isinstance(comparators, list) or len(comparators) > MOST or not all(map(is_comparator, comparators)):
+    if (
+        not isinstance(comparators, list)
+        or len(comparators) > MAX_COMPARATORS
+        or not all(map(is_comparator, comparators))
+    ):
         return {
-            "error": f"network() must return at most {MOST} comparators [i, j], whole numbers with 0 <= i < j < {WIRES}"
+            "error": f"network() must return at most {MAX_COMPARATORS} comparators [i, j],"
+            f" whole numbers with 0 <= i < j < {WIRES}"
         }
     unsorted = unsorted_input(comparators)
     if unsorted:

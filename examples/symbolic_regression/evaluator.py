@@ -9,8 +9,8 @@ import math
 import operator
 import random
 
-MOST_NODES = 60
-LONGEST = 4000
+MAX_NODES = 60
+MAX_LENGTH = 4000
 BEST_ACCURACY = 12.0
 FAR = 1e9
 BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
@@ -72,8 +72,8 @@ def digits(gaps):
 
 def read(text):
     """The number of nodes, and (name, expression) line by line; the last is y."""
-    if len(text) > LONGEST:
-        raise RefusedError(f"the formula is longer than {LONGEST} characters")
+    if len(text) > MAX_LENGTH:
+        raise RefusedError(f"the formula is longer than {MAX_LENGTH} characters")
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -88,8 +88,8 @@ def read(text):
         lines.append((line.targets[0].id, line.value))
     if not lines or lines[-1][0] != "y":
         raise RefusedError("the last line must be y = EXPRESSION")
-    if size > MOST_NODES:
-        raise RefusedError(f"the formula has {size} nodes, and at most {MOST_NODES} are allowed")
+    if size > MAX_NODES:
+        raise RefusedError(f"the formula has {size} nodes, and at most {MAX_NODES} are allowed")
     return size, lines
 
 

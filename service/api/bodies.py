@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from service.api.faults import ApiFault
 from service.schemas.problem_details import Code
 
-MOST_DIGITS = 300  # of a whole number: every one fits into a float
+MAX_DIGITS = 300  # of a whole number: every one fits into a float
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -100,7 +100,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if len(text) > MOST_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise _broken(f"{text[:20]}... is a number beyond all bounds")
     return int(text)
 

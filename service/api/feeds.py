@@ -21,7 +21,7 @@ from service.ports import ENDED, Clock, LoggedEvent, RunReader
 
 log = structlog.get_logger(__name__)
 
-MOST_NEW_RUNS = 2000
+MAX_NEW_RUNS = 2000
 MAX_HEADS = 256  # of audiences, the last that asked
 END = "end"
 SKEW = timedelta(seconds=60)  # between clocks of those who create runs
@@ -191,7 +191,7 @@ class Feed:
         newest = page[0].id if page else ""
         if newest and newest == self.newest:
             return seen
-        for _ in range(MOST_NEW_RUNS // PAGE):
+        for _ in range(MAX_NEW_RUNS // PAGE):
             new = [run.id for run in page if run.created_at > self.position.since]
             seen = dict.fromkeys(new, 0) | seen
             if len(new) < len(page) or not page:

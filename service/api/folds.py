@@ -27,8 +27,8 @@ from service.projections.trail import Trail, trail_of
 from service.projections.weighted import weighted_best
 from service.schemas.statistics import RunStatistics
 
-MOST_BYTES = 256 * 1024 * 1024
-MOST_RESULTS = 4  # of a run
+MAX_BYTES = 256 * 1024 * 1024
+MAX_RESULTS = 4  # of a run
 SAVED_FORM = f"{FORMAT} of {__version__}, {BYTE_ORDER}"
 # A run is saved once so many of its evaluations are new, and such a share: however long it is, each evaluation is saved
 # less than ten times.
@@ -53,14 +53,14 @@ class Folds:
     Args:
         store: where long runs are saved, so that no process reads again what another has read.
         at_once: how many requests fold at the same time.
-        most_bytes: how much is kept here.
+        max_bytes: how much is kept here.
     """
 
-    def __init__(self, store: ColumnStore, at_once: int = 1, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, store: ColumnStore, at_once: int = 1, max_bytes: int = MAX_BYTES) -> None:
         self._store = store
         self._slots = asyncio.Semaphore(at_once)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
@@ -91,9 +91,9 @@ class Folds:
         """The Pareto front of a run as it is now, the fittest first, and what it is worth."""
         return self._fold(reader, run, "front", rank_front)
 
-    def grid(self, reader: RunReader, run: RunRecord, most: int) -> Grid:
+    def grid(self, reader: RunReader, run: RunRecord, maximum: int) -> Grid:
         """The grid of a run as it is now, with at most so many cells."""
-        return self._fold(reader, run, ("grid", most), lambda columns: fold_grid(columns, most))
+        return self._fold(reader, run, ("grid", maximum), lambda columns: fold_grid(columns, maximum))
 
     def filled(
         self, reader: RunReader, run: RunRecord, groups: Sequence[Sequence[str]]
@@ -132,7 +132,7 @@ class Folds:
             if name is not None:
                 kept.results[name] = columns.sequence, found
                 kept.results.move_to_end(name)
-            while len(kept.results) > MOST_RESULTS:
+            while len(kept.results) > MAX_RESULTS:
                 kept.results.popitem(last=False)
             kept.size = columns.size
         self._forget(run.id)
@@ -180,7 +180,7 @@ class Folds:
         with self._lock:
             total = sum(kept.size for kept in self._kept.values())
             for other in list(self._kept):
-                if total <= self._most_bytes or other == run_id:
+                if total <= self._max_bytes or other == run_id:
                     break
                 total -= self._kept.pop(other).size
 

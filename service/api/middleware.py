@@ -34,7 +34,7 @@ SECURITY_HEADERS = {
 }
 STRANGERS_BYTES = 1024 * 1024
 CLOSED = 499  # in log and metrics alone: the client closed the connection before it had an answer
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -149,15 +149,15 @@ class Envelope:
 
     async def _limit(self, request: Request, declared: int | None) -> int:
         """Bytes that the body of a request may have; who shows nothing that is valid may send what signs them in."""
-        most = self._parts.settings.body_limit_mb * 1024 * 1024
-        small = min(most, STRANGERS_BYTES)
+        maximum = self._parts.settings.body_limit_mb * 1024 * 1024
+        small = min(maximum, STRANGERS_BYTES)
         if declared is not None and declared <= small:
             return small
-        return most if await run_in_threadpool(known, request, self._parts) else small
+        return maximum if await run_in_threadpool(known, request, self._parts) else small
 
     def _too_large(self, limit: int) -> ApiFault:
-        most = self._parts.settings.body_limit_mb * 1024 * 1024
-        mend = "send less" if limit == most else "show a valid key, or send less"
+        maximum = self._parts.settings.body_limit_mb * 1024 * 1024
+        mend = "send less" if limit == maximum else "show a valid key, or send less"
         return ApiFault(413, Code.TOO_LARGE, f"the body is larger than {limit // (1024 * 1024)} MB: {mend}")
 
     async def _fail(self, request: Request, error: Exception, send: Send | None) -> None:
@@ -231,7 +231,7 @@ def _declared(headers: Headers) -> int | None:
     length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
     if not length.isdecimal():
         return None
-    return int(length) if len(length) <= _MOST_DIGITS else sys.maxsize
+    return int(length) if len(length) <= _MAX_DIGITS else sys.maxsize
 
 
 def _subject(request: Request) -> str:

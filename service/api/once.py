@@ -14,7 +14,7 @@ from service.api.access import PartsDep
 from service.api.parts import Parts
 from service.ports import Caller, StoredResponse
 
-LONGEST_KEY = 255
+MAX_KEY = 255
 REPLAYED = "Idempotency-Replayed"
 _Prepared = TypeVar("_Prepared")
 
@@ -22,7 +22,7 @@ IdempotencyKey = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
-        max_length=LONGEST_KEY,
+        max_length=MAX_KEY,
         pattern="^[ -~]*$",
         description="Any printable ASCII: a repeated request with the same one has no second effect for 24 hours.",
     ),

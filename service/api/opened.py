@@ -43,8 +43,8 @@ class Opened:
         ask_seconds: how often it is asked whether a caller is known still, for all answers of the caller together.
     """
 
-    def __init__(self, each: int, most: int, ask_seconds: float = ASK_SECONDS) -> None:
-        self._each, self._most, self._ask_seconds = each, most, ask_seconds
+    def __init__(self, each: int, maximum: int, ask_seconds: float = ASK_SECONDS) -> None:
+        self._each, self._maximum, self._ask_seconds = each, maximum, ask_seconds
         self._open: Counter[str] = Counter()
         self._answers: dict[str, _Answer] = {}
 
@@ -57,7 +57,7 @@ class Opened:
         """
         if self._open[actor] >= self._each:
             raise _crowded(f"{self._each} streams and waits of this key are open, the most that it may have: close one")
-        if self._open.total() >= self._most:
+        if self._open.total() >= self._maximum:
             raise _crowded("the service has as many streams and waits open as it may: try again later")
         self._open[actor] += 1
         try:

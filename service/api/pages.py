@@ -12,11 +12,11 @@ from service.api.faults import ApiFault
 from service.schemas.problem_details import Code
 from service.seal import Seal
 
-DEFAULT_LIMIT, MOST_LIMIT = 50, 200
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 VERSION = 1  # of cursors: what they hold, and in which form
 _Row = TypeVar("_Row")
 
-Limit = Annotated[int, Query(ge=1, description=f"Items on a page; more than {MOST_LIMIT} are {MOST_LIMIT}.")]
+Limit = Annotated[int, Query(ge=1, description=f"Items on a page; more than {MAX_LIMIT} are {MAX_LIMIT}.")]
 Cursor = Annotated[str, Query(max_length=4096, description="`next_cursor` of the page before; empty: the first page.")]
 Include = Annotated[str, Query(pattern="^(count)?$", description="`count` adds how many there are in all.")]
 
@@ -35,7 +35,7 @@ class Paging:
     """
 
     def __init__(self, seal: Seal, cursor: str, limit: int, about: Mapping[str, Any]) -> None:
-        self.limit = min(limit, MOST_LIMIT)
+        self.limit = min(limit, MAX_LIMIT)
         self._seal, self._about = seal, _digest(seal, about)
         self.after: Any = None
         if cursor:

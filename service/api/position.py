@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from service.api.faults import ApiFault
 from service.schemas.problem_details import Code
 
-LONGEST = 20_000  # characters: what servers and proxies take in an address
+MAX_LENGTH = 20_000  # characters: what servers and proxies take in an address
 FORM = r"[0-9]{1,16}(~[A-Za-z0-9_-]{1,64}\.[0-9]{1,15})*"
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _RUN = "run_"
@@ -34,7 +34,7 @@ class Position:
         text = str((self.since - _BEGINNING) // timedelta(microseconds=1))
         for run, seen in self.seen.items():
             part = f"~{run.removeprefix(_RUN)}.{seen}"
-            if len(text) + len(part) > LONGEST:
+            if len(text) + len(part) > MAX_LENGTH:
                 break
             text += part
         return text
@@ -42,7 +42,7 @@ class Position:
 
 def is_position(text: str) -> bool:
     """Whether a text has the form of a position."""
-    return len(text) <= LONGEST and re.fullmatch(FORM, text) is not None
+    return len(text) <= MAX_LENGTH and re.fullmatch(FORM, text) is not None
 
 
 def position_of(text: str) -> Position:

@@ -16,7 +16,7 @@ from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, New
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
 from service.runner.lease import LEASE_SECONDS
 from service.runner.owner import is_gone, this_process
-from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchSummary
+from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary
 
 if TYPE_CHECKING:
     from service.client import Client
@@ -129,7 +129,7 @@ class RemoteBatches:
 
     def runs(self, batch_id: str) -> list[RunRecord]:
         """The runs of a batch, oldest first."""
-        return self._reader.runs(MOST_RUNS, only=RunFilter(batch_id=batch_id))[::-1]
+        return self._reader.runs(MAX_RUNS, only=RunFilter(batch_id=batch_id))[::-1]
 
     def summary(self, batch_id: str) -> BatchSummary:
         """What its runs have come to so far."""
@@ -203,7 +203,7 @@ class StoredBatches:
 
     def runs(self, batch_id: str) -> list[RunRecord]:
         """The runs of a batch, oldest first."""
-        return self._reader.runs(MOST_RUNS, only=RunFilter(batch_id=batch_id), oldest_first=True)
+        return self._reader.runs(MAX_RUNS, only=RunFilter(batch_id=batch_id), oldest_first=True)
 
     def summary(self, batch_id: str) -> BatchSummary:
         """What its runs have come to so far."""

@@ -8,7 +8,7 @@ from service.ports import RunReader
 from service.projections.columns import columns_of
 from service.projections.comparison import Order, compare
 from service.projections.trail import trail_of
-from service.schemas.series import MOST_COMPARED, RunComparison
+from service.schemas.series import MAX_COMPARED, RunComparison
 
 
 def compare_stored(reader: RunReader, run_ids: Sequence[str], order: Order) -> RunComparison:
@@ -17,7 +17,7 @@ def compare_stored(reader: RunReader, run_ids: Sequence[str], order: Order) -> R
     Raises:
         UsageError: there are too many of them, or they cannot be grouped so.
     """
-    if len(run_ids) > MOST_COMPARED:
-        raise UsageError(f"{len(run_ids)} runs are too many to compare: name {MOST_COMPARED} at most")
+    if len(run_ids) > MAX_COMPARED:
+        raise UsageError(f"{len(run_ids)} runs are too many to compare: name {MAX_COMPARED} at most")
     runs = [reader.run(run_id) for run_id in run_ids]
     return shown(compare([trail_of(columns_of(reader, run), run) for run in runs], order))

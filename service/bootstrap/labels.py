@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from service.errors import UsageError
 from service.projections.grouping import NAME
-from service.schemas.types import MOST_LABELS, Labels
+from service.schemas.types import MAX_LABELS, Labels
 
 _LABELS: TypeAdapter[dict[str, str]] = TypeAdapter(Labels)
 _KEY = "a key is at most 63 lower-case letters, digits, `_`, `.` and `-`, and begins with a letter or digit"
@@ -60,8 +60,8 @@ def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
         return {}
     if not isinstance(labels, Mapping):
         raise UsageError(f"labels are a {type(labels).__name__}: give a mapping of keys to texts")
-    if len(labels) > MOST_LABELS:
-        raise UsageError(f"a run has at most {MOST_LABELS} labels, not {len(labels)}")
+    if len(labels) > MAX_LABELS:
+        raise UsageError(f"a run has at most {MAX_LABELS} labels, not {len(labels)}")
     try:
         return _LABELS.validate_python(dict(labels), strict=True)
     except ValidationError as error:

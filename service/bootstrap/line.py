@@ -14,7 +14,7 @@ class Line:
     """Writes the line over itself, at most five times a second, and once more at the end."""
 
     def __init__(self, budget: BudgetConfig) -> None:
-        self._most = budget.evaluations
+        self._maximum = budget.evaluations
         self._evaluated = self._failed = self._width = 0
         self._best: float | None = None
         self._waiting = ""
@@ -41,7 +41,7 @@ class Line:
             self._write("\n" if ended else "")
 
     def _write(self, end: str) -> None:
-        of = f"/{self._most}" if self._most else ""
+        of = f"/{self._maximum}" if self._maximum else ""
         best = "none" if self._best is None else f"{self._best:.6g}"
         waiting = f" · waiting: {self._waiting}" if self._waiting else ""
         waiting = waiting or (f" · away: {', '.join(sorted(self._away))}" if self._away else "")

@@ -90,11 +90,11 @@ def refuse_too_much(problem: Problem, settings: SandboxSettings) -> None:
     asked = {f"limits.{name}": getattr(problem.limits, name) for name in _BOUNDED}
     asked["evaluator.repeats"] = problem.evaluator.repeats
     for key, value in asked.items():
-        setting = f"most_{key.partition('.')[2]}"
-        most = getattr(settings, setting)
-        if value > most:
+        setting = f"max_{key.partition('.')[2]}"
+        maximum = getattr(settings, setting)
+        if value > maximum:
             raise RefusedError(
-                f"the problem asks for {key} = {value:g}, and at most {most} is permitted here by the setting"
+                f"the problem asks for {key} = {value:g}, and at most {maximum} is permitted here by the setting"
                 f" sandbox.{setting}: EVOLVE_SANDBOX__{setting.upper()} permits more"
             )
 

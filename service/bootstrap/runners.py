@@ -47,7 +47,7 @@ class OpenedRunner:
     """
 
     runner: Runner
-    most: int
+    maximum: int
     evaluates: str
     worker: "Worker | None" = None
 
@@ -83,23 +83,23 @@ async def open_runner(
         UsageError: the queue's address is none.
     """
     _limit_threads()
-    url, most = queue_url(settings, queue), runs or settings.runner.runs
+    url, maximum = queue_url(settings, queue), runs or settings.runner.runs
     if url is not None:
         from service.queue.connection import connect
 
         async with connect(url):  # that it is no address is the operator's mistake, not that of the runs
             evaluates = "the workers of the queue"
-        yield _opened(storage, settings, _through(url), most, evaluates)
+        yield _opened(storage, settings, _through(url), maximum, evaluates)
         return
     if broker is not None:
-        yield _opened(storage, settings, beside(broker, settings), most, "this process")
+        yield _opened(storage, settings, beside(broker, settings), maximum, "this process")
         return
     from service.queue.memory import MemoryBroker
 
     broker = MemoryBroker(SystemClock())
     async with open_local_worker(settings, broker) as opening:
         evaluates = f"{opening.beat.slots} slots here, isolation {opening.beat.isolation}"
-        opened = _opened(storage, settings, beside(broker, settings), most, evaluates)
+        opened = _opened(storage, settings, beside(broker, settings), maximum, evaluates)
         yield replace(opened, worker=opening.worker)
 
 
@@ -199,7 +199,7 @@ class StoredJobs:
 
 
 def _opened(
-    storage: Storage, settings: Settings, evaluating: Evaluating, most: int, evaluates: str, batch_id: str = ""
+    storage: Storage, settings: Settings, evaluating: Evaluating, maximum: int, evaluates: str, batch_id: str = ""
 ) -> OpenedRunner:
     from service.db.intents import SqlRunClaims
 
@@ -210,10 +210,10 @@ def _opened(
         StoredJobs(storage, settings, evaluating),
         clock,
         this_process(),
-        most=most,
+        maximum=maximum,
         watch=RunMetrics(),
     )
-    return OpenedRunner(runner=runner, most=most, evaluates=evaluates)
+    return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates)
 
 
 def _through(url: str) -> Evaluating:

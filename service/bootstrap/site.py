@@ -225,10 +225,10 @@ def stored_site(reader: RunReader, url: str) -> Site:
 
         return group_failures(run.id, reader.outcomes(run.id))
 
-    def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
+    def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
         from service.projections.votes import judge
 
-        return judge(run.id, reader.poll(run.id), rule, least_share)
+        return judge(run.id, reader.poll(run.id), rule, min_share)
 
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
@@ -280,8 +280,8 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def failures(run: RunRecord) -> "RunFailures":
         return client.send(calls.get_run_failures(run.id))
 
-    def votes(run: RunRecord, rule: "Rule", least_share: float) -> "RunVotes":
-        return client.send(calls.get_run_votes(run.id, rule=rule, least_share=least_share))
+    def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
+        return client.send(calls.get_run_votes(run.id, rule=rule, min_share=min_share))
 
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return reader.search(run.id, text, ranked=ranked)

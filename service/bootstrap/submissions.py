@@ -67,7 +67,7 @@ WORKERS = "workers"
 DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0
 _CHECKS_AT_ONCE = 2
-_MOST_BUNDLES_MB = 256
+_MAX_BUNDLES_MB = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,8 +233,8 @@ class BundledSubmissions:
         record = self._problems.get(tenant, request.problem)
         if record.id not in known:
             known[record.id] = load_bundle(self._problems.bundle(record.bundle_hash), record.name)
-            if sum(len(loaded.bundle.content) for loaded in known.values()) > _MOST_BUNDLES_MB << 20:
-                raise UsageError(f"the problems are larger than {_MOST_BUNDLES_MB} MB together: submit fewer at once")
+            if sum(len(loaded.bundle.content) for loaded in known.values()) > _MAX_BUNDLES_MB << 20:
+                raise UsageError(f"the problems are larger than {_MAX_BUNDLES_MB} MB together: submit fewer at once")
         loaded, asked = known[record.id], request.policy
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),

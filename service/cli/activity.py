@@ -81,10 +81,10 @@ def activity_parts(activity: Activity | None, tally: AnswerTally, rate: float, a
     parts += [f"{rate:.0f} tok/s"] if activity is not None else []
     dropped = sum(activity.dropped.values()) if activity is not None else 0
     dropped = max(dropped, tally.dropped)
-    return [*parts, f"{answers} answers" + (f", {dropped} dropped{_most(activity)}" if dropped else "")]
+    return [*parts, f"{answers} answers" + (f", {dropped} dropped{_maximum(activity)}" if dropped else "")]
 
 
-def _most(activity: Activity | None) -> str:
+def _maximum(activity: Activity | None) -> str:
     """The most frequent reason, short."""
     if activity is None or not activity.dropped:
         return ""

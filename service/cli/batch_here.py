@@ -85,16 +85,16 @@ class _Drive:
         settings = load_settings()
         runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
         going = max(1, sum(run.state not in ENDED for run in runs))
-        most = min(going, parallel or min(len(os.sched_getaffinity(0)), settings.runner.runs))
+        maximum = min(going, parallel or min(len(os.sched_getaffinity(0)), settings.runner.runs))
         opening_runner = open_batch_runner(
-            settings, storage, self._batch.id, runs=most, require_isolation=require_isolation, warn=self._warn
+            settings, storage, self._batch.id, runs=maximum, require_isolation=require_isolation, warn=self._warn
         )
         async with opening_runner as opened, watched():
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._hear)
             self._terminal.note(
-                f"{opening(self._batch, runs)}, {most} at once in this process; Ctrl-C stops it cleanly", style="dim"
+                f"{opening(self._batch, runs)}, {maximum} at once in this process; Ctrl-C stops it cleanly", style="dim"
             )
             driving = asyncio.create_task(opened.run())
             watching = asyncio.create_task(self._watch(BatchProgress(self._terminal, runs)))

@@ -10,7 +10,7 @@ from evolve.evaluation import Trace
 from service.bootstrap.site import ServiceChoice, Where, advising_local, choose_service
 from service.cli import figures
 from service.cli.environment import offer_environment
-from service.cli.listing import MOST_ANSWER, plain_table
+from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.main import INVALID, OK
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal, plain
@@ -239,7 +239,7 @@ def seeds_table(seeds: Sequence[CheckedSeed]) -> "Table":
     table = plain_table("seed", "outcome", "fitness>", "took>", "scores~", *(["answer~"] if answered else []))
     for seed in seeds:
         scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in seed.scores.items())
-        answer = [plain(figures.cut(seed.answer or "–", MOST_ANSWER))] if answered else []
+        answer = [plain(figures.cut(seed.answer or "–", MAX_ANSWER))] if answered else []
         took = figures.duration(seed.seconds)
         table.add_row(plain(seed.name), seed.outcome, figures.exact(seed.fitness), took, scores, *answer)
     return table

@@ -39,9 +39,9 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def cut(text: str, most: int) -> str:
+def cut(text: str, maximum: int) -> str:
     """A text, or its beginning."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= maximum else text[: maximum - 1] + "…"
 
 
 def duration(seconds: float | None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STATE_STYLES = {"running": "cyan", "succeeded": "green", "failed": "red", "cancelled": "yellow", "paused": "yellow"}
-MOST_ANSWER = 60
+MAX_ANSWER = 60
 MAX_CELL = 24  # characters of a name or of the policies of a run
 GAP = 2  # between two columns
 OUTCOME_STYLES = {"ok": "green", "duplicate": "dim", "rejected": "dim", "pending": "cyan", "evaluating": "cyan"}
@@ -121,7 +121,7 @@ def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Ta
             candidate.operator if candidate.number else "",
             plain(candidate.policy),
             figures.short(parent) if parent else "",
-            *([plain(figures.cut(candidate.answer or "–", MOST_ANSWER))] if answered else []),
+            *([plain(figures.cut(candidate.answer or "–", MAX_ANSWER))] if answered else []),
         )
     return table
 

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from evolve.voting import LEAST_SHARE
+from evolve.voting import MIN_SHARE
 from service.cli.words import (
     HELP,
-    MOST_ROWS,
+    MAX_ROWS,
     Db,
     Json,
     KeyFile,
@@ -145,10 +145,10 @@ def vote(
     ctx: typer.Context,
     run_id: RunId = "last",
     rule: Annotated[Rule, typer.Option(help="Which answer wins.", case_sensitive=False)] = "majority",
-    least_share: Annotated[
+    min_share: Annotated[
         float, typer.Option(min=0, max=1, metavar="S", help="With best_of_majority: share of the votes that it takes.")
-    ] = LEAST_SHARE,
-    limit: Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many answers at most.")] = 20,
+    ] = MIN_SHARE,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="How many answers at most.")] = 20,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -159,7 +159,7 @@ def vote(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_votes(terminal_of(ctx, json, db, where), site, run_id, rule, least_share, limit)
+        show_votes(terminal_of(ctx, json, db, where), site, run_id, rule, min_share, limit)
 
 
 @results_app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")

@@ -43,9 +43,9 @@ async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
-        most = figures.plural(opened.most, "run")
+        maximum = figures.plural(opened.maximum, "run")
         terminal.note(
-            f"driving up to {most} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
+            f"driving up to {maximum} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
         )
         await opened.run()
     return OK

@@ -79,7 +79,7 @@ class TimeLeft:
         passed = max(0.0, at - self._at)
         expected = math.log1p(max(0.0, self._shown - passed))
         share = 1.0 - math.exp(-passed / SMOOTH_SECONDS)
-        most = math.log(2.0) * passed / DOUBLING_SECONDS
-        step = min(most, max(-most, share * (math.log1p(estimate) - expected)))
+        maximum = math.log(2.0) * passed / DOUBLING_SECONDS
+        step = min(maximum, max(-maximum, share * (math.log1p(estimate) - expected)))
         self._shown, self._at = math.expm1(expected + step), at
         return min(self._shown, estimate) if estimate <= 1.0 else self._shown

@@ -72,7 +72,7 @@ def lora(
     group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions to each prompt.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
     rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
-    longest: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tokens of a completion at most.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tokens of a completion at most.")] = None,
     temperature: Annotated[float | None, typer.Option(metavar="X", help="Of sampling.")] = None,
     divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
@@ -102,7 +102,7 @@ def lora(
         slots=slots,
         require_isolation=require_isolation,
         numbers={
-            "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank, "longest": longest,
+            "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank, "max_tokens": max_tokens,
             "temperature": temperature, "divergence": divergence,
         },
     )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from service.bootstrap.site import Site
 from service.cli import figures
-from service.cli.listing import MOST_ANSWER, plain_table
+from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.records import as_score, find_run, score_word
 from service.cli.terminal import Terminal, plain
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SURE = 0.95
 
 
-def show_votes(terminal: Terminal, site: Site, run_id: str, rule: "Rule", least_share: float, limit: int) -> None:
+def show_votes(terminal: Terminal, site: Site, run_id: str, rule: "Rule", min_share: float, limit: int) -> None:
     """Print the answers of a run with their votes, and which wins."""
     run = find_run(site.reader, run_id)
-    found = site.votes(run, rule, least_share)
+    found = site.votes(run, rule, min_share)
     if terminal.as_json:
         terminal.emit(found.model_dump(mode="json"))
         return
@@ -43,7 +43,7 @@ def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
             figures.number(one.weight, 4),
             figures.number(as_score(run, one.best_fitness)),
             figures.short(one.best_program_id),
-            plain(figures.cut(one.answer, MOST_ANSWER)),
+            plain(figures.cut(one.answer, MAX_ANSWER)),
         )
     return table
 
@@ -52,7 +52,7 @@ def verdict_words(found: "RunVotes") -> str:
     """Which answer wins, and how sure that is."""
     rule = found.rule.replace("_", " ")
     if found.winner is None:
-        return f"by {rule} no answer wins: none has {figures.share(found.least_share)} of the votes and a fitness"
+        return f"by {rule} no answer wins: none has {figures.share(found.min_share)} of the votes and a fitness"
     told = f"by {rule} of {figures.plural(found.votes, 'vote')}: {plain(found.winner.answer)}"
     if found.confidence is None:
         return told

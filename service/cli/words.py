@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from service.cli.terminal import Terminal
     from service.problems.project import Project
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -106,7 +106,7 @@ KeyFile = Annotated[Path | None, typer.Option("--api-key-file", metavar="FILE", 
 Queue = Annotated[
     str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=MOST_ROWS, metavar="N", help="How many at most.")]
+Limit = Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="How many at most.")]
 Isolation = Annotated[
     str | None,
     typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),

@@ -22,7 +22,7 @@ from service.errors import (
 )
 from service.schemas.problem_details import Code
 
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 AWAY = frozenset({502, 503, 504})
 
 ERRORS: Mapping[str, type[ServiceError | EvolveError]] = {
@@ -70,7 +70,7 @@ def fault_of(answer: httpx.Response, server: str) -> ServiceError | EvolveError:
     """The error that an answer tells of."""
     said = _said(answer)
     code = str(said.get("code", ""))
-    detail = " ".join(str(said.get("detail", "")).split())[:MOST_CHARACTERS]
+    detail = " ".join(str(said.get("detail", "")).split())[:MAX_CHARACTERS]
     if not code or not detail:
         return _of_status(answer, server)
     if code == Code.INTERNAL:

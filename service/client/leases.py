@@ -14,7 +14,7 @@ from evolve.program import Program
 from service.client.address import options
 from service.errors import MissingBundleError, RefusedError, UnreachableError, UsageError
 from service.ports import Bundle, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat
-from service.schemas.evaluations import LONGEST_WAIT_SECONDS, Leased, LeaseStanding, WorkerOrders
+from service.schemas.evaluations import MAX_WAIT_SECONDS, Leased, LeaseStanding, WorkerOrders
 
 # Beyond what the service takes to answer a call on purpose.
 _SPARE_SECONDS = 15.0
@@ -52,7 +52,7 @@ class RemoteEvaluationLeases:
 
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task; None when none comes in time."""
-        wait_seconds = min(timeout_seconds, LONGEST_WAIT_SECONDS)
+        wait_seconds = min(timeout_seconds, MAX_WAIT_SECONDS)
         body = {"worker_id": self._worker_id, "pool": self._pool, "wait_seconds": wait_seconds}
         answer = await self._post("/v1/evaluations/lease", body, wait_seconds)
         if answer.status_code == 204:

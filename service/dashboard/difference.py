@@ -8,9 +8,9 @@ from typing import Literal
 
 from service.schemas.programs import FileChange
 
-MOST_LINES = 3000
+MAX_LINES = 3000
 # A stretch longer than this is named and not shown.
-MOST_FOLDED = 1000
+MAX_FOLDED = 1000
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_END = "\\ No newline at end of file"
 Kind = Literal["same", "added", "removed"]
@@ -58,7 +58,7 @@ class Difference:
     left_out: int
 
 
-def differences(changes: Sequence[FileChange], texts: Mapping[str, str], most: int = MOST_LINES) -> list[Difference]:
+def differences(changes: Sequence[FileChange], texts: Mapping[str, str], maximum: int = MAX_LINES) -> list[Difference]:
     """Changes of several files, with as many lines as a page bears of all of them together: the first ones first.
 
     Args:
@@ -68,12 +68,12 @@ def differences(changes: Sequence[FileChange], texts: Mapping[str, str], most: i
     """
     found = []
     for change in changes:
-        found.append(difference(change, texts.get(change.path), most))
-        most -= sum(stretch.count for stretch in found[-1].stretches or () if not stretch.folded)
+        found.append(difference(change, texts.get(change.path), maximum))
+        maximum -= sum(stretch.count for stretch in found[-1].stretches or () if not stretch.folded)
     return found
 
 
-def difference(change: FileChange, text: str | None = None, most: int = MOST_LINES) -> Difference:
+def difference(change: FileChange, text: str | None = None, maximum: int = MAX_LINES) -> Difference:
     """A change of the API as stretches of lines.
 
     Args:
@@ -84,7 +84,7 @@ def difference(change: FileChange, text: str | None = None, most: int = MOST_LIN
     stretches, left_out = None, 0
     if change.diff is not None:
         hunks = list(_hunks(change.diff))
-        stretches, left_out = _bounded(hunks, most)
+        stretches, left_out = _bounded(hunks, maximum)
         stretches = list(_filled(stretches, None if text is None or left_out else lines_of(text)))
     return Difference(
         path=change.path,
@@ -139,14 +139,14 @@ def _hunks(diff: str) -> Iterator[Stretch]:
         yield Stretch(folded=False, count=len(lines), lines=lines)
 
 
-def _bounded(hunks: Sequence[Stretch], most: int) -> tuple[list[Stretch], int]:
-    room, kept = most, []
+def _bounded(hunks: Sequence[Stretch], maximum: int) -> tuple[list[Stretch], int]:
+    room, kept = maximum, []
     for hunk in hunks:
         lines = hunk.lines[:room]
         room -= len(lines)
         if lines:
             kept.append(Stretch(folded=False, count=len(lines), lines=lines))
-    return kept, sum(hunk.count for hunk in hunks) - (most - room)
+    return kept, sum(hunk.count for hunk in hunks) - (maximum - room)
 
 
 def _filled(hunks: Sequence[Stretch], text: Sequence[str] | None) -> Iterator[Stretch]:
@@ -175,7 +175,7 @@ def _begin(hunk: Stretch, old: int, new: int) -> tuple[int, int]:
 
 
 def _folded(old: int, new: int, count: int, text: Sequence[str] | None) -> Stretch:
-    shown = text is not None and count <= MOST_FOLDED
+    shown = text is not None and count <= MAX_FOLDED
     lines = [
         Line(kind="same", text=text[new + at - 1], old=old + at, new=new + at)
         for at in range(count)

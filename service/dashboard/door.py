@@ -18,7 +18,7 @@ CSRF_HEADER, CSRF_FIELD = "X-CSRF-Token", "csrf"
 _INSIDE = "http://localhost"
 _PASSED_ON = ("traceparent", "x-request-id")
 # More than any page has; a form of millions would take its reader minutes.
-MOST_FIELDS = 10_000
+MAX_FIELDS = 10_000
 
 
 class SignedOutError(RefusedError):
@@ -119,9 +119,9 @@ class Form(dict[str, str]):
             UsageError: there are too many.
         """
         try:
-            pairs = parse_qsl(body.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+            pairs = parse_qsl(body.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
         except ValueError:
-            raise UsageError(f"the form has more than {MOST_FIELDS} fields: send fewer at once") from None
+            raise UsageError(f"the form has more than {MAX_FIELDS} fields: send fewer at once") from None
         pairs = [(name, value.replace("\r\n", "\n")) for name, value in pairs]
         found = cls(pairs)
         found._pairs = pairs

@@ -19,9 +19,9 @@ from service.schemas.programs import Program
 from service.schemas.runs import Run
 from service.schemas.votes import Rule
 
-MOST_POINTS, SERIES = 20_000, 1000
+MAX_POINTS, SERIES = 20_000, 1000
 BEST, FRONT, STEPS, ANSWERS = 12, 30, 40, 20
-MOST_TEXT, MOST_TEXTS = 60_000, 3_000_000
+MAX_TEXT, MAX_TEXTS = 60_000, 3_000_000
 STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "islands.css", "objectives.css", "report.css")
 SCRIPTS = ("theme.js", "report.js", "vendor/uplot.min.js")
 MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "parallel.js")
@@ -61,7 +61,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         front = await api.send(calls.list_front(run.id, limit=FRONT))
     line = await _line(api, run)
     sources = await _sources(api, [*best, *(front.items if front else ()), *line])
-    columns = await api.send(calls.get_run_columns(run.id, points=MOST_POINTS))
+    columns = await api.send(calls.get_run_columns(run.id, points=MAX_POINTS))
     metrics = await api.send(calls.get_run_metrics(run.id, points=SERIES))
     answers = {
         _columns_at(run): columns.model_dump(mode="json"),
@@ -74,7 +74,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         "best": best,
         "assessment": await api.send(calls.get_assessment(run.id)),
         "votes": [await api.send(calls.get_run_votes(run.id, rule=rule)) for rule in get_args(Rule)],
-        "most_answers": ANSWERS,
+        "max_answers": ANSWERS,
         "front": front,
         **(await _tradeoff(api, run) if front else {"fittest": None}),
         "line": line,
@@ -134,7 +134,7 @@ async def _line(api: AsyncClient, run: Run) -> list[Program]:
 
 async def _sources(api: AsyncClient, programs: Iterable[Program]) -> list[ShownSource]:
     """Programs with their files, as long as there is room."""
-    room, shown = MOST_TEXTS, []
+    room, shown = MAX_TEXTS, []
     for program in {program.id: program for program in programs}.values():
         try:
             files = (await api.send(calls.get_program_source(program.id))).files
@@ -149,4 +149,4 @@ async def _sources(api: AsyncClient, programs: Iterable[Program]) -> list[ShownS
 
 
 def _shown_file(path: str, text: str) -> ShownFile:
-    return ShownFile(path=path, text=text[:MOST_TEXT], left_out=max(0, len(text) - MOST_TEXT))
+    return ShownFile(path=path, text=text[:MAX_TEXT], left_out=max(0, len(text) - MAX_TEXT))

@@ -12,13 +12,13 @@ from pygments.lexer import Lexer
 from pygments.lexers import CLexer, CppLexer, JavascriptLexer, PythonLexer, RustLexer
 from pygments.token import Token, _TokenType
 
-from service.dashboard.words import MOST_LINE, visible
+from service.dashboard.words import MAX_LINE, visible
 
-MOST_CHARACTERS = 200_000
-MOST_LINES = 10_000
-MOST_FILES = 50
+MAX_CHARACTERS = 200_000
+MAX_LINES = 10_000
+MAX_FILES = 50
 # Behind so many characters of a file there are no colours: a reader of languages is slow.
-MOST_COLOURED = 40_000
+MAX_COLOURED = 40_000
 # Readers that texts made for that hold for two seconds at most within these bounds; others (Java) they hold for hours.
 LEXERS: Mapping[str, type[Lexer]] = {
     ".py": PythonLexer, ".c": CLexer, ".h": CLexer, ".cc": CppLexer, ".cpp": CppLexer, ".hpp": CppLexer,
@@ -58,18 +58,18 @@ class ShownFile:
 
 def shown_files(files: Sequence[tuple[str, str]]) -> list[ShownFile]:
     """Files with as much of their text as a page bears: the first ones first."""
-    room, shown = MOST_CHARACTERS, []
-    for path, text in files[:MOST_FILES]:
+    room, shown = MAX_CHARACTERS, []
+    for path, text in files[:MAX_FILES]:
         lines = highlighted(path, text, room)
         whole = text.split("\n", len(lines))[: len(lines)]
-        room -= sum(min(len(line), MOST_LINE) + 1 for line in whole)
+        room -= sum(min(len(line), MAX_LINE) + 1 for line in whole)
         left_out = max(0, len(text) - sum(len(line) + 1 for line in whole))
         shown.append(ShownFile(path=path, lines=lines, characters=len(text), left_out=left_out))
     return shown
 
 
 @lru_cache(maxsize=32)
-def highlighted(path: str, text: str, room: int = MOST_CHARACTERS) -> tuple[Markup, ...]:
+def highlighted(path: str, text: str, room: int = MAX_CHARACTERS) -> tuple[Markup, ...]:
     """The first lines of a text, coloured by the language that its name speaks of.
 
     Everything that is in these lines is shown, in its place: a reading that loses a character is not used.
@@ -80,7 +80,7 @@ def highlighted(path: str, text: str, room: int = MOST_CHARACTERS) -> tuple[Mark
         room: characters that may be shown; a long line takes only what is left when it is cut.
     """
     whole = list(_fitting(text, room))
-    cut = [line[:MOST_LINE] for line in whole]
+    cut = [line[:MAX_LINE] for line in whole]
     rows = _rows("\n".join(cut), _lexer(path)) if cut else []
     return tuple(
         Markup("").join([*map(_marked, row), _more(len(full) - len(short))])
@@ -89,19 +89,19 @@ def highlighted(path: str, text: str, room: int = MOST_CHARACTERS) -> tuple[Mark
 
 
 def _fitting(text: str, room: int) -> Iterator[str]:
-    lines = text.split("\n", MOST_LINES + 1)
+    lines = text.split("\n", MAX_LINES + 1)
     if not lines[-1]:
         lines.pop()
-    for line in lines[:MOST_LINES]:
-        room -= min(len(line), MOST_LINE) + 1
+    for line in lines[:MAX_LINES]:
+        room -= min(len(line), MAX_LINE) + 1
         if room < 0:
             return
         yield line
 
 
-def shortened(line: str, most: int = MOST_LINE) -> Markup:
+def shortened(line: str, maximum: int = MAX_LINE) -> Markup:
     """One line of a text without colours, cut where it is too long."""
-    return visible(line[:most]) + _more(len(line) - most)
+    return visible(line[:maximum]) + _more(len(line) - maximum)
 
 
 def _more(left_out: int) -> Markup:
@@ -119,10 +119,10 @@ def _rows(text: str, lexer: Lexer | None) -> list[list[Piece]]:
     """The pieces of every line."""
     pieces = [("", text)]
     if lexer is not None:
-        coloured = text[:MOST_COLOURED]
+        coloured = text[:MAX_COLOURED]
         read = [(_class(kind), value) for _, kind, value in lexer.get_tokens_unprocessed(coloured)]
         if "".join(value for _, value in read) == coloured:
-            pieces = [*read, ("", text[MOST_COLOURED:])]
+            pieces = [*read, ("", text[MAX_COLOURED:])]
     rows: list[list[Piece]] = [[]]
     for kind, value in _joined(pieces):
         first, *others = value.split("\n")

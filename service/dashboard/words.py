@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from service.projections.endings import ending
 
-MOST_LINE = 2000
+MAX_LINE = 2000
 _NOTHING = Markup("–")
 # Controls but tab and newline, and what turns the direction of text around: a program could show itself as another.
 _UNSEEN = re.compile(
@@ -28,10 +28,10 @@ def _named(found: re.Match[str]) -> str:
     return f'<span class="unseen">U+{ord(found.group()):04X}</span>'
 
 
-def plain(text: object, most: int = 200) -> str:
+def plain(text: object, maximum: int = 200) -> str:
     """Text of others where no markup can stand: in titles and attributes; on one line, and not too long."""
     line = _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", " ".join(str(text).split()))
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return line if len(line) <= maximum else line[: maximum - 1] + "…"
 
 
 def number(value: float | None, digits: int = 5) -> str:

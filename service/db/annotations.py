@@ -15,7 +15,7 @@ from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import Note, Pin, Share, View
 
-_MOST = 1000
+_MAX_ROWS = 1000
 _NOTES: AnySelect = select(*NoteRow.__table__.c)
 _SHARES: AnySelect = select(
     ShareRow.id,
@@ -115,7 +115,7 @@ class SqlAnnotations:
             NotFoundError: no such run.
         """
         query = select(*PinRow.__table__.c).where(PinRow.run_id == run_id)
-        return self._list(Pin, run_id, query.order_by(PinRow.created_at, PinRow.candidate_id).limit(_MOST))
+        return self._list(Pin, run_id, query.order_by(PinRow.created_at, PinRow.candidate_id).limit(_MAX_ROWS))
 
     def save_view(self, view: View) -> None:
         """Store a view.
@@ -170,7 +170,9 @@ class SqlAnnotations:
         Raises:
             NotFoundError: no such run.
         """
-        return self._list(Share, run_id, _SHARES.where(ShareRow.run_id == run_id).order_by(ShareRow.id).limit(_MOST))
+        return self._list(
+            Share, run_id, _SHARES.where(ShareRow.run_id == run_id).order_by(ShareRow.id).limit(_MAX_ROWS)
+        )
 
     def revoke_share(self, run_id: str, share_id: str, at: datetime) -> None:
         """Close a share for good; repeating changes nothing.

@@ -29,7 +29,7 @@ MAGIC = b"\x1f\x8b"
 BATCH = 500
 _BATCH_CHARACTERS = 8 * 1024 * 1024
 # Beyond the largest row there can be, the folder of a problem; no hostile line fills the memory.
-_MOST_CHARACTERS = 256 * 1024 * 1024
+_MAX_CHARACTERS = 256 * 1024 * 1024
 _LEVEL = 4
 _NOTHING = (None, 0)
 
@@ -116,7 +116,7 @@ def _lines(path: Path, file: gzip.GzipFile) -> Iterator[tuple[Any, int]]:
     """Each line's value, and its length."""
     while True:
         try:
-            line = file.readline(_MOST_CHARACTERS)
+            line = file.readline(_MAX_CHARACTERS)
             if not line:
                 return
             value = json.loads(line, parse_constant=_no_number)

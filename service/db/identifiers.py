@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select
 
 from service.errors import AmbiguousIdError, NotFoundError
 
-_SHORTEST = 6
+_MIN_LENGTH = 6
 _SHOWN = 5
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
@@ -33,8 +33,8 @@ def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str,
     found = list(connection.execute(query).scalars())
     if beginning in found:
         return beginning
-    if len(beginning) < _SHORTEST:
-        raise AmbiguousIdError(f"{beginning!r} is too short to name a {noun}: give at least {_SHORTEST} characters")
+    if len(beginning) < _MIN_LENGTH:
+        raise AmbiguousIdError(f"{beginning!r} is too short to name a {noun}: give at least {_MIN_LENGTH} characters")
     if not found:
         raise NotFoundError(f"there is no {noun} {beginning}: {hint}")
     if len(found) > 1:

@@ -10,7 +10,7 @@ from service.db.models import ProgramRow
 from service.db.rebuild import AnySelect, chunks
 
 # By one call, which is some tenths of a second of one core.
-MOST_LOOKED_THROUGH = 10_000
+MAX_LOOKED_THROUGH = 10_000
 _ESCAPE = "!"
 # Programs are stored as JSON in ASCII, which both databases compare without regard to case.
 _STORED = cast(ProgramRow.files, String().with_variant(String(collation="C"), "postgresql"))
@@ -31,14 +31,14 @@ def search(
     """
     rows: list[Row[Any]] = []
     for portion in portions:
-        rows += connection.execute(portion.limit(MOST_LOOKED_THROUGH + 1 - len(rows))).all()
+        rows += connection.execute(portion.limit(MAX_LOOKED_THROUGH + 1 - len(rows))).all()
     found: list[str] = []
-    for row, holds in _looked_through(connection, rows[:MOST_LOOKED_THROUGH], text):
+    for row, holds in _looked_through(connection, rows[:MAX_LOOKED_THROUGH], text):
         if holds:
             found.append(row.id)
         if len(found) == limit:
             return found, None if row is rows[-1] else row
-    return found, rows[MOST_LOOKED_THROUGH - 1] if len(rows) > MOST_LOOKED_THROUGH else None
+    return found, rows[MAX_LOOKED_THROUGH - 1] if len(rows) > MAX_LOOKED_THROUGH else None
 
 
 def _looked_through(connection: Connection, rows: Sequence[Row[Any]], text: str) -> Iterator[tuple[Row[Any], bool]]:

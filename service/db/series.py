@@ -40,7 +40,7 @@ _LINE: AnySelect = select(
     ProposalRow.operator,
     ProposalRow.policy,
 ).outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
-_LATEST: AnySelect = select(
+_NEWEST_EVENT: AnySelect = select(
     CandidateRow.id,
     CandidateRow.fitness,
     EvaluationRow.outcome,
@@ -81,7 +81,7 @@ def scored(database: Database, run_id: str, after: int = 0) -> Iterator[Scored]:
             ).all()
             firsts = [row for row in told if row.payload.get("attempt", 1) == 1]
             lines = _by_id(connection, _LINE, [row.payload["candidate_id"] for row in firsts])
-            latest = _by_id(connection, _LATEST, [line["id"] for line in lines.values() if line["attempt"] != 1])
+            latest = _by_id(connection, _NEWEST_EVENT, [line["id"] for line in lines.values() if line["attempt"] != 1])
         for row in firsts:
             line = lines[row.payload["candidate_id"]]  # a candidate that was evaluated again has its latest result
             yield _scored(row, line, latest.get(line["id"], row.payload))

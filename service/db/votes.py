@@ -6,11 +6,11 @@ from sqlalchemy.orm import aliased
 from evolve.voting import Poll, Tally
 from service.db.models import CandidateRow, EvaluationRow
 
-MOST_ANSWERS = 1000
+MAX_ANSWERS = 1000
 _PLACES = ("by_votes", "by_weight", "by_fitness")
 
 
-def poll(connection: Connection, run_id: str, most: int = MOST_ANSWERS) -> Poll:
+def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Poll:
     """The votes of a run.
 
     Each evaluated candidate votes, and so does one that repeats the program of another, for what that one answered: how
@@ -22,7 +22,7 @@ def poll(connection: Connection, run_id: str, most: int = MOST_ANSWERS) -> Poll:
         most: answers at most by each of votes, weight and fitness, so that no rule's first places are missing.
     """
     found = _placed(_counted(_cast(run_id)))
-    query = select(*found.c).where(or_(*(found.c[place] <= most for place in _PLACES)))
+    query = select(*found.c).where(or_(*(found.c[place] <= maximum for place in _PLACES)))
     rows = connection.execute(query).mappings().all()
     tallies = [
         Tally(

@@ -16,10 +16,10 @@ Resolve = Callable[[str, int], Sequence[str]]
 _PORTS = {"http": 80, "https": 443}
 # Whoever runs the servers of a name decides how long they take to answer: nobody is kept for longer than this.
 RESOLVE_SECONDS = 5.0
-_MOST_LOOKUPS = 32
-_LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
-_MOST_CHARACTERS = 2048
-_MOST_SHOWN = 100
+_MAX_LOOKUPS = 32
+_LOOKUPS = threading.BoundedSemaphore(_MAX_LOOKUPS)
+_MAX_CHARACTERS = 2048
+_MAX_SHOWN = 100
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 # What other resolvers read as a number, as `0x7f.1` and `2130706433`, ends in one of these.
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -155,7 +155,7 @@ def _look_up(host: str, port: int) -> Future[Sequence[tuple[Any, ...]]]:
 
 def _parts(url: str) -> SplitResult:
     """A URL in parts; only what every reader of URLs reads alike."""
-    if len(url) > _MOST_CHARACTERS or not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
+    if len(url) > _MAX_CHARACTERS or not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
         raise UsageError(f"the address {_shown(url)} holds what no address does: write it in plain characters")
     try:
         parts = urlsplit(url)
@@ -227,4 +227,4 @@ def _plain(host: str) -> str:
 
 def _shown(text: str) -> str:
     plain = text.rpartition("@")[2] if "@" in text else text
-    return repr(plain if len(plain) <= _MOST_SHOWN else f"{plain[:_MOST_SHOWN]}...")
+    return repr(plain if len(plain) <= _MAX_SHOWN else f"{plain[:_MAX_SHOWN]}...")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 RETRIED = frozenset({408, 409, 425, 429})
 NOT_IMPLEMENTED = 501
-MOST_RETRY_AFTER_SECONDS = 3600.0
+MAX_RETRY_AFTER_SECONDS = 3600.0
 
 
 def worth_retrying(status: int) -> bool:
@@ -31,7 +31,7 @@ def read_retry_after(value: str | None, now: Callable[[], datetime]) -> float:
         seconds = float(text) if text.replace(".", "", 1).isdecimal() else _until(text, now())
     except (ValueError, OverflowError):
         return 0.0
-    return min(max(seconds, 0.0), MOST_RETRY_AFTER_SECONDS)
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
 
 
 def _until(date: str, now: datetime) -> float:
@@ -46,16 +46,16 @@ class Backoff:
     Attributes:
         attempts: requests made in all before the failure is handed on.
         first_seconds: upper bound of the first wait; it doubles from there.
-        most_seconds: upper bound of any wait. A server that asks for more is not waited for here: the caller is told.
+        max_seconds: upper bound of any wait. A server that asks for more is not waited for here: the caller is told.
     """
 
     attempts: int = 4
     first_seconds: float = 0.5
-    most_seconds: float = 20.0
+    max_seconds: float = 20.0
 
     def wait(self, attempt: int, retry_after_seconds: float, rng: "np.random.Generator") -> float | None:
         """Seconds to wait after failed attempt number `attempt` (from 1); None: hand the failure on."""
-        if attempt >= self.attempts or retry_after_seconds > self.most_seconds:
+        if attempt >= self.attempts or retry_after_seconds > self.max_seconds:
             return None
-        bound = min(self.most_seconds, self.first_seconds * 2.0 ** (attempt - 1))
+        bound = min(self.max_seconds, self.first_seconds * 2.0 ** (attempt - 1))
         return max(retry_after_seconds, float(rng.uniform(0.0, bound)))

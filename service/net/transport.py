@@ -14,7 +14,7 @@ import httpx
 from service.errors import ServiceError
 from service.net.address import Resolve, check_address
 
-_MOST_ADDRESSES = 4
+_MAX_ADDRESSES = 4
 _LOOKUPS_AT_ONCE = 16
 
 
@@ -73,7 +73,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             found = await asyncio.get_running_loop().run_in_executor(self._threads, check)
         except ServiceError as error:
             raise AddressRefused(str(error), request=request) from None
-        return found[:_MOST_ADDRESSES]
+        return found[:_MAX_ADDRESSES]
 
 
 def _pinned(request: httpx.Request, address: str) -> httpx.Request:

@@ -23,7 +23,7 @@ class Breaker:
         monotonic: seconds that never go back.
         failures: failures in a row that open it.
         first_seconds: how long it stays open the first time; twice that the next, and so on.
-        most_seconds: the longest it stays open.
+        max_seconds: the longest it stays open.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class Breaker:
         *,
         failures: int = 6,
         first_seconds: float = 5.0,
-        most_seconds: float = 60.0,
+        max_seconds: float = 60.0,
     ) -> None:
         self._monotonic = monotonic
         self._threshold = failures
         self._first_seconds = first_seconds
-        self._most_seconds = most_seconds
+        self._max_seconds = max_seconds
         self._failures = 0
         self._openings = 0
         self._closed = True
@@ -87,6 +87,6 @@ class Breaker:
 
     def _open(self, retry_after_seconds: float) -> None:
         growing = self._first_seconds * 2.0 ** min(self._openings, 30)
-        self._open_until = self._monotonic() + max(min(growing, self._most_seconds), retry_after_seconds)
+        self._open_until = self._monotonic() + max(min(growing, self._max_seconds), retry_after_seconds)
         self._openings += 1
         self._closed = self._trying = False

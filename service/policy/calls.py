@@ -13,7 +13,7 @@ _BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 REQUESTS = Counter("evolve_policy_requests", "Requests to policies, by model and outcome", ["model", "outcome"])
 SECONDS = Histogram("evolve_policy_request_duration_seconds", "From a request to its last word", buckets=_BUCKETS)
 
-MOST_MODELS = 64
+MAX_MODELS = 64
 OTHERS = "other"
 _OUTCOMES = {PolicyUnavailable: "unavailable", PolicyRefused: "refused", PolicyDenied: "denied"}
 _models: set[str] = set()
@@ -80,7 +80,7 @@ class Calls:
 
 def _shown(model: str) -> str:
     """The name of a model as a label. Whoever submits runs names models as they like: there is an end to them."""
-    if model not in _models and len(_models) >= MOST_MODELS:
+    if model not in _models and len(_models) >= MAX_MODELS:
         return OTHERS
     _models.add(model)
     return model

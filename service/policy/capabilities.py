@@ -196,12 +196,12 @@ def _of_output(shape: RequestShape, asked: int, refusal: Refusal) -> Adaptation 
     if not (_LENGTH.search(refusal.message) or shape.length_key in refusal.parameters):
         return None
     beyond = "exclusive" in refusal.message.lower()
-    most = [int(number) - beyond for number in _OUTPUT.findall(refusal.message)]
-    most = [number for number in most if 0 < number < asked]
-    if not most:
+    maximum = [int(number) - beyond for number in _OUTPUT.findall(refusal.message)]
+    maximum = [number for number in maximum if 0 < number < asked]
+    if not maximum:
         return None
-    learnt = replace(shape, max_tokens=max(most))
-    return Adaptation(shape=learnt, changes=_lowered(shape), reason=_reason(refusal), reply_tokens=max(most))
+    learnt = replace(shape, max_tokens=max(maximum))
+    return Adaptation(shape=learnt, changes=_lowered(shape), reason=_reason(refusal), reply_tokens=max(maximum))
 
 
 def _lowered(shape: RequestShape) -> tuple[Change]:

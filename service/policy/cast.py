@@ -12,7 +12,7 @@ from service.policy.parameters import parse_words
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy, refuse_repeats
 
-MOST_POLICIES = 16  # of one run
+MAX_POLICIES = 16  # of one run
 READERS = ("openai", "litellm")  # kinds of author that read what a critic wrote
 
 
@@ -102,8 +102,8 @@ def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list
     Raises:
         UsageError: they are too many, two have one name, or their roles do not make a run.
     """
-    if len(policies) > MOST_POLICIES:
-        raise UsageError(f"a run asks {MOST_POLICIES} policies at most, and {len(policies)} are named")
+    if len(policies) > MAX_POLICIES:
+        raise UsageError(f"a run asks {MAX_POLICIES} policies at most, and {len(policies)} are named")
     policies = _called(policies)
     refuse_repeats(policies, "the run")
     cast = Cast.of(policies)

@@ -25,7 +25,7 @@ from service.policy.pressure import LOOK_SECONDS, Pressure
 from service.policy.server import Server
 from service.policy.settings import PolicySettings
 
-LEAST_WAIT_SECONDS = 1.0
+MIN_WAIT_SECONDS = 1.0
 _Found = TypeVar("_Found")
 
 
@@ -129,7 +129,7 @@ class Connection(Generic[_Found]):
 
     def _later(self, error: PolicyUnavailable) -> PolicyUnavailable:
         """The same failure, with the time after which asking again is worth it."""
-        seconds = max(error.retry_after_seconds, self._breaker.wait_seconds, LEAST_WAIT_SECONDS)
+        seconds = max(error.retry_after_seconds, self._breaker.wait_seconds, MIN_WAIT_SECONDS)
         return PolicyUnavailable(str(error), seconds)
 
 

@@ -16,7 +16,7 @@ from service.policy.tokens import estimate_tokens
 Attempt = tuple[object, BaseException | None]
 
 CONTEXT_TOKENS = 16384
-_LONGEST = 300
+_MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class FunctionPolicy:
         if isinstance(error, PolicyError):
             raise error
         if error is not None and self._worked:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON]
             raise PolicyRefused(f"the policy {self.name} failed: {reason}") from error
         if error is not None:
             raise error if isinstance(error, Exception) else UsageError(f"the policy {self.name} raised {error!r}")

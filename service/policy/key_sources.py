@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from service.errors import UsageError
 
-MOST_KEY_CHARACTERS = 8192
+MAX_KEY_CHARACTERS = 8192
 
 
 def key_in_variable(variable: str, environment: Mapping[str, str], policy: str) -> SecretStr:
@@ -29,7 +29,7 @@ def key_in_file(path: str, named_by: str) -> SecretStr:
     """
     try:
         with Path(path).expanduser().open(encoding="utf-8") as file:
-            text = file.read(MOST_KEY_CHARACTERS + 1)
+            text = file.read(MAX_KEY_CHARACTERS + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"the key file {path}, named by {named_by}, cannot be read: {reason}") from None
@@ -38,6 +38,6 @@ def key_in_file(path: str, named_by: str) -> SecretStr:
 
 def _checked_key(text: str, place: str) -> SecretStr:
     key = text.strip()
-    if not key or len(key) > MOST_KEY_CHARACTERS or not (key.isascii() and key.isprintable() and " " not in key):
+    if not key or len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(f"{place} holds no key: one line of printable characters without spaces is wanted")
     return SecretStr(key)

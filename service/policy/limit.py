@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 FIRST_CALLS = 4
 FIRST_GROWTH = 1.5
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 SPARE = 8  # for each so many requests that run, one may wait
-LEAST_SPARE = 2.0
+MIN_SPARE = 2.0
 _ROUNDING = 1e-6
 
 
@@ -50,7 +50,7 @@ class Limit:
         if not self._told:
             self.free()
 
-    def take(self, load: Load, *, now: int, most: int) -> None:
+    def take(self, load: Load, *, now: int, maximum: int) -> None:
         """Learn how the server fares.
 
         Args:
@@ -59,13 +59,13 @@ class Limit:
             most: the most of them since the last time.
         """
         self._told = True
-        spare = max(LEAST_SPARE, load.running / SPARE)
+        spare = max(MIN_SPARE, load.running / SPARE)
         if load.waiting > spare:
             self._found = True
             if now <= self.calls:  # else the last cut still takes effect
                 share = (load.running + spare) / (load.running + load.waiting)
-                self._calls = max(1.0, self._calls * max(LEAST_SHARE, share))
-        elif most >= self.calls:  # else nobody needs more
+                self._calls = max(1.0, self._calls * max(MIN_SHARE, share))
+        elif maximum >= self.calls:  # else nobody needs more
             # A server that has not even got our calls does not know yet that it is full.
             first = not self._found and load.running + load.waiting >= now
             grown = self._calls * FIRST_GROWTH if first else self._calls + 1

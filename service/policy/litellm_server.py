@@ -119,8 +119,8 @@ class LiteLLMServer:
             PolicyError: whatever went wrong, its text one sentence.
         """
         library = await self._open()
-        most = self._settings.timeout_seconds + tokens * MAX_SECONDS_OF_A_TOKEN
-        deadline = self._monotonic() + most
+        maximum = self._settings.timeout_seconds + tokens * MAX_SECONDS_OF_A_TOKEN
+        deadline = self._monotonic() + maximum
         reply: Any = None
         with self._explained():
             try:
@@ -128,7 +128,7 @@ class LiteLLMServer:
                     reply = await library.acompletion(**body, **self._way)
                 while (event := await self._next(reply)) is not None:
                     if self._monotonic() > deadline:
-                        raise PolicyUnavailable(f"it took longer than {most:g} seconds for {tokens} tokens", 0.0)
+                        raise PolicyUnavailable(f"it took longer than {maximum:g} seconds for {tokens} tokens", 0.0)
                     yield read_chunk_value(event.model_dump(exclude_none=True, warnings=False))
                 yield Chunk(done=True)
             finally:

@@ -200,10 +200,10 @@ class OpenAIPolicy:
         found = adapter.learn(draft.shape.shaped(draft.body), error.refusal, served.context_tokens)
         return None if found is None else found.reply_tokens or draft.reply_tokens
 
-    async def _draft(self, asked: Proposal, served: Served, most: int | None = None) -> "_Draft":
+    async def _draft(self, asked: Proposal, served: Served, maximum: int | None = None) -> "_Draft":
         shape = self.connection.adapter.shape
         context_tokens = min(served.context_tokens, shape.context_tokens or served.context_tokens)
-        limits = (self.settings.max_tokens, shape.max_tokens, most)
+        limits = (self.settings.max_tokens, shape.max_tokens, maximum)
         prompt, reply_tokens = await self._prompt(asked, context_tokens, min(filter(None, limits)))
         return _Draft(
             shape=shape,

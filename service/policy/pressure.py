@@ -43,7 +43,7 @@ class Pressure:
         self._monotonic = monotonic
         self._rng = np.random.default_rng()
         self._quiet_until = -float("inf")
-        self._now = self._most = self._shown = 0
+        self._now = self._maximum = self._shown = 0
         self._reachable: bool | None = None
         self._load: Load | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -62,7 +62,7 @@ class Pressure:
     def call(self) -> Iterator[None]:
         """A call is under way."""
         self._now += 1
-        self._most = max(self._most, self._now)
+        self._maximum = max(self._maximum, self._now)
         if not self._quiet and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look_on())
         try:
@@ -112,8 +112,8 @@ class Pressure:
             self._limit.free()
             self._quiet_until = self._monotonic() + QUIET_SECONDS
             return
-        self._limit.take(load, now=self._now, most=self._most)
-        self._most = self._now
+        self._limit.take(load, now=self._now, maximum=self._maximum)
+        self._maximum = self._now
 
     def _show(self, calls: int) -> None:
         CONCURRENCY.inc(calls - self._shown)

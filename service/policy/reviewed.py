@@ -19,7 +19,7 @@ PURPOSE = "review"
 # A critic that refuses so often in a row, or so often before it wrote anything, is taken to refuse always.
 REFUSALS_IN_A_ROW = 20
 REFUSALS_AT_FIRST = 5
-MOST_KEPT = 1024  # reviews whose authors could not be asked, and may never be for them
+MAX_KEPT = 1024  # reviews whose authors could not be asked, and may never be for them
 _STREAM = 1  # apart from the author's own sampling
 
 
@@ -187,7 +187,7 @@ class Reviewed:
 
     def _keep(self, proposal: Proposal, review: _Review) -> None:
         self._kept[proposal.id] = review
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
 
 

@@ -19,7 +19,7 @@ from service.policy.capabilities import Refusal
 from service.policy.limit import Load
 from service.policy.offered import Offered, read_offered
 from service.policy.settings import PolicySettings
-from service.policy.vectors import LONGEST_VECTOR, Embeddings, read_embeddings
+from service.policy.vectors import MAX_VECTOR, Embeddings, read_embeddings
 from service.policy.wire import Chunk, RequestRefused, failure, read_chunk, read_events, read_json, read_load
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
@@ -28,7 +28,7 @@ CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 30.0
 LOAD_SECONDS = 5.0
 DRAIN_SECONDS = 0.5
-MOST_BODY_BYTES = 4 << 20
+MAX_BODY_BYTES = 4 << 20
 _BYTES_OF_A_TOKEN = 1024  # on the wire, each in an event of its own
 _BYTES_OF_ANY_ANSWER = 1 << 20
 _BYTES_OF_A_NUMBER = 32  # in JSON
@@ -156,11 +156,11 @@ class Server:
                     raise self._failure(response, await _beginning(response))
                 _refuse_page(response)
                 if "json" in response.headers.get("content-type", ""):
-                    text = await _beginning(response, self._most_seconds(tokens))
+                    text = await _beginning(response, self._max_seconds(tokens))
                     yield replace(read_chunk(text), done=True)
                     return
-                most_bytes = tokens * _BYTES_OF_A_TOKEN + _BYTES_OF_ANY_ANSWER
-                async with aclosing(read_events(self._in_time(response, tokens), most_bytes)) as events:
+                max_bytes = tokens * _BYTES_OF_A_TOKEN + _BYTES_OF_ANY_ANSWER
+                async with aclosing(read_events(self._in_time(response, tokens), max_bytes)) as events:
                     async for data in events:
                         chunk = read_chunk(data)
                         yield chunk
@@ -175,10 +175,10 @@ class Server:
             PolicyError: whatever went wrong, its text one sentence; refused are all of them together.
         """
         body = {"model": model, "input": list(texts), "encoding_format": "float"}
-        most_bytes = len(texts) * LONGEST_VECTOR * _BYTES_OF_A_NUMBER + _BYTES_OF_ANY_ANSWER
+        max_bytes = len(texts) * MAX_VECTOR * _BYTES_OF_A_NUMBER + _BYTES_OF_ANY_ANSWER
         with self._explained():
             async with self._client.stream("POST", f"{self._base}/embeddings", json=body) as response:
-                text = await _beginning(response, self._settings.timeout_seconds, most_bytes)
+                text = await _beginning(response, self._settings.timeout_seconds, max_bytes)
             if response.status_code != 200:
                 raise self._failure(response, text)
             _refuse_page(response)
@@ -186,15 +186,15 @@ class Server:
 
     async def _in_time(self, response: httpx.Response, tokens: int) -> AsyncGenerator[bytes, None]:
         # A server that keeps on trickling never meets a timeout of the connection.
-        most = self._most_seconds(tokens)
-        deadline = self._monotonic() + most
+        maximum = self._max_seconds(tokens)
+        deadline = self._monotonic() + maximum
         async with aclosing(_blocks(response)) as blocks:
             async for block in blocks:
                 if self._monotonic() > deadline:
-                    raise PolicyUnavailable(f"it took longer than {most:g} seconds for {tokens} tokens", 0.0)
+                    raise PolicyUnavailable(f"it took longer than {maximum:g} seconds for {tokens} tokens", 0.0)
                 yield block
 
-    def _most_seconds(self, tokens: int) -> float:
+    def _max_seconds(self, tokens: int) -> float:
         return self._settings.timeout_seconds + tokens * _MAX_SECONDS_OF_A_TOKEN
 
     @contextmanager
@@ -262,20 +262,18 @@ def _blocks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
 
 
-async def _beginning(
-    response: httpx.Response, seconds: float = CHECK_SECONDS, most_bytes: int = MOST_BODY_BYTES
-) -> str:
+async def _beginning(response: httpx.Response, seconds: float = CHECK_SECONDS, max_bytes: int = MAX_BODY_BYTES) -> str:
     """As much of the body as anybody needs."""
     kept = bytearray()
     try:
         async with asyncio.timeout(seconds), aclosing(_blocks(response)) as blocks:
             async for block in blocks:
                 kept += block
-                if len(kept) > most_bytes:
+                if len(kept) > max_bytes:
                     break
     except TimeoutError:
         raise PolicyUnavailable(f"it took longer than {seconds:g} seconds", 0.0) from None
-    return kept[:most_bytes].decode("utf-8", "replace")
+    return kept[:max_bytes].decode("utf-8", "replace")
 
 
 async def _drain(events: AsyncGenerator[str, None]) -> None:

@@ -16,7 +16,7 @@ Count = Callable[[str], int]
 _KEPT = 8192
 _ROUNDS = 4
 _AT_ONCE = 8
-_MOST_A_ROUND = 256
+_MAX_A_ROUND = 256
 
 
 def estimate_tokens(text: str) -> int:
@@ -69,7 +69,7 @@ class TokenCounter:
 
     async def _fetch(self, missing: dict[str, str]) -> bool:
         """Ask for what is missing; whether anything was learnt."""
-        wanted = list(missing.items())[:_MOST_A_ROUND]
+        wanted = list(missing.items())[:_MAX_A_ROUND]
         async with asyncio.TaskGroup() as group:
             tasks = [(key, group.create_task(self._one(text))) for key, text in wanted]
         learnt = {key: count for key, task in tasks if (count := task.result()) is not None}

@@ -10,7 +10,7 @@ from evolve.proposal import Usage
 from evolve.vectors import Vector
 from service.policy.wire import read_usage
 
-LONGEST_VECTOR = 16_384
+MAX_VECTOR = 16_384
 _NO_LIST = "it sends what is no list of embeddings"
 
 
@@ -62,7 +62,7 @@ def read_embeddings(value: object, count: int) -> Embeddings:
 
 def _direction(numbers: object) -> Vector | None:
     """The vector of norm 1 that numbers point to; None: they are all zero, or not all finite."""
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= LONGEST_VECTOR:
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_VECTOR:
         raise PolicyUnavailable(_NO_LIST, 0.0)
     if not all(type(number) in (int, float) for number in numbers):
         raise PolicyUnavailable("it sends an embedding of what are no numbers", 0.0)

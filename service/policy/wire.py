@@ -14,14 +14,14 @@ from service.policy.capabilities import Refusal, read_parameters
 from service.policy.limit import Load
 
 DONE = "[DONE]"
-MOST_LINE_BYTES = 2 << 20
-MOST_MESSAGE_CHARACTERS = 300
+MAX_LINE_BYTES = 2 << 20
+MAX_MESSAGE_CHARACTERS = 300
 MAX_REFUSAL_CHARACTERS = 2000
 _UNKNOWN_MODEL = frozenset({"model_not_found", "unknown_model", "model_not_exist"})
 
 # A line of Prometheus' text format: vLLM's gauges, one series for each engine.
 _LOAD = re.compile(r"^vllm:num_requests_(running|waiting)(?:\{[^\n]*\})?[ \t]+([^\s]+)", re.MULTILINE)
-_MOST_REQUESTS = 1e9
+_MAX_REQUESTS = 1e9
 
 
 # A template of a chat model that refuses the roles is no failure of the server, whatever status it sends.
@@ -55,7 +55,7 @@ class Chunk:
     done: bool = False
 
 
-async def read_events(blocks: AsyncIterator[bytes], most_bytes: int) -> AsyncGenerator[str, None]:
+async def read_events(blocks: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[str, None]:
     """The data of server-sent events, one string each, without waiting for more than a line.
 
     Raises:
@@ -65,7 +65,7 @@ async def read_events(blocks: AsyncIterator[bytes], most_bytes: int) -> AsyncGen
     async for block in blocks:
         total += len(block)
         *lines, rest = (rest + block).split(b"\n")
-        if total > most_bytes or len(rest) > MOST_LINE_BYTES:
+        if total > max_bytes or len(rest) > MAX_LINE_BYTES:
             raise PolicyUnavailable("it sends more than was asked for", 0.0)
         for line in lines:
             if line.startswith(b"data:"):
@@ -123,7 +123,7 @@ def read_load(text: str) -> Load | None:
             value = float(number)
         except ValueError:
             return None
-        if not (math.isfinite(value) and 0.0 <= value <= _MOST_REQUESTS):
+        if not (math.isfinite(value) and 0.0 <= value <= _MAX_REQUESTS):
             return None
         found[name] = found.get(name, 0.0) + value
     return Load(running=found["running"], waiting=found["waiting"]) if len(found) == 2 else None
@@ -218,6 +218,6 @@ def _passed_on(body: object) -> str:
     return raw if isinstance(raw, str) else ""
 
 
-def _trim(text: str, most: int = MOST_MESSAGE_CHARACTERS) -> str:
+def _trim(text: str, maximum: int = MAX_MESSAGE_CHARACTERS) -> str:
     line = clean(" ".join("".join(c if c.isprintable() else " " for c in text[:4096]).split()))
-    return line if len(line) <= most else line[: most - 1] + "\u2026"
+    return line if len(line) <= maximum else line[: maximum - 1] + "\u2026"

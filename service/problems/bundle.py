@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 
 from service.errors import ConflictError, StorageError
 from service.ports import Bundle
-from service.problems.folder import MOST_BYTES, MOST_FILES, Folder
+from service.problems.folder import MAX_BYTES, MAX_FILES, Folder
 
 # What the headers and paddings of the most files may add to the largest folder.
-_MOST_UNPACKED = MOST_BYTES + 4096 * MOST_FILES
+_MAX_UNPACKED = MAX_BYTES + 4096 * MAX_FILES
 
 
 def pack(folder: Folder) -> Bundle:
@@ -67,7 +67,7 @@ def _read(bundle: Bundle) -> Folder:
     executable = set()
     try:
         unzip = zlib.decompressobj(wbits=31)
-        content = unzip.decompress(bundle.content, _MOST_UNPACKED)
+        content = unzip.decompress(bundle.content, _MAX_UNPACKED)
         if not unzip.eof:
             raise StorageError("the stored problem folder is cut or too large: submit the problem again")
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:

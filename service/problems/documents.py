@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 
-MOST_BYTES = 256 * 1024
-_MOST_DEPTH = 32
-_MOST_VALUES = 50_000
-_MOST_DIGITS = 1000
+MAX_BYTES = 256 * 1024
+_MAX_DEPTH = 32
+_MAX_VALUES = 50_000
+_MAX_DIGITS = 1000
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_DEPTH}}}")
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MAX_DEPTH}}}")
 
 
 class DocumentError(Exception):
@@ -30,8 +30,8 @@ def read_document(name: str, content: bytes) -> dict[str, Any]:
     reader = _READERS.get(PurePosixPath(name).suffix)
     if reader is None:
         raise DocumentError(f"{name} is of no known kind: give it one of the suffixes {', '.join(_READERS)}")
-    if len(content) > MOST_BYTES:
-        raise DocumentError(f"{name} is larger than {MOST_BYTES // 1024} KB: it cannot be a configuration")
+    if len(content) > MAX_BYTES:
+        raise DocumentError(f"{name} is larger than {MAX_BYTES // 1024} KB: it cannot be a configuration")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,7 +56,7 @@ def read_file(path: Path) -> dict[str, Any]:
         if not path.is_file():
             raise DocumentError(f"{path} is no file: name a .toml, .yaml or .json file")
         with path.open("rb") as file:
-            return read_document(str(path), file.read(MOST_BYTES + 1))
+            return read_document(str(path), file.read(MAX_BYTES + 1))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise DocumentError(f"{path} cannot be read: {reason}") from error
@@ -70,7 +70,7 @@ def _parse(name: str, reader: Callable[[str], Any], text: str) -> Any:
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise DocumentError(f"{name} is broken{where}: {error.problem or error.context}") from error
     except RecursionError as error:
-        raise DocumentError(f"{name} is nested too deeply: no more than {_MOST_DEPTH} levels") from error
+        raise DocumentError(f"{name} is nested too deeply: no more than {_MAX_DEPTH} levels") from error
     # PyYAML lets its constructors' own errors through: `!!timestamp x` is an AttributeError, `!!int ""` an IndexError.
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
         raise DocumentError(f"{name} is broken: {_first_line(error)}") from error
@@ -98,7 +98,7 @@ def _read_json(text: str) -> Any:
 def _read_toml(text: str) -> Any:
     # Memory that grows with the square of a key's parts is what reading a long one takes.
     if _LONG_KEY.search(text):
-        raise ValueError(f"a key of more than {_MOST_DEPTH} parts is nested too deeply")
+        raise ValueError(f"a key of more than {_MAX_DEPTH} parts is nested too deeply")
     return tomllib.loads(text)
 
 
@@ -121,22 +121,22 @@ def _check_aliases(top: yaml.Node) -> None:
     while waiting:
         node, depth = waiting.pop()
         seen += 1
-        if seen > _MOST_VALUES:
-            raise ValueError(f"its aliases expand to more than {_MOST_VALUES} values")
-        if depth > _MOST_DEPTH:
-            raise ValueError(f"it is nested more than {_MOST_DEPTH} levels deep, or an alias holds itself")
+        if seen > _MAX_VALUES:
+            raise ValueError(f"its aliases expand to more than {_MAX_VALUES} values")
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep, or an alias holds itself")
         if isinstance(node, yaml.SequenceNode):
             waiting += [(item, depth + 1) for item in node.value]
         elif isinstance(node, yaml.MappingNode):
             waiting += [(item, depth + 1) for pair in node.value for item in pair]
-        elif len(node.value) > _MOST_DIGITS:
+        elif len(node.value) > _MAX_DIGITS:
             _check_number(node)
 
 
 def _check_number(node: yaml.Node) -> None:
     # `1:1:1` is a number to the base of 60, and reading it takes time that grows with the square of its length.
     if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-        raise ValueError(f"a number of it has more than {_MOST_DIGITS} digits")
+        raise ValueError(f"a number of it has more than {_MAX_DIGITS} digits")
 
 
 def check_size(name: str, top: Any) -> None:
@@ -150,7 +150,7 @@ def check_size(name: str, top: Any) -> None:
     while waiting:
         value, depth = waiting.pop()
         seen += 1
-        if depth > _MOST_DEPTH or seen > _MOST_VALUES:
+        if depth > _MAX_DEPTH or seen > _MAX_VALUES:
             raise DocumentError(f"{name} is nested too deeply or holds too much: no configuration needs that")
         if isinstance(value, str) and not storable(value):
             raise DocumentError(f"{name} holds a character that cannot be stored: take out NUL and lone surrogates")

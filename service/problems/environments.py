@@ -27,7 +27,7 @@ FILE = "requirements.txt"
 _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
 _SECONDS = 1800.0
-_LONGEST = 300
+_MAX_REASON = 300
 # What pip gets of this process: no keys of models, databases or services.
 _KEPT = re.compile(r"PATH|HOME|USER|LANG|LC_\w+|TMPDIR|TZ|PIP_\w+|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|(\w+_)?PROXY")
 # Lines that name something beside the text itself, so that equal texts would not be equal environments. pip puts
@@ -143,7 +143,7 @@ def _reason(said: str) -> str:
     """The last line that pip calls an error, else the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return [*(lines or ["pip said nothing"]), *errors][-1][:_LONGEST]
+    return [*(lines or ["pip said nothing"]), *errors][-1][:_MAX_REASON]
 
 
 @contextmanager

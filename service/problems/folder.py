@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-MOST_BYTES = 64 * 1024 * 1024
-MOST_FILES = 10_000
-MOST_DEPTH = 32
+MAX_BYTES = 64 * 1024 * 1024
+MAX_FILES = 10_000
+MAX_DEPTH = 32
 LARGE_DATA = "keep large data out of its folder, and name where it lies in evaluator.read"
-_MOST_COMPLAINTS = 20
+_MAX_COMPLAINTS = 20
 _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
 )
@@ -51,7 +51,7 @@ def read_folder(root: Path) -> tuple[Folder, list[str]]:
         return Folder(files={}), [f"{root} is no folder: name the folder that holds problem.toml"]
     reader = _Reader(top)
     for entry in _entries(top, reader.complaints):
-        if reader.full or len(reader.complaints) >= _MOST_COMPLAINTS:
+        if reader.full or len(reader.complaints) >= _MAX_COMPLAINTS:
             break
         reader.take(entry)
     return reader.folder(), reader.complaints
@@ -64,7 +64,7 @@ class _Reader:
         self.complaints: list[str] = []
         self.full = False
         self._top = top
-        self._left = MOST_BYTES
+        self._left = MAX_BYTES
         self._files: dict[str, bytes] = {}
         self._executable: set[str] = set()
 
@@ -89,12 +89,12 @@ class _Reader:
             if not stat.S_ISREG(status.st_mode):
                 return _odd(name)
             content = file.read(self._left + 1) if status.st_size <= self._left else None
-        self.full = content is None or len(content) > self._left or len(self._files) >= MOST_FILES
+        self.full = content is None or len(content) > self._left or len(self._files) >= MAX_FILES
         if content is None or len(content) > self._left:
-            size = f"{MOST_BYTES >> 20} MB"
+            size = f"{MAX_BYTES >> 20} MB"
             return f"with {_shown(name)} the problem is larger than {size}: {LARGE_DATA}"
         if self.full:
-            return f"the problem holds more than {MOST_FILES} files: leave data that is not needed outside"
+            return f"the problem holds more than {MAX_FILES} files: leave data that is not needed outside"
         self._files[name] = content
         self._left -= len(content)
         self._executable |= {name} if status.st_mode & stat.S_IXUSR else set()
@@ -119,10 +119,10 @@ def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield entry
-            elif depth < MOST_DEPTH:
+            elif depth < MAX_DEPTH:
                 waiting.append((entry.path, depth + 1))
             else:
-                complaints.append(f"{_shown(entry.name)} lies more than {MOST_DEPTH} folders deep: flatten the problem")
+                complaints.append(f"{_shown(entry.name)} lies more than {MAX_DEPTH} folders deep: flatten the problem")
 
 
 def left_out(name: str) -> bool:

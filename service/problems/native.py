@@ -41,7 +41,7 @@ class _Evaluator(_Table):
     scorer_read: list[str] = Field(default=[], max_length=100)
     path: list[str] = Field(default=[], max_length=100)
     repeats: int = 1
-    repeats_min: int = 0
+    min_repeats: int = 0
     repeats_confidence: float = 0.95
     stage_thresholds: list[dict[str, float]] = []
     holdout: bool = False
@@ -207,7 +207,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         scorer_read=tuple(table.scorer_read),
         path=tuple(table.path),
         repeats=table.repeats,
-        repeats_min=table.repeats_min,
+        min_repeats=table.min_repeats,
         repeats_confidence=table.repeats_confidence,
         stage_thresholds=tuple(table.stage_thresholds),
         holdout=table.holdout,
@@ -220,8 +220,8 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
 def _idle(table: _Evaluator) -> list[str]:
     """Keys that say how something is done which is not asked for."""
     found = []
-    if "repeats_confidence" in table.model_fields_set and not table.repeats_min:
-        found.append(f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.repeats_min")
+    if "repeats_confidence" in table.model_fields_set and not table.min_repeats:
+        found.append(f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.min_repeats")
     if "audit_tolerance" in table.model_fields_set and not table.audit:
         found.append(f"{FILE}: evaluator.audit_tolerance says by how much scores may differ: add evaluator.audit")
     return found

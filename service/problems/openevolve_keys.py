@@ -31,7 +31,7 @@ _PROMPTS = (
 _DUPLICATES = "is not honoured: programs count as equal when their normalised syntax is"
 _EMBEDDING = (
     'is not honoured: novelty.kind = "embedding" compares by embeddings, with a policy of the role embedder, and'
-    " novelty.least is a distance, 1 minus the similarity"
+    " novelty.min_distance is a distance, 1 minus the similarity"
 )
 _LIMITS = "is not honoured: an evaluation is bounded by its time, its memory and its processes"
 _TRACE = "is not needed: `evolve export` writes every candidate with its lineage"

@@ -15,9 +15,9 @@ _LANGUAGES = {
     ".rb": "ruby", ".sh": "bash", ".lua": "lua", ".swift": "swift", ".kt": "kotlin", ".cs": "csharp", ".hs": "haskell",
     ".f90": "fortran", ".metal": "metal", ".sql": "sql", ".html": "html", ".tex": "latex",
 }  # fmt: skip
-_MOST_CHARACTERS = 1_000_000
+_MAX_CHARACTERS = 1_000_000
 # Its syntax tree takes some hundred times the memory of the text.
-_MOST_EVALUATOR = 256 * 1024
+_MAX_EVALUATOR = 256 * 1024
 
 
 def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | None:
@@ -86,9 +86,9 @@ def check_evaluator(folder: Folder, path: str, needed: Mapping[str, str], compla
     if path not in folder.files:
         complaints.append(f"the evaluator {path!r} is missing: put it into the problem's folder")
         return ""
-    if len(folder.files[path]) > _MOST_EVALUATOR:
+    if len(folder.files[path]) > _MAX_EVALUATOR:
         complaints.append(
-            f"the evaluator {path!r} is larger than {_MOST_EVALUATOR >> 10} KB: keep its data in files beside it"
+            f"the evaluator {path!r} is larger than {_MAX_EVALUATOR >> 10} KB: keep its data in files beside it"
         )
         return ""
     try:
@@ -139,9 +139,7 @@ def _program(path: str, texts: Mapping[str, str], complaints: list[str]) -> Prog
     except ProgramError as error:
         complaints.append(f"the seed {path!r} is no program: {error}")
         return None
-    if program.size > _MOST_CHARACTERS:
-        complaints.append(
-            f"the seed {path!r} has more than {_MOST_CHARACTERS} characters: leave its data outside of it"
-        )
+    if program.size > _MAX_CHARACTERS:
+        complaints.append(f"the seed {path!r} has more than {_MAX_CHARACTERS} characters: leave its data outside of it")
         return None
     return program

@@ -7,13 +7,13 @@ from pathlib import PurePosixPath
 from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.documents import storable
-from service.problems.folder import LARGE_DATA, MOST_BYTES, MOST_DEPTH, MOST_FILES, Folder, left_out
+from service.problems.folder import LARGE_DATA, MAX_BYTES, MAX_DEPTH, MAX_FILES, Folder, left_out
 from service.problems.load import LoadedProblem, load_files
 
-_MOST_COMPLAINTS = 20
-_MOST_NAME = 200
-_MOST_PATH_BYTES = 1024
-_MOST_PART_BYTES = 255
+_MAX_COMPLAINTS = 20
+_MAX_NAME = 200
+_MAX_PATH_BYTES = 1024
+_MAX_PART_BYTES = 255
 _UNNAMED = "problem"
 
 
@@ -32,10 +32,10 @@ def load_upload(upload: Upload) -> LoadedProblem:
 
 
 def _read(upload: Upload) -> tuple[Folder, list[str]]:
-    if len(upload.files) > MOST_FILES:
-        return Folder(files={}), [f"the problem holds more than {MOST_FILES} files: leave out data that is not needed"]
-    if sum(len(content) for content in upload.files.values()) > MOST_BYTES:
-        return Folder(files={}), [f"the problem is larger than {MOST_BYTES >> 20} MB: {LARGE_DATA}"]
+    if len(upload.files) > MAX_FILES:
+        return Folder(files={}), [f"the problem holds more than {MAX_FILES} files: leave out data that is not needed"]
+    if sum(len(content) for content in upload.files.values()) > MAX_BYTES:
+        return Folder(files={}), [f"the problem is larger than {MAX_BYTES >> 20} MB: {LARGE_DATA}"]
     complaints = [complaint for path in upload.files if (complaint := _complain(path))]
     environments = {str(PurePosixPath(path).parent) for path in upload.files if path.endswith("/pyvenv.cfg")}
     files = {
@@ -44,7 +44,7 @@ def _read(upload: Upload) -> tuple[Folder, list[str]]:
         if not complaints and not _is_left_out(path, environments)
     }
     complaints += _collisions(files.keys())
-    return Folder(files=files, executable=upload.executable.intersection(files)), complaints[:_MOST_COMPLAINTS]
+    return Folder(files=files, executable=upload.executable.intersection(files)), complaints[:_MAX_COMPLAINTS]
 
 
 def _complain(path: str) -> str:
@@ -55,10 +55,10 @@ def _complain(path: str) -> str:
         return f"the name {_shown(path)} holds a backslash or a control character: rename the file"
     if not pure.parts or pure.is_absolute() or ".." in pure.parts or str(pure) != path:
         return f"the name {_shown(path)} is no plain path below the problem's folder: write it as data/cases.json"
-    if len(path.encode()) > _MOST_PATH_BYTES or any(len(part.encode()) > _MOST_PART_BYTES for part in pure.parts):
+    if len(path.encode()) > _MAX_PATH_BYTES or any(len(part.encode()) > _MAX_PART_BYTES for part in pure.parts):
         return f"the name {_shown(path)} is too long for a file: shorten it"
-    if len(pure.parts) > MOST_DEPTH + 1:
-        return f"{_shown(path)} lies more than {MOST_DEPTH} folders deep: flatten the problem"
+    if len(pure.parts) > MAX_DEPTH + 1:
+        return f"{_shown(path)} lies more than {MAX_DEPTH} folders deep: flatten the problem"
     return ""
 
 
@@ -74,9 +74,9 @@ def _collisions(paths: Set[str]) -> Iterator[str]:
 
 
 def _complain_of_name(name: str) -> str:
-    if len(name) > _MOST_NAME or not name.isprintable() or not storable(name) or "@" in name or name != name.strip():
+    if len(name) > _MAX_NAME or not name.isprintable() or not storable(name) or "@" in name or name != name.strip():
         return (
-            f"the name {_shown(name)} cannot be a problem's: at most {_MOST_NAME} printable characters without @, which"
+            f"the name {_shown(name)} cannot be a problem's: at most {_MAX_NAME} printable characters without @, which"
             " stands before a version"
         )
     return ""

@@ -11,7 +11,7 @@ from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats
 from service.schemas.statistics import AtBudget, ChainDiversity, Draws, ThresholdSource
 
-MOST_CHAINS = 2000
+MAX_CHAINS = 2000
 DRAWN_WITH = 0
 
 
@@ -137,7 +137,7 @@ def _classes(rewards: Floats, fitness: Floats) -> NDArray[np.intp]:
 
 
 def _drawn(count: int) -> Sequence[int]:
-    if count <= MOST_CHAINS:
+    if count <= MAX_CHAINS:
         return range(count)
-    drawn = np.random.default_rng(DRAWN_WITH).choice(count, MOST_CHAINS, replace=False)
+    drawn = np.random.default_rng(DRAWN_WITH).choice(count, MAX_CHAINS, replace=False)
     return [int(place) for place in np.sort(drawn)]

@@ -11,7 +11,7 @@ import numpy as np
 from service.errors import UsageError
 from service.ports import ENDED, BatchRecord, NewRun, RunRecord, RunRequest
 from service.projections.money import total
-from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchSummary, GroupSummary, Sweep
+from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary, GroupSummary, Sweep
 
 GROUPING = ("strategy", "policy", "variant")
 
@@ -94,8 +94,8 @@ def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
     strategies: Sequence[str | None] = sweep.strategies or [None]
     variants: list[tuple[str, dict[str, Any]]] = list(sweep.variants.items()) or [("", {})]
     count = len(problems) * len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
-    if count > MOST_RUNS:
-        raise UsageError(f"the sweep has {count} runs: {MOST_RUNS} are the most of one batch")
+    if count > MAX_RUNS:
+        raise UsageError(f"the sweep has {count} runs: {MAX_RUNS} are the most of one batch")
     requests = []
     for problem, (number, policy) in product(problems, enumerate(sweep.policies)):
         for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):

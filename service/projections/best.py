@@ -2,7 +2,7 @@
 
 import math
 
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from service.errors import NotFoundError, UsageError
 from service.ports import RunRecord
 
@@ -20,8 +20,8 @@ def read_weights(text: str) -> dict[str, float]:
             weight = float(value)
         except ValueError:
             weight = math.nan
-        if not (equals and name.strip() and 0 <= weight <= LARGEST):
-            raise UsageError(f"weights: {part.strip()!r} is no NAME=NUMBER with a number from 0 to {LARGEST:g}")
+        if not (equals and name.strip() and 0 <= weight <= MAX_MAGNITUDE):
+            raise UsageError(f"weights: {part.strip()!r} is no NAME=NUMBER with a number from 0 to {MAX_MAGNITUDE:g}")
         weights[name.strip()] = weight
     if not any(weights.values()):
         raise UsageError("weights need a number above 0")

@@ -34,7 +34,7 @@ MARKS: Mapping[str, tuple[str, str]] = {
     str(Kind.RUN_RESUMED): ("", ""),
     str(Kind.BUDGET_EXTENDED): ("", ""),
 }
-MOST_SCORES, MOST_MARKS = 64, 2000
+MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
@@ -115,7 +115,7 @@ class Columns:
         self.numbers, self.positions, self.islands = array("q"), array("i"), array("i")
         self.parents, self.sequences = array("i"), array("q")
         self.outcomes, self.operators, self.policies = Coded(), Coded(), Coded()
-        self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
         self.tallies: dict[tuple[str, str, int], Tally] = {}
         self.costs = Costs()
         self.sequence = 0
@@ -330,7 +330,7 @@ class Columns:
 
     def _keep_scores(self, scores: Mapping[str, float]) -> None:
         for name in scores:
-            if name not in self._scores and len(self._scores) < MOST_SCORES:
+            if name not in self._scores and len(self._scores) < MAX_SCORES:
                 self._scores[name] = array("d", [math.nan]) * len(self.ids)
         for name, column in self._scores.items():
             column.append(scores.get(name, math.nan))

@@ -16,7 +16,7 @@ from service.projections.series import finite_or_none, places
 from service.projections.trail import AXES, EVALUATIONS, MONEY, TIME, Trail
 from service.schemas.series import Axis
 
-MOST_GROUPS, MOST_BUDGETS, BUDGETS = 12, 10, 4
+MAX_GROUPS, MAX_BUDGETS, BUDGETS = 12, 10, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +91,8 @@ class Order:
             raise UsageError(f"{self.over[:60]!r} is no axis: runs are compared over {', '.join(AXES)}")
         if self.names and self.by:
             raise UsageError("groups are named, or made by a key: give one of them")
-        if len(self.budgets) > MOST_BUDGETS:
-            raise UsageError(f"{len(self.budgets)} budgets are too many to compare at: name {MOST_BUDGETS} at most")
+        if len(self.budgets) > MAX_BUDGETS:
+            raise UsageError(f"{len(self.budgets)} budgets are too many to compare at: name {MAX_BUDGETS} at most")
         if not all(0 < budget < np.inf for budget in self.budgets):
             raise UsageError("a budget to compare at is a number above 0")
 
@@ -156,8 +156,8 @@ def _groups(runs: Sequence[RunRecord], order: Order) -> tuple[list[str], Mapping
         return grouping.alike(runs)
     names = list(order.names) if order.names else grouping.grouped(runs, order.by)
     titles = {name: grouping.cut(name) for name in names}
-    if len(titles) > MOST_GROUPS:
-        raise UsageError(f"these runs make {len(titles)} groups: {MOST_GROUPS} are the most that can be compared")
+    if len(titles) > MAX_GROUPS:
+        raise UsageError(f"these runs make {len(titles)} groups: {MAX_GROUPS} are the most that can be compared")
     return names, titles
 
 
@@ -239,7 +239,7 @@ def _values(trails: Sequence[Trail], over: Axis, budget: float) -> Mapping[Key, 
 def _leads(
     levels: Mapping[str, Sequence[Mapping[Key, float]]], titles: Mapping[str, str], where: Sequence[str]
 ) -> list[Lead]:
-    if len(levels) > MOST_GROUPS:
+    if len(levels) > MAX_GROUPS:
         return []
     pairs = list(combinations(levels, 2))
     at_budgets = [

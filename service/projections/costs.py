@@ -16,7 +16,7 @@ from service.projections.chains import Chains
 from service.projections.money import added
 
 ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
-MOST_REASONS, OTHER = 20, "other"
+MAX_REASONS, OTHER = 20, "other"
 _READ_AT_ONCE = 1000
 _NOBODY = -1
 
@@ -59,7 +59,7 @@ class Cost:
     def finish(self, reasons: Iterable[str]) -> None:
         """Count why completions ended; servers that say something new each time are not told apart for ever."""
         for reason in reasons:
-            known = reason in self.finish_reasons or len(self.finish_reasons) < MOST_REASONS
+            known = reason in self.finish_reasons or len(self.finish_reasons) < MAX_REASONS
             self.finish_reasons[reason if known else OTHER] += 1
 
     def quantile(self, share: float) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evolve.program import Program
 
 NOWHERE = "/dev/null"
-MOST_LINES = 20_000
+MAX_LINES = 20_000
 Files = Sequence[tuple[str, str]]
 
 
@@ -33,7 +33,7 @@ def file_diffs(before: Files, after: Files, before_name: str, after_name: str) -
     """The diff of every file that differs, in order of the paths."""
     for path, old, new in _files(before, after):
         change = "added" if old is None else "removed" if new is None else "changed"
-        if len(old or []) + len(new or []) > MOST_LINES and change == "changed":
+        if len(old or []) + len(new or []) > MAX_LINES and change == "changed":
             yield FileDiff(path=path, change=change, added=None, removed=None, text=None)
             continue
         added, removed = _tally(old or [], new or [])

@@ -11,7 +11,7 @@ from service.projections.columns import Coded, Columns, Floats, Mark, Places
 from service.projections.trail import best_so_far
 
 DIGITS = 7
-FAILED_SHARE, FRONT_SHARE, LEAST_SHARE = 10, 4, 4  # of the places: one in so many
+FAILED_SHARE, FRONT_SHARE, MIN_SHARE = 10, 4, 4  # of the places: one in so many
 _EXACT_POWERS = np.array([float(f"1e{power}") for power in range(23)])  # as doubles hold them
 
 Wholes = NDArray[np.int64]
@@ -110,7 +110,7 @@ def sample(columns: Columns, points: int) -> Places:
         evenly(columns.front(), points // FRONT_SHARE) if len(columns.names) > 1 else fitness[:0].astype(np.intp),
         np.array([len(columns) - 1]),
     ]
-    room = max(points // LEAST_SHARE, points - sum(map(len, kept)))
+    room = max(points // MIN_SHARE, points - sum(map(len, kept)))
     return np.unique(np.concatenate([*kept, extremes(fitness, room // 2)]))
 
 
@@ -125,11 +125,11 @@ def extremes(fitness: Floats, stretches: int) -> Places:
     return np.unique(places[np.concatenate([lowest, highest[: len(lowest)]])])
 
 
-def evenly(places: Places, most: int) -> Places:
+def evenly(places: Places, maximum: int) -> Places:
     """At most so many of some places, spread over them, the first among them."""
-    if len(places) <= most:
+    if len(places) <= maximum:
         return places
-    return places[np.arange(most) * len(places) // most]
+    return places[np.arange(maximum) * len(places) // maximum]
 
 
 def rounded(values: Floats) -> Floats:

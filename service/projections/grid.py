@@ -51,9 +51,9 @@ class Grid:
     tessellation: bool
 
 
-def fold_grid(columns: Columns, most: int) -> Grid:
+def fold_grid(columns: Columns, maximum: int) -> Grid:
     """Place candidates as a grid archive does: of equals the newest holds the cell; at most so many cells."""
-    cells, filled = _cells(columns, most)
+    cells, filled = _cells(columns, maximum)
     return Grid(
         axes=measures_of(columns.run),
         ranges=[axis.range for axis in columns.axes],
@@ -93,7 +93,7 @@ def _held(fitness: Floats, first: NDArray[np.bool_]) -> Floats:
     return np.asarray(values[np.maximum.accumulate(cell + ranks) - cell])
 
 
-def _cells(columns: Columns, most: int) -> tuple[list[Cell], int]:
+def _cells(columns: Columns, maximum: int) -> tuple[list[Cell], int]:
     placed, bins = columns.placed()
     if not len(placed):
         return [], 0
@@ -102,7 +102,7 @@ def _cells(columns: Columns, most: int) -> tuple[list[Cell], int]:
     order = np.lexsort((placed, fitness, *bins.T[::-1]))
     ends = np.flatnonzero(np.append((bins[order][1:] != bins[order][:-1]).any(axis=1), True))
     counts, holders = np.diff(ends, prepend=-1), order[ends]
-    first = np.lexsort((*bins[holders].T[::-1], -fitness[holders]))[:most]
+    first = np.lexsort((*bins[holders].T[::-1], -fitness[holders]))[:maximum]
     shown = [
         Cell(
             bins=cell,

@@ -10,7 +10,7 @@ from service.ports import RunRecord
 
 POLICY, NAME, PROBLEM, LABELS = "policy", "name", "problem", "labels."
 NOTHING = "(none)"
-LONGEST_NAME, MOST_TOLD = 80, 3
+MAX_NAME, MAX_TOLD = 80, 3
 
 
 def leaves(value: object, key: str = "") -> Iterator[tuple[str, str]]:
@@ -28,7 +28,7 @@ def alike(runs: Sequence[RunRecord]) -> tuple[list[str], dict[str, str]]:
     settings = {group: dict(leaves(_settings(run))) for group, run in zip(groups, runs, strict=True)}
     keys = dict.fromkeys(key for one in settings.values() for key in one)
     apart = [key for key in keys if len({one.get(key, NOTHING) for one in settings.values()}) > 1]
-    told = apart[:MOST_TOLD]
+    told = apart[:MAX_TOLD]
     titles = {
         group: cut(", ".join(f"{key} {one.get(key, NOTHING)}" for key in told)) for group, one in settings.items()
     }
@@ -90,4 +90,4 @@ def _text(value: object) -> str:
 
 def cut(text: str) -> str:
     """A name as long as people read."""
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1]}…"

@@ -10,16 +10,16 @@ from service.ports import RunReader
 from service.projections.columns import Columns
 from service.schemas.statistics import ProgramDiversity
 
-MOST_PROGRAMS = 100
+MAX_PROGRAMS = 100
 DRAWN_WITH = 0
 _PYTHON = (".py", ".pyi")
 
 
 def program_diversity(reader: RunReader, columns: Columns) -> ProgramDiversity:
-    """Over the pairs of valid programs, of at most `MOST_PROGRAMS` of them, drawn always alike."""
+    """Over the pairs of valid programs, of at most `MAX_PROGRAMS` of them, drawn always alike."""
     valid = np.flatnonzero(~np.isnan(columns.fitness))
-    if len(valid) > MOST_PROGRAMS:
-        valid = np.sort(np.random.default_rng(DRAWN_WITH).choice(valid, MOST_PROGRAMS, replace=False))
+    if len(valid) > MAX_PROGRAMS:
+        valid = np.sort(np.random.default_rng(DRAWN_WITH).choice(valid, MAX_PROGRAMS, replace=False))
     programs = list(reader.programs([columns.ids[place] for place in valid]).values())
     python = [program for program in programs if any(path.endswith(_PYTHON) for path, _ in program.files)]
     return ProgramDiversity(

@@ -24,7 +24,7 @@ from service.projections.ranking import rank_front
 from service.projections.series import Success, finite_or_none, successes
 from service.schemas.statistics import Collinearity, RewardDiversity, RunStatistics, Yield
 
-MOST_REWARDS = 2000
+MAX_REWARDS = 2000
 DRAWN_WITH = 0
 MILLION = 1_000_000
 
@@ -70,10 +70,10 @@ def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunS
 
 
 def reward_diversity(rewards: Floats) -> RewardDiversity:
-    """How different reward vectors are: the Euclidean distance of at most `MOST_REWARDS` of them, the rest of all."""
+    """How different reward vectors are: the Euclidean distance of at most `MAX_REWARDS` of them, the rest of all."""
     taken = rewards
-    if len(rewards) > MOST_REWARDS:
-        drawn = np.random.default_rng(DRAWN_WITH).choice(len(rewards), MOST_REWARDS, replace=False)
+    if len(rewards) > MAX_REWARDS:
+        drawn = np.random.default_rng(DRAWN_WITH).choice(len(rewards), MAX_REWARDS, replace=False)
         taken = rewards[np.sort(drawn)]
     with np.errstate(over="ignore", invalid="ignore"):  # what is too far apart has no number
         l1, l2 = mean_pairwise_l1(rewards), mean_pairwise_l2(taken)

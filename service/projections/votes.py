@@ -3,17 +3,17 @@
 from evolve.voting import Poll, Tally, decide
 from service.schemas.votes import AnswerVotes, Rule, RunVotes
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
-def judge(run_id: str, poll: Poll, rule: Rule, least_share: float) -> RunVotes:
+def judge(run_id: str, poll: Poll, rule: Rule, min_share: float) -> RunVotes:
     """What a rule makes of the votes of a run; of many answers the first."""
-    verdict = decide(poll, rule, least_share)
-    items = [_listed(tally, poll.votes) for tally in verdict.ranking[:MOST_LISTED]]
+    verdict = decide(poll, rule, min_share)
+    items = [_listed(tally, poll.votes) for tally in verdict.ranking[:MAX_LISTED]]
     return RunVotes(
         run_id=run_id,
         rule=rule,
-        least_share=least_share,
+        min_share=min_share,
         votes=poll.votes,
         answers=poll.answers,
         winner=None if verdict.winner is None else items[0],

@@ -22,7 +22,7 @@ BLOCK_SECONDS = 0.5
 _SILENT_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 # Each reading that waits holds one: of a worker or a run, or, in an API, one for each remote worker.
-_MOST_CONNECTIONS = 1000
+_MAX_CONNECTIONS = 1000
 _READ_ONLY = "write against a read only replica"
 _FULL = "command not allowed when used memory"
 OUT_OF_MEMORY = "the queue is out of memory: raise maxmemory of its Redis, or remove what else is kept there"
@@ -97,7 +97,7 @@ async def connect(url: str) -> AsyncIterator[Redis]:
         pool = BlockingConnectionPool.from_url(
             url,
             protocol=2,
-            max_connections=_MOST_CONNECTIONS,
+            max_connections=_MAX_CONNECTIONS,
             socket_timeout=None,  # with one, a cancellation can be lost in the client; `reaching` has its own
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 1),  # a connection that a restart has broken is made anew at once

@@ -25,7 +25,7 @@ class QueuedEvaluator:
         self._queue, self._bundle, self._pool = queue, bundle, pool
         self._share = 0
         self._waiting = ""
-        self._most = self._most_before = 0
+        self._maximum = self._max_before = 0
         self._awaited: dict[str, asyncio.Future[Evaluation]] = {}
 
     @property
@@ -42,7 +42,7 @@ class QueuedEvaluator:
         """Have a worker score one program; cancelling the call cancels the evaluation there."""
         answer: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
         self._awaited[evaluation_id] = answer
-        self._most = max(self._most, len(self._awaited))
+        self._maximum = max(self._maximum, len(self._awaited))
         task = EvaluationTask(
             evaluation_id=evaluation_id,
             bundle_hash=self._bundle.hash,
@@ -65,8 +65,8 @@ class QueuedEvaluator:
         Raises:
             UnreachableError: the queue does not answer.
         """
-        wants = max(self._most, self._most_before)
-        self._most_before, self._most = self._most, len(self._awaited)
+        wants = max(self._maximum, self._max_before)
+        self._max_before, self._maximum = self._maximum, len(self._awaited)
         self._share = await self._queue.share(self._pool, claim(wants, self.slots))
 
     async def collect(self) -> None:

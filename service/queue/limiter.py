@@ -12,7 +12,7 @@ from service.queue.connection import PREFIX, reaching
 
 # A call is not held up for a limiter that does not answer.
 AWAY_SECONDS = 0.5
-MOST_BUCKETS = 10_000
+MAX_BUCKETS = 10_000
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ class MemoryRateLimiter:
         taken = tokens >= 1
         tokens -= taken
         self._buckets[name] = (now, tokens)
-        if len(self._buckets) > MOST_BUCKETS:
+        if len(self._buckets) > MAX_BUCKETS:
             self._forget(now)
         return self._rate.allowance(tokens, taken)
 
@@ -93,5 +93,5 @@ class MemoryRateLimiter:
     def _forget(self, now: float) -> None:
         """Let go of buckets that are full, and of those not used for longest where that does not suffice."""
         full = [name for name, bucket in self._buckets.items() if self._filled(now, *bucket) >= self._rate.limit]
-        for name in full or list(self._buckets)[: MOST_BUCKETS // 2]:
+        for name in full or list(self._buckets)[: MAX_BUCKETS // 2]:
             del self._buckets[name]

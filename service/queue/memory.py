@@ -23,8 +23,8 @@ from service.queue import wire
 from service.queue.fairness import could_use, fair_share
 from service.queue.terms import Terms
 
-MOST_BUNDLES = 64
-MOST_DEAD = 1000
+MAX_BUNDLES = 64
+MAX_DEAD = 1000
 
 Inbox = asyncio.Queue[EvaluationResult]
 
@@ -54,7 +54,7 @@ class MemoryBroker:
 
     clock: Clock
     terms: Terms = field(default_factory=Terms)
-    dead: deque[EvaluationTask] = field(default_factory=lambda: deque(maxlen=MOST_DEAD))
+    dead: deque[EvaluationTask] = field(default_factory=lambda: deque(maxlen=MAX_DEAD))
     waiting: dict[str, deque[_Entry]] = field(default_factory=dict)
     pending: dict[str, _Entry] = field(default_factory=dict)
     bundles: dict[str, Bundle] = field(default_factory=dict)
@@ -78,11 +78,11 @@ class MemoryBroker:
         """Keep a problem's folder; of those without tasks the longest unused goes when there are many."""
         self.bundles.pop(bundle.hash, None)
         self.bundles[bundle.hash] = bundle
-        if len(self.bundles) > MOST_BUNDLES:
+        if len(self.bundles) > MAX_BUNDLES:
             entries = (*self.pending.values(), *(entry for pool in self.waiting.values() for entry in pool))
             needed = {bundle.hash, *(entry.task.bundle_hash for entry in entries)}
             unused = [bundle_hash for bundle_hash in self.bundles if bundle_hash not in needed]
-            for bundle_hash in unused[: len(self.bundles) - MOST_BUNDLES]:
+            for bundle_hash in unused[: len(self.bundles) - MAX_BUNDLES]:
                 del self.bundles[bundle_hash]
 
     def living(self) -> list[WorkerBeat]:

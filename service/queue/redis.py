@@ -22,7 +22,7 @@ from service.queue.workers import living
 
 RECHECK_SECONDS = 2.0
 FIRST_WAIT_SECONDS = 0.2
-LONGEST_WAIT_SECONDS = 5.0
+MAX_WAIT_SECONDS = 5.0
 _FROM_THE_FIRST = "0-0"
 
 log = structlog.get_logger(__name__)
@@ -75,7 +75,7 @@ class RedisEvaluationQueue:
                 wait = FIRST_WAIT_SECONDS
             except UnreachableError as error:
                 log.info("queue.away", reason=str(error))
-                pause, wait = wait, min(2 * wait, LONGEST_WAIT_SECONDS)
+                pause, wait = wait, min(2 * wait, MAX_WAIT_SECONDS)
             for result in found:  # what has come before Redis went away comes but once
                 yield result
             await asyncio.sleep(pause)

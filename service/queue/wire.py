@@ -9,7 +9,7 @@ from typing import Any
 
 from evolve.errors import EvolveError
 from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, Scoring, Trace
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
 from service.errors import UsageError
 from service.ports import EvaluationTask, TaskInHand, WorkerBeat, WorkerState
@@ -149,6 +149,6 @@ def _count(value: object) -> int:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{str(value)[:40]!r} is no number")
-    if not math.isfinite(value) or abs(value) > LARGEST:
+    if not math.isfinite(value) or abs(value) > MAX_MAGNITUDE:
         raise ValueError(f"the number {value:g} is beyond what can be compared")
     return float(value)

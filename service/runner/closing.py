@@ -62,8 +62,8 @@ class RunClosing:
         ids = list(dict.fromkeys(one.candidate_id for one in due))
         found = await undisturbed(lambda: self._log.candidates(self._run_id, ids))
         programs = {candidate.id: candidate.program for candidate in found}
-        most = self._config.concurrency.evaluations
-        async with aclosing(examine(self._problem, due, programs, self._evaluator, most)) as results:
+        maximum = self._config.concurrency.evaluations
+        async with aclosing(examine(self._problem, due, programs, self._evaluator, maximum)) as results:
             async for event in results:
                 self._tell(event)
 

@@ -29,7 +29,7 @@ from service.times import rfc3339
 
 TICK_SECONDS = 0.5
 LEAVING_SECONDS = 5.0
-MOST_UNCOMMITTED = 200
+MAX_UNCOMMITTED = 200
 GATHERING_SECONDS = 0.05
 # For everybody who may read the run; whoever drives it is shown the database's own reason in `RunStatus.waiting`.
 DATABASE_AWAY = "the database does not answer: results are kept, and stored when it does"
@@ -134,7 +134,7 @@ class _Sitting:
     @property
     def _full(self) -> bool:
         """Whether so much waits to be committed that nothing more is told: what is shown must not fall behind."""
-        return len(self._journal) >= MOST_UNCOMMITTED
+        return len(self._journal) >= MAX_UNCOMMITTED
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""

@@ -14,7 +14,7 @@ from service.errors import StorageAwayError
 from service.ports import Clock
 
 FIRST_SECONDS = 0.2
-MOST_SECONDS = 5.0
+MAX_SECONDS = 5.0
 STILL_SECONDS = 5.0
 _Found = TypeVar("_Found")
 
@@ -73,7 +73,7 @@ class Patience:
                     if self._over(began):
                         raise
                 await self._rest(delay)
-                delay = min(2 * delay, MOST_SECONDS)
+                delay = min(2 * delay, MAX_SECONDS)
         finally:
             if self._absences.pop(number, None):
                 self._changed()

@@ -34,10 +34,10 @@ from service.runner.retries import Retries
 from service.runner.status import RunObserver
 
 POLL_SECONDS = 0.3
-MOST_POLL_SECONDS = 5.0
+MAX_POLL_SECONDS = 5.0
 LEAVE_SECONDS = 10.0
 REASSESSED_AT_ONCE = 64
-MOST_FAULTS = 3
+MAX_FAULTS = 3
 # For everybody who may read the run: texts of exceptions may name hosts, files and code.
 FAULT = "the service met a fault of its own: the runner's log has the trace under the run's id"
 # Whoever drove a run for so long did not fail at once.
@@ -92,14 +92,14 @@ class Runner:
     """
 
     def __init__(
-        self, claims: RunClaims, log: RunLog, jobs: Jobs, clock: Clock, owner: str, *, most: int, watch: RunWatch
+        self, claims: RunClaims, log: RunLog, jobs: Jobs, clock: Clock, owner: str, *, maximum: int, watch: RunWatch
     ) -> None:
         self._claims = claims
         self._log = log
         self._jobs = jobs
         self._clock = clock
         self._owner = owner
-        self._most = most
+        self._maximum = maximum
         self._watch = watch
         self._rng = np.random.default_rng()
         self._held: dict[str, _Hold] = {}
@@ -132,7 +132,7 @@ class Runner:
                 await self._claim()
                 delay = POLL_SECONDS
             except StorageError as error:
-                delay = min(2 * delay, MOST_POLL_SECONDS)
+                delay = min(2 * delay, MAX_POLL_SECONDS)
                 log.warning("runner.storage_away", reason=str(error))
             await asyncio.sleep(delay * float(self._rng.uniform(0.7, 1.0)))
 
@@ -155,7 +155,7 @@ class Runner:
 
     async def _claim(self) -> None:
         """Take up runs while there is room for them."""
-        while len(self._held) < self._most:
+        while len(self._held) < self._maximum:
             passed = [*self._held, *self._retries.later]
             find = partial(self._claims.claim, self._owner, LEASE_SECONDS, passed, is_gone)
             record = await asyncio.to_thread(find)
@@ -229,7 +229,7 @@ class Runner:
     async def _excuse(self, record: RunRecord, hold: _Hold, error: Exception) -> None:
         """A fault of this program, which another try may pass by; a run that meets with it again and again fails."""
         reason = _sentence(error) if isinstance(error, (EvolveError, ServiceError)) else FAULT
-        if self._retries.faults(record.id) + 1 >= MOST_FAULTS:
+        if self._retries.faults(record.id) + 1 >= MAX_FAULTS:
             await self._give_up(record, hold, reason)
         else:
             await self._wait(record, hold, reason, fault=True)

@@ -13,8 +13,8 @@ from service.sandbox import scratch
 from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
-_LARGEST_COMPILED, _MOST_COMPILED = 256 * 1024, 4 * 1024 * 1024
-_MOST_COUNTED = 100_000
+_MAX_COMPILED, _MAX_COMPILED = 256 * 1024, 4 * 1024 * 1024
+_MAX_COUNTED = 100_000
 _SHIM = Path(__file__).parent / "shim"
 
 
@@ -75,10 +75,10 @@ class Places:
         That is done under no limit, and takes some hundred times the memory of the text: larger files, and those beyond
         a common size, are left to the evaluations that import them, and to their limits.
         """
-        found, left = [], _MOST_COMPILED
+        found, left = [], _MAX_COMPILED
         for path in sorted(self.problem.rglob("*.py")):
-            size = path.stat().st_size if path.is_file() else _MOST_COMPILED
-            if size <= min(left, _LARGEST_COMPILED):
+            size = path.stat().st_size if path.is_file() else _MAX_COMPILED
+            if size <= min(left, _MAX_COMPILED):
                 found.append(str(path))
                 left -= size
         return found
@@ -138,7 +138,7 @@ def size_kb(paths: Iterable[str]) -> int:
                 with contextlib.suppress(OSError):
                     total += os.lstat(os.path.join(top, name)).st_size
             counted += len(names)
-            if counted > _MOST_COUNTED:
+            if counted > _MAX_COUNTED:
                 return total // 1024
     return total // 1024
 

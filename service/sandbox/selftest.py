@@ -24,7 +24,7 @@ _SECONDS = 2 * SELFTEST_SECONDS + 15.0
 _HOLD_SECONDS, _HOLD_AGAIN_SECONDS = 0.15, 2.0
 _ENDED_BY_THE_WATCHDOG = {"crash", "memory"}
 # A socket's path has at most 107 bytes; this leaves room for the name in the folder, and letters beyond ASCII.
-_LONGEST = 90
+_MAX_SECONDS = 90
 _ITSELF = "the self-test itself"
 _TRIAL = Problem(name="trial", seeds=(Program.of({"trial.py": ""}),), evaluator=EvaluatorSpec(entry="trial"))
 
@@ -138,7 +138,7 @@ async def _tried(keeper: KeeperLine, what: str, targets: Mapping[str, Any]) -> M
 def _victims() -> Iterator[dict[str, Any]]:
     """What the attacks aim at: a server, sockets in the file system, a file to read, a folder to write to."""
     with (
-        scratch.folder("test", _LONGEST) as folder,
+        scratch.folder("test", _MAX_SECONDS) as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mailbox,

@@ -7,19 +7,19 @@ from pydantic import AfterValidator, Field
 
 from service.schemas.types import Identifier, Moment, Name, Object, Page, Plain, Reply, Request, Text
 
-LONGEST_NOTE = 20_000
-MOST_SETTINGS = 20_000
+MAX_NOTE = 20_000
+MAX_SETTINGS = 20_000
 
 
 def _small(value: dict[str, Any]) -> dict[str, Any]:
-    if len(json.dumps(value)) > MOST_SETTINGS:
-        raise ValueError(f"must be at most {MOST_SETTINGS} characters of JSON")
+    if len(json.dumps(value)) > MAX_SETTINGS:
+        raise ValueError(f"must be at most {MAX_SETTINGS} characters of JSON")
     return value
 
 
 Body = Annotated[
     Text,
-    Field(min_length=1, max_length=LONGEST_NOTE, description="Text of the note, at most 20,000 characters"),
+    Field(min_length=1, max_length=MAX_NOTE, description="Text of the note, at most 20,000 characters"),
 ]
 
 

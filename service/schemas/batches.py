@@ -22,7 +22,7 @@ from service.schemas.types import (
     integral,
 )
 
-MOST_RUNS, MOST_PROBLEMS = 200, 20
+MAX_RUNS, MAX_PROBLEMS = 200, 20
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integral)]
 
 
@@ -40,14 +40,14 @@ class Sweep(Request):
     problem: ProblemName | None = Field(default=None, description="Of all runs; either this or `problems`")
     problems: list[ProblemName] = Field(
         default=[],
-        max_length=MOST_PROBLEMS,
+        max_length=MAX_PROBLEMS,
         description="Each is searched by every combination; no version of one may come twice",
         json_schema_extra={"uniqueItems": True},
     )
     config: AskedConfiguration = Field(default={}, description="What all runs have in common")
     seeds: list[Seed] = Field(
         min_length=1,
-        max_length=MOST_RUNS,
+        max_length=MAX_RUNS,
         description="Seeds of the random draws, one run for each",
     )
     policies: list[Policies] = Field(default=[None], min_length=1, max_length=20, description="Of each run as `policy`")
@@ -77,7 +77,7 @@ class BatchCreate(Request):
     )
 
     name: Name = Field(description="Name of the batch")
-    runs: list[RunCreate] = Field(default=[], max_length=MOST_RUNS, description="The runs; either this or `sweep`")
+    runs: list[RunCreate] = Field(default=[], max_length=MAX_RUNS, description="The runs; either this or `sweep`")
     sweep: Sweep | None = Field(
         default=None,
         description="Combinations from which the runs are made; either this or `runs`",

@@ -18,10 +18,10 @@ from evolve.configuration import (
     SelectionOptions,
     VariantConfig,
 )
-from evolve.configuration.archive import MOST_CELLS, MOST_NEIGHBOURS, TRUNCATIONS
-from evolve.configuration.pace import MOST_CALLS, MOST_EVALUATIONS, MOST_IN_ORDER
-from evolve.configuration.run import MOST_ANSWERS, MOST_ISLANDS
-from evolve.problem import LARGEST
+from evolve.configuration.archive import MAX_CELLS, MAX_NEIGHBOURS, TRUNCATIONS
+from evolve.configuration.pace import MAX_CALLS, MAX_EVALUATIONS, MAX_IN_ORDER
+from evolve.configuration.run import MAX_ANSWERS, MAX_ISLANDS
+from evolve.problem import MAX_MAGNITUDE
 from service.schemas.described import DescribedAs, Keywords, model_of
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.types import Object, Plain
@@ -35,15 +35,15 @@ def _shares(*names: str) -> Keywords:
     return {"propertyNames": {"enum": list(names)}}
 
 
-def _within(least: float, most: float) -> Keywords:
-    return {"minimum": least, "maximum": most}
+def _within(minimum: float, maximum: float) -> Keywords:
+    return {"minimum": minimum, "maximum": maximum}
 
 
 _POSITIVE, _FROM_0, _ABOVE_0 = {"minimum": 1}, {"minimum": 0}, {"exclusiveMinimum": 0}
 # The bounds that the dataclasses refuse values beyond; a test tries each.
 KEYWORDS: Mapping[str, Keywords] = {
     "strategy": _among(*configuration.STRATEGIES),
-    "islands": _within(0, MOST_ISLANDS),
+    "islands": _within(0, MAX_ISLANDS),
     "island_choice": _among(*configuration.ISLAND_CHOICES),
     "topology": _among(*configuration.TOPOLOGIES),
     "migration_interval": _POSITIVE,
@@ -53,22 +53,22 @@ KEYWORDS: Mapping[str, Keywords] = {
     "reset_from": _among(*configuration.RESETS),
     "archive.kind": _among(*configuration.ARCHIVES),
     "archive.size": _POSITIVE,
-    "archive.front": _within(1, MOST_CELLS),
+    "archive.front": _within(1, MAX_CELLS),
     "archive.truncation": _among(*TRUNCATIONS),
-    "archive.neighbours": _within(1, MOST_NEIGHBOURS),
+    "archive.neighbours": _within(1, MAX_NEIGHBOURS),
     "selection": _shares(*configuration.SELECTIONS),
-    "alpha": _within(0, LARGEST),
-    "selection_options.exploration": _within(0, LARGEST),
+    "alpha": _within(0, MAX_MAGNITUDE),
+    "selection_options.exploration": _within(0, MAX_MAGNITUDE),
     "selection_options.cases": {"exclusiveMinimum": 0, "maximum": 1},
     "operators": _shares(*configuration.OPERATORS),
     "operator_choice": _among(*configuration.OPERATOR_CHOICES),
     "policy_choice": _among(*configuration.POLICY_CHOICES),
     "novelty.kind": _among(*configuration.NOVELTIES),
-    "novelty.least": _within(0, 1),
+    "novelty.min_distance": _within(0, 1),
     "inspirations.top": _FROM_0,
     "inspirations.diverse": _FROM_0,
-    "answers": _within(0, MOST_ANSWERS),
-    "samples": _within(0, MOST_ANSWERS),
+    "answers": _within(0, MAX_ANSWERS),
+    "samples": _within(0, MAX_ANSWERS),
     "prompt.feedback_kb": _FROM_0,
     "prompt.failures": _FROM_0,
     "prompt.rejections": _FROM_0,
@@ -78,9 +78,9 @@ KEYWORDS: Mapping[str, Keywords] = {
     "budget.wall_seconds": _ABOVE_0,
     "budget.patience": _POSITIVE,
     "seed": _FROM_0,
-    "deterministic.window": _within(0, MOST_IN_ORDER),
-    "concurrency.policy": _within(0, MOST_CALLS),
-    "concurrency.evaluations": _within(0, MOST_EVALUATIONS),
+    "deterministic.window": _within(0, MAX_IN_ORDER),
+    "concurrency.policy": _within(0, MAX_CALLS),
+    "concurrency.evaluations": _within(0, MAX_EVALUATIONS),
 }
 _PREFIXES: Mapping[type, str] = {
     ArchiveConfig: "archive.",

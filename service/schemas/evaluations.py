@@ -5,18 +5,18 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from evolve.evaluation import ANSWER_CHARACTERS, MAX_ARTIFACTS, MAX_TRACE_CHARACTERS
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
-LONGEST_WAIT_SECONDS = 20.0
-LONGEST_HOLD_SECONDS = 5.0
-MOST_SLOTS = 1024
+MAX_WAIT_SECONDS = 20.0
+MAX_HOLD_SECONDS = 5.0
+MAX_SLOTS = 1024
 
 WorkerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="What came with the lease")]
-Slots = Annotated[int, Field(strict=True, ge=1, le=MOST_SLOTS), BeforeValidator(integral)]
-Measured = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Slots = Annotated[int, Field(strict=True, ge=1, le=MAX_SLOTS), BeforeValidator(integral)]
+Measured = Annotated[float, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE, allow_inf_nan=False)]
 Traced = Annotated[dict[Text, Annotated[Text, Field(max_length=MAX_TRACE_CHARACTERS)]], Field(max_length=MAX_ARTIFACTS)]
 Numbers = Annotated[dict[Text, Measured], Field(max_length=10_000)]
 
@@ -26,7 +26,7 @@ class LeaseRequest(Request):
 
     worker_id: WorkerId = Field(description="A name that no other worker has", examples=["gpu-box-1"])
     pool: Pool = Field(default="cpu", description="Whose tasks it takes")
-    wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS, allow_inf_nan=False)] = Field(
+    wait_seconds: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = Field(
         default=0.0, description="How long to wait for a task"
     )
 
@@ -40,7 +40,7 @@ class Task(Reply):
     files: dict[str, str] = Field(description="The program, by path")
     bar: float | None = Field(
         default=None,
-        description="Fitness of what it would have to beat: `evaluator.repeats_min` says when repeats are spared",
+        description="Fitness of what it would have to beat: `evaluator.min_repeats` says when repeats are spared",
     )
     holdout: bool = Field(default=False, description="Whether the evaluator's `holdout` scores it")
     draw: Count = Field(default=0, description="Which seeds program and scorer get; 0: those of a search")
@@ -61,7 +61,7 @@ class LeaseRenewal(Request):
     """A worker that is at work."""
 
     token: Token
-    wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_HOLD_SECONDS, allow_inf_nan=False)] = Field(
+    wait_seconds: Annotated[float, Field(ge=0, le=MAX_HOLD_SECONDS, allow_inf_nan=False)] = Field(
         default=0.0, description="Answer later, unless the task is taken back; meanwhile the lease is held"
     )
 
@@ -153,9 +153,7 @@ class WorkerWord(Request):
         description="`active`: it takes tasks; `draining`: it finishes its tasks and ends",
     )
     evaluations: Count = Field(default=0, description="How many it has done")
-    tasks: Annotated[list[TaskInHand], Field(max_length=MOST_SLOTS)] = Field(
-        default=[], description="What it evaluates"
-    )
+    tasks: Annotated[list[TaskInHand], Field(max_length=MAX_SLOTS)] = Field(default=[], description="What it evaluates")
 
 
 class WorkerOrders(Reply):

@@ -24,7 +24,7 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     "migration_rate": "share of its archive that an island sends along, at least one; 0: none",
     "migrants": (
         "who that is: `best` (the fittest), `front` (of those that no member dominates the least crowded) or"
-        " `rarest` (of the fitter half those most novel to the island they go to)"
+        " `most_novel` (of the fitter half those most novel to the island they go to)"
     ),
     "reset_after": (
         "evaluations without a better best after which an island restarts from a survivor, unless it is ahead of"
@@ -80,7 +80,7 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         " Python, else as `tokens`), `tokens`, or `embedding` (what the run's embedder sees in it); `none`: not"
         " at all"
     ),
-    "novelty.least": (
+    "novelty.min_distance": (
         "Jaccard distance, from 0 to 1, with `embedding` cosine distance, from the nearest member below which a"
         " program is rejected"
     ),

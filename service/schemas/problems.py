@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from service.schemas.problem_documents import ShownDocument
 from service.schemas.types import NO_OTHERS, Count, Moment, Name, Page, Reply, Request, Text
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 
 
 def _base64(text: str) -> str:
@@ -32,17 +32,17 @@ class ProblemCreate(Request):
     name: Name | None = Field(default=None, description="What it is called; null: as its files say")
     files: dict[Path, Text] = Field(
         min_length=1,
-        max_length=MOST_FILES,
+        max_length=MAX_FILES,
         description="Content of text files by path, relative to the folder",
         json_schema_extra=NO_OTHERS,
     )
     binary_files: dict[Path, Base64] = Field(
         default={},
-        max_length=MOST_FILES,
+        max_length=MAX_FILES,
         description="Content of other files, base64, by path",
         json_schema_extra=NO_OTHERS,
     )
-    executable: list[Path] = Field(default=[], max_length=MOST_FILES, description="Paths of files that may be run")
+    executable: list[Path] = Field(default=[], max_length=MAX_FILES, description="Paths of files that may be run")
 
     def contents(self) -> dict[str, bytes]:
         """Every file's content by path."""

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from service.schemas.foreign import Foreign, readable
 from service.schemas.types import Count, Moment, Number, Reply, Spent
 
-MOST_COMPARED = 60
+MAX_COMPARED = 60
 ForeignName = Annotated[str, BeforeValidator(readable)]
 
 

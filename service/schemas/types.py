@@ -9,8 +9,8 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from service.times import rfc3339
 
-MOST_LABELS = 16
-MOST_DEPTH = 64
+MAX_LABELS = 16
+MAX_DEPTH = 64
 WITHOUT_NUL = r"^[^\x00]*$"
 NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
 # A dict whose names have a pattern says only what those are that fit it.
@@ -79,8 +79,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     waiting: list[tuple[Any, int]] = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
-        if depth > MOST_DEPTH:
-            raise ValueError(f"must not be nested more than {MOST_DEPTH} levels deep")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"must not be nested more than {MAX_DEPTH} levels deep")
         if isinstance(item, str):
             _readable(item)
         elif isinstance(item, dict):
@@ -116,7 +116,7 @@ Labels = Annotated[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")],
         Annotated[str, Field(max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)],
     ],
-    Field(max_length=MOST_LABELS, json_schema_extra=NO_OTHERS),
+    Field(max_length=MAX_LABELS, json_schema_extra=NO_OTHERS),
 ]
 Object = Mapping[str, Any]
 Plain = Annotated[dict[str, Any], AfterValidator(_plain)]

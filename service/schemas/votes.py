@@ -26,7 +26,7 @@ class RunVotes(Foreign):
 
     run_id: str = Field(description="Id of the run")
     rule: Rule = Field(description="Rule by which the winner was found")
-    least_share: float = Field(description="From which `best_of_majority` takes an answer for frequent")
+    min_share: float = Field(description="From which `best_of_majority` takes an answer for frequent")
     votes: Count = Field(description="Candidates with an answer, repeats of a program included")
     answers: Count = Field(description="How many different ones there are")
     winner: AnswerVotes | None = Field(description="Null: nobody voted, or no answer is frequent enough")

@@ -19,15 +19,15 @@ from service.webhooks.schedule import next_try
 from service.webhooks.sign import sign
 
 TRY_SECONDS = 15.0
-MOST_BODY_BYTES = 20_000
+MAX_BODY_BYTES = 20_000
 AT_ONCE = 16
 IDLE_SECONDS = 1.0
 AWAY_SECONDS = 5.0
 _HOLD_SECONDS = 60.0
-_MOST_READ_BYTES = 1024
+_MAX_READ_BYTES = 1024
 _READ_SECONDS = 1.0
 _GONE = 410
-_MOST_DIGITS = 6
+_MAX_DIGITS = 6
 
 _HEADERS = {"User-Agent": "evolve-webhooks", "Content-Type": "application/json", "Accept-Encoding": "identity"}
 
@@ -145,8 +145,8 @@ class Dispatcher:
 
     async def _try(self, webhook: Webhook, delivery: Delivery) -> _Outcome:
         body = json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-        if len(body) >= MOST_BODY_BYTES:
-            return _Outcome(error=f"the message is larger than {MOST_BODY_BYTES} bytes", hopeless=True)
+        if len(body) >= MAX_BODY_BYTES:
+            return _Outcome(error=f"the message is larger than {MAX_BODY_BYTES} bytes", hopeless=True)
         try:
             headers = sign(webhook.secrets, delivery.id, self._clock.now(), body)
             async with asyncio.timeout(self._try_seconds):
@@ -202,10 +202,10 @@ async def _glance(response: httpx.Response) -> None:
         async with asyncio.timeout(_READ_SECONDS):
             async for block in response.aiter_raw():
                 read += len(block)
-                if read >= _MOST_READ_BYTES:
+                if read >= _MAX_READ_BYTES:
                     return
 
 
 def _asked(response: httpx.Response) -> float:
     text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0.0
+    return float(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0.0

@@ -9,7 +9,7 @@ DELAYS = tuple(
 )
 TRIES = len(DELAYS) + 1
 JITTER = 0.2
-LONGEST = timedelta(days=1)
+MAX_DELAY = timedelta(days=1)
 
 
 def next_try(attempts: int, now: datetime, draw: float, asked_seconds: float = 0.0) -> datetime | None:
@@ -24,4 +24,4 @@ def next_try(attempts: int, now: datetime, draw: float, asked_seconds: float = 0
     if attempts >= TRIES:
         return None
     delay = DELAYS[attempts - 1] * (1 + JITTER * draw)
-    return now + max(delay, min(timedelta(seconds=asked_seconds), LONGEST))
+    return now + max(delay, min(timedelta(seconds=asked_seconds), MAX_DELAY))

@@ -14,9 +14,9 @@ PREFIX = "whsec_"
 TOLERANCE_SECONDS = 300.0
 _VERSION = "v1"
 _NEW_BYTES = 32
-_LEAST_BYTES, _MOST_BYTES = 24, 64
-_MOST_DIGITS = 12
-_MOST_SIGNATURES = 16
+_MIN_BYTES, _MAX_BYTES = 24, 64
+_MAX_DIGITS = 12
+_MAX_SIGNATURES = 16
 
 
 class SignatureError(ServiceError):
@@ -76,7 +76,7 @@ def verify(
     message_id, stamp = lower.get("webhook-id", ""), lower.get("webhook-timestamp", "")
     if not (message_id and stamp and lower.get("webhook-signature")):
         raise SignatureError("the message lacks webhook-id, webhook-timestamp or webhook-signature")
-    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _MOST_DIGITS):
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _MAX_DIGITS):
         raise SignatureError("webhook-timestamp is no whole number of seconds")
     if abs(now.timestamp() - int(stamp)) > tolerance_seconds:
         raise SignatureError(f"the message is more than {tolerance_seconds:g} seconds away from now")
@@ -96,9 +96,9 @@ def read_secret(text: str) -> bytes:
         key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if not _LEAST_BYTES <= len(key) <= _MOST_BYTES:
+    if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise UsageError(
-            f"the secret of a webhook must be {PREFIX} and base64 of {_LEAST_BYTES} to {_MOST_BYTES} bytes"
+            f"the secret of a webhook must be {PREFIX} and base64 of {_MIN_BYTES} to {_MAX_BYTES} bytes"
         ) from None
     return key
 
@@ -109,7 +109,7 @@ def _signature(key: bytes, message_id: str, stamp: str, body: bytes) -> str:
 
 
 def _given(header: str) -> Iterator[bytes]:
-    for entry in header.split(" ")[:_MOST_SIGNATURES]:
+    for entry in header.split(" ")[:_MAX_SIGNATURES]:
         version, _, signature = entry.partition(",")
         if version == _VERSION:
             yield signature.encode("utf-8", "replace")

@@ -25,8 +25,8 @@ class _Room:
 class Evaluators:
     """Opened evaluators by bundle hash; those not in use are closed, the longest unused first, when there are many."""
 
-    def __init__(self, open_: Open, fetch: Fetch, most: int) -> None:
-        self._open, self._fetch, self._most = open_, fetch, most
+    def __init__(self, open_: Open, fetch: Fetch, maximum: int) -> None:
+        self._open, self._fetch, self._maximum = open_, fetch, maximum
         self._rooms: dict[str, _Room] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -73,7 +73,7 @@ class Evaluators:
 
     def _close_unused(self) -> None:
         unused = [bundle_hash for bundle_hash, room in self._rooms.items() if not room.users]
-        for bundle_hash in unused[: max(0, len(self._rooms) - self._most)]:
+        for bundle_hash in unused[: max(0, len(self._rooms) - self._maximum)]:
             self._rooms.pop(bundle_hash).closing.set()
 
 

@@ -35,7 +35,7 @@ class Reads:
         self._lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
-        self.begun = self.at_once = self.most_at_once = 0
+        self.begun = self.at_once = self.max_at_once = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
@@ -46,7 +46,7 @@ class Reads:
     def events(self, run_id: str, after: int, limit: int, kinds: Sequence[str] = ()) -> list[LoggedEvent]:
         with self._lock:
             self.begun, self.at_once = self.begun + 1, self.at_once + 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.max_at_once = max(self.max_at_once, self.at_once)
         self.gate.wait(PATIENCE_SECONDS)
         with self._lock:
             self.at_once -= 1
@@ -112,7 +112,7 @@ async def test_streams_take_few_of_the_threads(told: Told, story: Story, reads: 
     assert told.parts.settings.threads > MAX_READS_AT_ONCE
     reads.gate.set()
     assert [page.after for page in await asyncio.gather(*asked)] == [story.sequence] * 6
-    assert reads.most_at_once == MAX_READS_AT_ONCE
+    assert reads.max_at_once == MAX_READS_AT_ONCE
 
 
 async def test_who_hangs_up_takes_nothing_from_the_others(told: Told, story: Story, reads: Any) -> None:

@@ -100,7 +100,7 @@ async def test_a_stream_ends_when_its_share_is_closed(told: Told) -> None:
 
 
 async def test_all_streams_of_a_caller_ask_together_and_a_database_that_is_away_ends_none() -> None:
-    asked, opened = 0, Opened(each=64, most=64, ask_seconds=0.05)
+    asked, opened = 0, Opened(each=64, maximum=64, ask_seconds=0.05)
 
     async def known() -> bool:
         nonlocal asked

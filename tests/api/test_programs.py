@@ -106,7 +106,7 @@ class TestSearch:
     async def test_a_page_ends_where_its_portion_does_and_the_next_goes_on(
         self, client: Client, story: Story, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("service.db.search.MOST_LOOKED_THROUGH", 2)
+        monkeypatch.setattr("service.db.search.MAX_LOOKED_THROUGH", 2)
         first = (await client.get(f"/v1/runs/{RUN}/programs?text=x+%3D+3")).json()
         assert first["items"] == []
         asked = f"/v1/runs/{RUN}/programs?cursor={first['next_cursor']}&text="

@@ -48,14 +48,14 @@ async def test_votes_are_counted_and_the_rule_decides(client: httpx.AsyncClient,
         "best_program_id": story.id(13),
     }  # fmt: skip
     assert found["confidence"] == pytest.approx(26 / 32)  # 1 - (C(5, 0) + C(5, 1)) / 2^5
-    for query in ("rule=weighted", "rule=best_of_majority&least_share=0.25"):
+    for query in ("rule=weighted", "rule=best_of_majority&min_share=0.25"):
         other = (await client.get(f"{PATH}?{query}")).json()
         assert (other["winner"]["answer"], other["confidence"]) == (HOSTILE, None)
-    strict = (await client.get(PATH, params={"rule": "best_of_majority", "least_share": 0.8})).json()
+    strict = (await client.get(PATH, params={"rule": "best_of_majority", "min_share": 0.8})).json()
     assert (strict["winner"], len(strict["items"])) == (None, 2)
 
 
-@pytest.mark.parametrize("query", [{"rule": "plurality"}, {"least_share": 1.5}, {"least_share": "nan"}, {"share": 1}])
+@pytest.mark.parametrize("query", [{"rule": "plurality"}, {"min_share": 1.5}, {"min_share": "nan"}, {"share": 1}])
 async def test_what_is_no_rule_or_share_is_refused(
     client: httpx.AsyncClient, story: Story, query: dict[str, str | float]
 ) -> None:

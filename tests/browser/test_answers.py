@@ -30,13 +30,13 @@ def test_the_rule_is_in_the_address_and_needs_no_script(
     page.get_by_label("Rule").select_option("best_of_majority")
     page.get_by_label("Least share").fill("0.01")
     page.get_by_role("button", name="Count").click()
-    expect(page).to_have_url(re.compile("rule=best_of_majority&least_share=0.01"))
-    told = service.get(f"/v1/runs/{answering_run}/votes?rule=best_of_majority&least_share=0.01")
+    expect(page).to_have_url(re.compile("rule=best_of_majority&min_share=0.01"))
+    told = service.get(f"/v1/runs/{answering_run}/votes?rule=best_of_majority&min_share=0.01")
     best = told["winner"]["best_program_id"]
     expect(
         page.get_by_role("region", name="What the programs answer").locator("tbody tr").first.get_by_role("link")
     ).to_have_attribute("href", f"/programs/{best}")
-    page.goto(f"/runs/{answering_run}/metrics?rule=best_of_majority&least_share=1")
+    page.goto(f"/runs/{answering_run}/metrics?rule=best_of_majority&min_share=1")
     expect(page.locator("#answers")).to_contain_text("no answer has 100")
 
 

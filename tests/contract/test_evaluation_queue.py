@@ -407,9 +407,9 @@ class TestWorkers:
         await queue.submit(task(2), BUNDLE)
         await queue.submit(task(9, pool="gpu"), BUNDLE)
         waits = await bench.workers().waits()
-        most = (await bench.now() - began).total_seconds() + 0.005
+        maximum = (await bench.now() - began).total_seconds() + 0.005
         assert set(waits) == {POOL, "gpu"}
-        assert most >= waits[POOL] >= waits["gpu"] >= 0
+        assert maximum >= waits[POOL] >= waits["gpu"] >= 0
         worker = bench.worker("a")
         for _ in range(2):
             await leased(worker)

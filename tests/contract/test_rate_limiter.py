@@ -8,7 +8,7 @@ import pytest
 
 from service.ports import RateLimiter
 from service.queue.connection import PREFIX, connect
-from service.queue.limiter import MOST_BUCKETS, MemoryRateLimiter, RedisRateLimiter
+from service.queue.limiter import MAX_BUCKETS, MemoryRateLimiter, RedisRateLimiter
 from tests.contract.queueing import HandClock
 
 # So slow that nothing comes back during a test, unless time is moved.
@@ -97,9 +97,9 @@ async def test_a_bucket_on_redis_stays_no_longer_than_it_needs_to_fill(redis_url
 async def test_buckets_in_memory_do_not_pile_up() -> None:
     clock = HandClock()
     limiter = MemoryRateLimiter(RATE[0], clock, RATE[1])
-    for number in range(3 * MOST_BUCKETS):
+    for number in range(3 * MAX_BUCKETS):
         await limiter.take(str(number))
-    assert len(limiter._buckets) <= MOST_BUCKETS
+    assert len(limiter._buckets) <= MAX_BUCKETS
     clock.seconds += 3600
     for _ in range(2):
         await limiter.take("again")

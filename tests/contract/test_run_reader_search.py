@@ -82,7 +82,7 @@ class TestSearch:
         whole, ranked = walk(reader, "e"), walk(reader, "e", ranked=True)
         assert len(whole) == 5
         assert ranked == [one.id for one in reader.best(RUN, 50) if one.id in whole]
-        monkeypatch.setattr(search, "MOST_LOOKED_THROUGH", 2)
+        monkeypatch.setattr(search, "MAX_LOOKED_THROUGH", 2)
         for size in (1, 2, 50):
             assert walk(reader, "e", size) == whole
             assert walk(reader, "e", size, ranked=True) == ranked
@@ -90,7 +90,7 @@ class TestSearch:
     def test_one_call_looks_through_no_more_than_its_portion(
         self, reader: RunReader, told: Story, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search, "MOST_LOOKED_THROUGH", 3)
+        monkeypatch.setattr(search, "MAX_LOOKED_THROUGH", 3)
         assert reader.search(RUN, "second") == Found(candidates=[], reached=(1, 1))
         assert reader.search(RUN, "solve()", after=(1, 4)).reached is None
 

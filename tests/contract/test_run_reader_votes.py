@@ -73,7 +73,7 @@ def test_the_first_places_of_no_rule_are_cut_off(
     told(log, story)
     whole = reader.poll(RUN)
     with database.read() as connection:
-        cut = votes.poll(connection, RUN, most=2)
+        cut = votes.poll(connection, RUN, maximum=2)
     assert (cut.votes, cut.answers, len(cut.tallies) < len(whole.tallies)) == (whole.votes, whole.answers, True)
     assert decide(cut, rule, 0.0).ranking[:2] == decide(whole, rule, 0.0).ranking[:2]
 

@@ -30,8 +30,8 @@ def points_of(shape: str, rng: np.random.Generator, n: int, k: int) -> Floats:
     return points
 
 
-def matrices(k: int, most: int) -> Iterator[Floats]:
+def matrices(k: int, maximum: int) -> Iterator[Floats]:
     """All shapes in turn, of 1 to `most` rows."""
     for number in range(CASES):
         rng = np.random.default_rng([k, number])
-        yield points_of(SHAPES[number % len(SHAPES)], rng, int(rng.integers(1, most + 1)), k)
+        yield points_of(SHAPES[number % len(SHAPES)], rng, int(rng.integers(1, maximum + 1)), k)

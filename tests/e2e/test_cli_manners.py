@@ -73,14 +73,14 @@ LIGHT = [["--version"], ["--help"], ["run", "--nonsense"]]
 READING = [["runs"], ["best", "last"]]
 
 
-def least_cpu_seconds(call: Callable[[], object]) -> float:
+def min_cpu_seconds(call: Callable[[], object]) -> float:
     """The least of some: other processes make one slower, never faster."""
     return min(cpu_seconds(call) for _ in range(3))
 
 
 @pytest.mark.parametrize("words", LIGHT)
 def test_a_command_answers_within_its_budget_of_cpu(environment: Environment, words: list[str]) -> None:
-    assert least_cpu_seconds(lambda: evolve(environment, *words)) <= CPU_SECONDS
+    assert min_cpu_seconds(lambda: evolve(environment, *words)) <= CPU_SECONDS
 
 
 @pytest.mark.parametrize("words", READING)

@@ -85,7 +85,7 @@ READING = [
     ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
     ["compare", "--over", "time", "--by", "strategy", "--at", "0.5,1"], ["show", "--metrics"],
     ["programs", "--text", "return"], ["programs", "--text", "return", "--all"],
-    ["vote"], ["vote", "--rule", "best_of_majority", "--least-share", "0.01"],
+    ["vote"], ["vote", "--rule", "best_of_majority", "--min-share", "0.01"],
 ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from tests.fakes.vectors import look
 
 FAILURES = (Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.LOST, Outcome.STAGE)
 EXTREMES = (0.0, -0.0, 1e308, -1e308, 1.7e308, 5e-324, float("inf"), float("nan"), 10**400, True, "high", None)
-MOST_CALLS = 20_000
+MAX_CALLS = 20_000
 
 Reply = Answer | Completed | str
 
@@ -61,12 +61,12 @@ class UnrulyWorld:
         self._conversations.clear()
         self._unscored.clear()
 
-    def play(self, search: Search | Ordering, calls: int = MOST_CALLS) -> str | None:
+    def play(self, search: Search | Ordering, calls: int = MAX_CALLS) -> str | None:
         """Drive a search until it ends, and close it, or for a number of calls; why it ended."""
         reason = self.go_on(search, calls)
         if reason is not None:
             self.close(search)
-        assert reason is not None or calls < MOST_CALLS, "the search goes on for ever"
+        assert reason is not None or calls < MAX_CALLS, "the search goes on for ever"
         return reason
 
     def go_on(self, search: Search | Ordering, calls: int) -> str | None:

@@ -188,14 +188,14 @@ class Crowd:
         """Read a run's stream to its end, hanging up now and then, and resume behind what was seen."""
         with self._client() as client:
             while not told.end and not self._left.is_set():
-                most = draw.randrange(20, 400)
+                maximum = draw.randrange(20, 400)
                 try:
-                    self._read(client, told, most)
+                    self._read(client, told, maximum)
                 except httpx.TransportError:
                     self.counts["streams that broke off"] += 1
                 self._left.wait(RETRY_SECONDS)
 
-    def _read(self, client: httpx.Client, told: Told, most: int) -> None:
+    def _read(self, client: httpx.Client, told: Told, maximum: int) -> None:
         last = told.seen[-1]["sequence"] if told.seen else 0
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
         path, fields = f"/v1/runs/{told.run_id}/events", dict[str, str]()
@@ -210,8 +210,8 @@ class Crowd:
                     fields[name] = value
                 elif fields:
                     self._take(told, fields)
-                    fields, most = {}, most - 1
-                if told.end or most < 0 or self._left.is_set():
+                    fields, maximum = {}, maximum - 1
+                if told.end or maximum < 0 or self._left.is_set():
                     return
 
     def _take(self, told: Told, fields: dict[str, str]) -> None:

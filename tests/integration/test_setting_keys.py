@@ -154,7 +154,7 @@ async def _hooked(_: object, parts: Parts, __: object) -> object:
 async def _driving(settings: Settings) -> object:
     with open_storage(settings) as storage:
         async with open_runner(settings, storage, broker=MemoryBroker(SystemClock())) as opened:
-            return opened.most
+            return opened.maximum
 
 
 async def _environment(settings: Settings) -> object:
@@ -182,13 +182,13 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "sandbox.read": ("/srv/data", submitting('read = ["/srv/data/cases.json"]')),
     "sandbox.path": ("/opt/tools/bin", submitting('path = ["/opt/tools/bin"]')),
     "sandbox.environments": ("true", _environment),
-    "sandbox.most_wall_seconds": ("9", limited("wall_seconds", 10)),
-    "sandbox.most_cpu_seconds": ("9", limited("cpu_seconds", 10)),
-    "sandbox.most_memory_mb": ("99", limited("memory_mb", 100)),
-    "sandbox.most_processes": ("9", limited("processes", 10)),
-    "sandbox.most_disk_mb": ("9", limited("disk_mb", 10)),
-    "sandbox.most_output_kb": ("9", limited("output_kb", 10)),
-    "sandbox.most_repeats": ("2", submitting("repeats = 3")),
+    "sandbox.max_wall_seconds": ("9", limited("wall_seconds", 10)),
+    "sandbox.max_cpu_seconds": ("9", limited("cpu_seconds", 10)),
+    "sandbox.max_memory_mb": ("99", limited("memory_mb", 100)),
+    "sandbox.max_processes": ("9", limited("processes", 10)),
+    "sandbox.max_disk_mb": ("9", limited("disk_mb", 10)),
+    "sandbox.max_output_kb": ("9", limited("output_kb", 10)),
+    "sandbox.max_repeats": ("2", submitting("repeats = 3")),
     "queue.url": ("redis://127.0.0.1:1/0", of(lambda settings: queue_url(settings, None))),
     "api.secret": (f"another, {SECRET}", of(lambda settings: open_seal(settings).digest("key", "evo_x"))),
     "api.public_url": ("https://evolve.example", served(_handed_on)),

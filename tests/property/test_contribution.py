@@ -14,9 +14,9 @@ from evolve.pareto import front, hypervolume
 from evolve.scalarization import Floats
 
 
-def matrices(least: int, most: int, rows: int = 14) -> st.SearchStrategy[Floats]:
+def matrices(minimum: int, maximum: int, rows: int = 14) -> st.SearchStrategy[Floats]:
     """Rewards on a small grid, so that ties, equal rows and dominated ones are common."""
-    return st.integers(least, most).flatmap(
+    return st.integers(minimum, maximum).flatmap(
         lambda k: st.lists(st.lists(st.integers(0, 6), min_size=k, max_size=k), min_size=1, max_size=rows).map(
             lambda values: np.array(values, dtype=np.float64)
         )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evolve.events import Event, Kind
 from service.api.columns_shown import shown_columns
 from service.ports import LoggedEvent, RunReader, Scored
-from service.projections.columns import MOST_MARKS, Columns
+from service.projections.columns import MAX_MARKS, Columns
 from service.projections.drawn import draw, evenly, extremes, rounded
 from service.times import rfc3339
 from tests.property.test_columns import run_of
@@ -203,9 +203,9 @@ def test_a_sample_keeps_what_shows_and_is_small(seed: int, points: int, width: i
 
 
 @given(st.lists(st.integers(0, 99), unique=True).map(sorted), st.integers(1, 30))
-def test_some_of_many_are_spread_over_them(places: list[int], most: int) -> None:
-    some = evenly(np.array(places, dtype=np.intp), most).tolist()
-    assert len(some) == min(most, len(places))
+def test_some_of_many_are_spread_over_them(places: list[int], maximum: int) -> None:
+    some = evenly(np.array(places, dtype=np.intp), maximum).tolist()
+    assert len(some) == min(maximum, len(places))
     assert set(some) <= set(places)
     gaps = np.diff([places.index(one) for one in some] + [len(places)])
     assert not some or max(gaps) - min(gaps) <= 1
@@ -229,7 +229,7 @@ def test_of_many_marks_the_newest_are_told() -> None:
     paused = Event(kind=Kind.RUN_PAUSED, payload={"by": "me"})
     happened = [
         LoggedEvent(run_id="run_1", sequence=sequence, at=START + timedelta(seconds=sequence), event=paused)
-        for sequence in range(1, MOST_MARKS + 4)
+        for sequence in range(1, MAX_MARKS + 4)
     ]
     found = shown(Log(happened).fold(Columns(run_of(1)), len(happened)))
     assert [mark["at"] for mark in found["marks"]] == [rfc3339(one.at) for one in happened[3:]]

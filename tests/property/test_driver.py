@@ -109,7 +109,7 @@ def test_the_driver_and_the_runner_are_equal_in_every_id_and_score(
 ) -> None:
     problem = toy_problem(several=several, seeds=(0.0, 6.0))
     if closely:  # with bars for repeats, and an examination at the end
-        spec = replace(problem.evaluator, repeats=4, repeats_min=2, holdout=True, audit=2)
+        spec = replace(problem.evaluator, repeats=4, min_repeats=2, holdout=True, audit=2)
         problem = replace(problem, evaluator=spec)
     config = RunConfig(
         islands=islands,

@@ -11,9 +11,9 @@ from evolve.pareto import crowding, dominated, front, hypervolume, hypervolume_s
 from evolve.scalarization import Floats
 
 
-def matrices(least: int = 1, most: int = 4, rows: int = 12) -> st.SearchStrategy[Floats]:
+def matrices(minimum: int = 1, maximum: int = 4, rows: int = 12) -> st.SearchStrategy[Floats]:
     """Rewards on a small grid, so that ties and equal rows are common."""
-    return st.integers(least, most).flatmap(
+    return st.integers(minimum, maximum).flatmap(
         lambda k: st.lists(st.lists(st.integers(0, 4), min_size=k, max_size=k), min_size=1, max_size=rows).map(
             lambda values: np.array(values, dtype=np.float64)
         )
@@ -26,7 +26,7 @@ def dominates(a: Floats, b: Floats) -> bool:
 
 def unit_cubes(points: Floats) -> int:
     """Volume above the origin, by counting the cubes of the grid that some point covers."""
-    cells = itertools.product(*(range(int(most)) for most in points.max(axis=0)))
+    cells = itertools.product(*(range(int(maximum)) for maximum in points.max(axis=0)))
     return sum(1 for cell in cells if any(all(c < p for c, p in zip(cell, point, strict=True)) for point in points))
 
 

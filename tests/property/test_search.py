@@ -49,7 +49,7 @@ WAYS = st.builds(
         [
             (),
             (VariantConfig(islands=(1,), archive=ArchiveConfig(kind="top", size=3)),),
-            (VariantConfig(islands=(1,), novelty=NoveltyConfig(kind="tokens", least=0.6)),),
+            (VariantConfig(islands=(1,), novelty=NoveltyConfig(kind="tokens", min_distance=0.6)),),
         ]
     ),
     selection=st.sampled_from(SELECTIONS).map(lambda name: {name: 1.0}),
@@ -66,7 +66,7 @@ ASKINGS = st.sampled_from([(ASKING,), TEAM, (replace(ASKING, forms=FORMS), TEAM[
 
 def repeated(problem: Problem) -> Problem:
     """The problem with repeats that may be spared, so that each order of an evaluation has a bar."""
-    return replace(problem, evaluator=replace(problem.evaluator, repeats=5, repeats_min=2))
+    return replace(problem, evaluator=replace(problem.evaluator, repeats=5, min_repeats=2))
 
 
 def config(way: RunConfig, window: int) -> RunConfig:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evolve.lineage import Lineage
 from evolve.pareto import crowding, ranks
 from evolve.population import Population
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from evolve.selection import REGISTRY, Knobs, View
 from evolve.selection.cases import CaseTable
 from tests.unit.individuals import individual
@@ -21,7 +21,9 @@ from tests.unit.selecting import choose, view_of
 if TYPE_CHECKING:
     from evolve.proposal import Individual
 
-VALUES = st.sampled_from([0.0, -0.0, 1.0, 0.5, -LARGEST, LARGEST, LARGEST**2, 1e-300, 5e-324]) | st.floats(-10, 10)
+VALUES = st.sampled_from(
+    [0.0, -0.0, 1.0, 0.5, -MAX_MAGNITUDE, MAX_MAGNITUDE, MAX_MAGNITUDE**2, 1e-300, 5e-324]
+) | st.floats(-10, 10)
 ROWS = st.integers(1, 5).flatmap(
     lambda k: st.lists(st.lists(VALUES, min_size=k, max_size=k).map(tuple), min_size=1, max_size=12)
 )
@@ -34,7 +36,7 @@ CASES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([0.0, 0.3, 0.
 KNOBS = st.builds(
     Knobs,
     alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
-    exploration=st.sampled_from([0.0, 1.0, LARGEST]),
+    exploration=st.sampled_from([0.0, 1.0, MAX_MAGNITUDE]),
     cases=st.sampled_from([1e-9, 0.25, 1.0]),
 )
 
@@ -45,7 +47,7 @@ KNOBS = st.builds(
 def test_the_place_is_one_of_the_view(
     name: str, rows: list[tuple[float, ...]], data: st.DataObject, seed: int, knobs: Knobs
 ) -> None:
-    many = st.lists(VALUES.filter(lambda value: abs(value) <= LARGEST), min_size=len(rows), max_size=len(rows))
+    many = st.lists(VALUES.filter(lambda value: abs(value) <= MAX_MAGNITUDE), min_size=len(rows), max_size=len(rows))
     cases = data.draw(st.none() | st.lists(CASES, min_size=len(rows), max_size=len(rows)))
     reference = data.draw(st.none() | st.just((0.0,) * len(rows[0])))
     view = view_of(data.draw(many), rows, cases=cases, reference=reference)

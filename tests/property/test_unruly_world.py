@@ -116,7 +116,9 @@ def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
         selection=st.dictionaries(st.sampled_from(SELECTIONS), st.floats(0.1, 1e100), max_size=3),
         operators=st.dictionaries(st.sampled_from(OPERATORS), st.floats(0.1, 1e100), max_size=4),
         operator_choice=st.sampled_from(OPERATOR_CHOICES),
-        novelty=st.builds(NoveltyConfig, kind=st.sampled_from(NOVELTIES), least=st.sampled_from([0.0, 0.3, 1.0])),
+        novelty=st.builds(
+            NoveltyConfig, kind=st.sampled_from(NOVELTIES), min_distance=st.sampled_from([0.0, 0.3, 1.0])
+        ),
         alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
         selection_options=st.builds(
             SelectionOptions, exploration=st.sampled_from([0.0, 1.0, 1e100]), cases=st.sampled_from([1e-9, 0.5, 1.0])
@@ -269,7 +271,7 @@ def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Sea
     config=RunConfig(
         strategy="sequential",
         budget=BudgetConfig(evaluations=None, answers=13, tokens=148, patience=3),
-        novelty=NoveltyConfig(kind="tokens", least=0.3),
+        novelty=NoveltyConfig(kind="tokens", min_distance=0.3),
         prompt=PromptConfig(failures=0),
         seed=7,
         deterministic=DeterministicConfig(window=2),
@@ -307,22 +309,22 @@ def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_even
     world = UnrulyWorld(problem, temper, np.random.default_rng(order))
     search = opened(problem, config)
     world.begin(search.start())
-    most = {key: getattr(config.budget, key) or math.inf for key in ("evaluations", "answers")}
+    maximum = {key: getattr(config.budget, key) or math.inf for key in ("evaluations", "answers")}
     for calls, change in sittings:
         world.go_on(search, calls)
         if change is None:
             search = cut(world, search, config)
             continue
         world.extend(search, *change)
-        most |= {change[0]: max(change[1] or 0, given_out(search, change[0]))} if change[0] in most else {}
+        maximum |= {change[0]: max(change[1] or 0, given_out(search, change[0]))} if change[0] in maximum else {}
     if cancelled:
         world.close(search)
     else:
         reason = world.play(search)
         assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted", *UNSUCCESSFUL}
     account = search.state.account
-    assert account.evaluations <= max(most["evaluations"], len(problem.seeds))
-    assert account.answers <= most["answers"]
+    assert account.evaluations <= max(maximum["evaluations"], len(problem.seeds))
+    assert account.answers <= maximum["answers"]
     if search.state.best is not None:
         check_log(search, world.log)
     for stored in (config, replace(config, budget=search.state.budget)):

@@ -21,15 +21,15 @@ def ballots(votes: list[tuple[str, float | None]]) -> list[Ballot]:
 
 @given(VOTES, RULE, st.sampled_from([0.0, 0.1, 0.4]), st.floats(0, 1))
 def test_one_more_vote_for_the_winner_never_dethrones_it(
-    votes: list[tuple[str, float | None]], rule: str, least_share: float, place: float
+    votes: list[tuple[str, float | None]], rule: str, min_share: float, place: float
 ) -> None:
-    before = decide(count(ballots(votes)), rule, least_share).winner
+    before = decide(count(ballots(votes)), rule, min_share).winner
     if before is None:
         return
     fits = [fitness for _, fitness in votes if fitness is not None]
     # Within the range of the run: beyond it the scale of every weight changes.
     fitness = min(fits) + place * (max(fits) - min(fits)) if fits else None
-    after = decide(count(ballots([*votes, (before.answer, fitness)])), rule, least_share).winner
+    after = decide(count(ballots([*votes, (before.answer, fitness)])), rule, min_share).winner
     assert after is not None
     assert after.answer == before.answer
 

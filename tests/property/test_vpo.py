@@ -26,9 +26,9 @@ REWARD = st.integers(0, 16).map(lambda sixteenths: sixteenths / 16)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def matrices(k: int, least: int = 1, most: int = 4) -> st.SearchStrategy[Matrix]:
+def matrices(k: int, minimum: int = 1, maximum: int = 4) -> st.SearchStrategy[Matrix]:
     row = st.lists(REWARD, min_size=k, max_size=k)
-    return st.lists(row, min_size=least, max_size=most).map(lambda rows: np.array(rows, dtype=np.float64))
+    return st.lists(row, min_size=minimum, max_size=maximum).map(lambda rows: np.array(rows, dtype=np.float64))
 
 
 @st.composite
@@ -94,7 +94,7 @@ def test_a_larger_set_is_never_worth_less_and_duplicates_add_nothing(pair: tuple
     assert set_reward(np.concatenate([pair[0], pair[0]]), weights) == pytest.approx(one, abs=1e-12)
 
 
-@given(matrices(2, most=6))
+@given(matrices(2, maximum=6))
 def test_the_exact_reward_of_two_objectives_agrees_with_a_grid(rewards: Matrix) -> None:
     grid = (np.arange(2000) + 0.5) / 2000
     assert exact_set_reward(rewards) == pytest.approx(set_reward(rewards, np.stack([grid, 1 - grid], axis=1)), abs=1e-5)

@@ -132,7 +132,7 @@ def test_judges_see_columns_and_whether_a_completion_was_cut() -> None:
         return [[1.0]] * len(completions)
 
     columns = {"level": [3, 4], "completion_ids": [[1] * 9, [1] * 10], "trainer_state": state(0), "log_metric": None}
-    set_reward_function(judge, longest=10)(["p", "q"], ["x", "y"], **columns)
+    set_reward_function(judge, max_tokens=10)(["p", "q"], ["x", "y"], **columns)
     assert seen == [
         Completion(text="x", prompt="p", columns={"level": 3}),
         Completion(text="y", prompt="q", columns={"level": 4}, cut=True),

@@ -107,10 +107,10 @@ def test_what_is_not_read_changes_nothing() -> None:
 def test_steps_of_the_decoder_are_replies_read_at_once() -> None:
     weights, asked, written = random_weights(), padded(prompts()), padded(replies())
     expected = log_probabilities(weights, SHAPE, asked, written)
-    most = written.ids.shape[1]
+    maximum = written.ids.shape[1]
     with torch.no_grad():
         decoder = Decoder(weights, SHAPE, read_prompts(weights, SHAPE, asked.ids, asked.lengths), 2)
-        for place in range(most - 1):
+        for place in range(maximum - 1):
             found = torch.log_softmax(decoder.step(written.ids[:, place]), dim=-1)
             assert (found - expected[:, place + 1]).abs().max() < NEAR
 
@@ -137,9 +137,11 @@ def ready_to_end(weights: "Weights") -> "Weights":
     return weights | {"model.embed_tokens.weight": table}
 
 
-def rolled(weights: "Weights", seed: int = 5, *, each: int = 6, most: int = 24, **changes: Any) -> "Rollouts":
+def rolled(weights: "Weights", seed: int = 5, *, each: int = 6, maximum: int = 24, **changes: Any) -> "Rollouts":
     generator = torch.Generator().manual_seed(seed)
-    found: Rollouts = roll_out(weights, SHAPE, padded(prompts()), each=each, most=most, generator=generator, **changes)
+    found: Rollouts = roll_out(
+        weights, SHAPE, padded(prompts()), each=each, maximum=maximum, generator=generator, **changes
+    )
     return found
 
 
@@ -178,7 +180,7 @@ def test_the_entropy_is_that_of_what_was_written(temperature: float) -> None:
 
 def test_without_warmth_the_likeliest_is_written() -> None:
     weights = ready_to_end(random_weights())
-    found = rolled(weights, each=1, most=10, temperature=1e-4)
+    found = rolled(weights, each=1, maximum=10, temperature=1e-4)
     for place, asked in enumerate(prompts()):
         expected: list[int] = []
         while len(expected) < 10 and IDS[EOS] not in expected:

@@ -54,7 +54,7 @@ def settings(tiny_model: Path, tmp_path: Path) -> Callable[..., LoraSettings]:
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     common: dict[str, Any] = {
         "model": str(tiny_model), "records": (records,), "output": tmp_path / "trained", "steps": 2, "prompts": 2,
-        "group": 4, "rate": 1e-2, "rank": 4, "longest": 12, "save_every": 1, "weighting": Weighting(draws=16),
+        "group": 4, "rate": 1e-2, "rank": 4, "max_tokens": 12, "save_every": 1, "weighting": Weighting(draws=16),
     }  # fmt: skip
     return lambda **changes: LoraSettings(**{**common, **changes})
 
@@ -117,7 +117,7 @@ def test_there_must_be_a_checkpoint_to_resume_from(settings: Callable[..., LoraS
 
 def test_prompts_must_leave_room_for_an_answer(settings: Callable[..., LoraSettings]) -> None:
     with pytest.raises(TrainingError, match="No prompt leaves room for 127 tokens in the model's context of 128"):
-        train_lora(settings(longest=127), COLOURS, evaluate)
+        train_lora(settings(max_tokens=127), COLOURS, evaluate)
 
 
 def test_a_model_that_is_none_is_named(settings: Callable[..., LoraSettings], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_run_is_answered_by_the_adapter_that_an_earlier_run_trained(vllm: Vllm
     evolve.call("export", "last", "--training", "-o", str(records))
     model = Path(os.environ[VLLM_PYTHON]).absolute().parent.parent / "tiny-model"
     words = ("train", "lora", str(folder), "--model", str(model), "--records", str(records))
-    sizes = ("--steps", "3", "--prompts", "1", "--group", "4", "--rate", "1e-3", "--rank", "8", "--longest", "256")
+    sizes = ("--steps", "3", "--prompts", "1", "--group", "4", "--rate", "1e-3", "--rank", "8", "--max-tokens", "256")
     reports = evolve.lines(*words, "-o", str(tmp_path / "trained"), *sizes, "--json")
     adapter = Path(reports[-1]["adapter"])
     steps = [report for report in reports if report["kind"] == "training.step"]

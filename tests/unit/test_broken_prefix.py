@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.broken_prefix import LONGEST, BrokenPrefixDetector, complaint
+from evolve.broken_prefix import MAX_LENGTH, BrokenPrefixDetector, complaint
 
 VALID = [Path(module.__file__ or "").read_text(encoding="utf-8") for module in (random, statistics)]
 OPEN = "```python\n"
@@ -33,7 +33,7 @@ def test_what_nothing_mends_is_noticed_soon(broken: str, size: int) -> None:
 @pytest.mark.parametrize("text", VALID)
 @pytest.mark.parametrize("size", [3, 700])
 def test_no_beginning_of_a_valid_program_is_noticed(text: str, size: int) -> None:
-    assert fed(OPEN + text[:LONGEST], size)[0] == ""
+    assert fed(OPEN + text[:MAX_LENGTH], size)[0] == ""
 
 
 def test_every_beginning_of_a_valid_program_may_become_one() -> None:

@@ -99,8 +99,8 @@ def test_charges_use_up_a_budget(key: str, limit: Any) -> None:
     # Those that were answered, of 110 tokens or 1 USD each, would not have reached the limit alone.
     answered = sum(event.kind is Kind.PROPOSAL_ANSWERED for event in world.log)
     used = {"tokens": search.state.account.tokens, "money": search.state.account.money.amount}[key]
-    most = {"tokens": 500, "money": 5}[key]
-    assert answered * {"tokens": 110, "money": 1}[key] < most <= used
+    maximum = {"tokens": 500, "money": 5}[key]
+    assert answered * {"tokens": 110, "money": 1}[key] < maximum <= used
 
 
 def test_what_was_under_way_when_a_run_ends_is_charged() -> None:

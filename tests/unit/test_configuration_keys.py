@@ -45,7 +45,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "islands": (3, {}),
     "island_choice": ("bandit", {}),
     "topology": ("none", {}),
-    "migrants": ("rarest", {}),
+    "migrants": ("most_novel", {}),
     "migration_interval": (25, {}),
     "migration_rate": (1.0, {}),
     "reset_after": (10, {}),
@@ -61,8 +61,8 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "selection_options.cases": (1.0, {"selection": {"downsampled_lexicase": 1.0}}),
     "operators": ({"crossover": 1.0, "simplify": 1.0}, {}),
     "operator_choice": ("adaptive", {"operators": {"mutate": 1.0, "crossover": 1.0}}),
-    "novelty.kind": ("tokens", {"novelty.least": 0.8}),
-    "novelty.least": (0.9, {"novelty.kind": "syntax"}),
+    "novelty.kind": ("tokens", {"novelty.min_distance": 0.8}),
+    "novelty.min_distance": (0.9, {"novelty.kind": "syntax"}),
     "inspirations.top": (0, {}),
     "inspirations.diverse": (0, {}),
     "variants": ([{"islands": [1], "archive.kind": "top", "archive.size": 2}], {}),
@@ -165,7 +165,7 @@ def test_a_key_of_one_island_changes_the_run(key: str) -> None:
 
 
 def test_every_kind_of_novelty_refuses_others() -> None:
-    stories = [story(configured(**{"novelty.kind": kind, "novelty.least": 0.6})) for kind in NOVELTIES]
+    stories = [story(configured(**{"novelty.kind": kind, "novelty.min_distance": 0.6})) for kind in NOVELTIES]
     assert all(one != other for one, other in combinations(stories, 2))
 
 
@@ -255,8 +255,8 @@ class Counted:
 
     def __init__(self) -> None:
         self.problem = toy_problem()
-        self.most = {"calls": 0, "evaluations": 0}
-        self._now = dict.fromkeys(self.most, 0)
+        self.maximum = {"calls": 0, "evaluations": 0}
+        self._now = dict.fromkeys(self.maximum, 0)
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         await self._take_part("calls")
@@ -270,7 +270,7 @@ class Counted:
 
     async def _take_part(self, what: str) -> None:
         self._now[what] += 1
-        self.most[what] = max(self.most[what], self._now[what])
+        self.maximum[what] = max(self.maximum[what], self._now[what])
         for _ in range(50):  # long enough for all that may to come
             await asyncio.sleep(0)
         self._now[what] -= 1
@@ -321,10 +321,10 @@ def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted
 @pytest.mark.parametrize(("key", "what"), [("policy", "calls"), ("evaluations", "evaluations")])
 def test_a_key_of_concurrency_bounds_what_goes_on_at_once(tmp_path: Path, key: str, what: str) -> None:
     world, _ = driven(tmp_path, configured(), SystemClock())
-    assert world.most == {"calls": Counted.concurrency, "evaluations": Counted.slots}
+    assert world.maximum == {"calls": Counted.concurrency, "evaluations": Counted.slots}
     (tmp_path / "again").mkdir()
     world, _ = driven(tmp_path / "again", configured(**{f"concurrency.{key}": 1}), SystemClock())
-    assert world.most[what] == 1
+    assert world.maximum[what] == 1
 
 
 def test_the_budget_of_time_ends_a_run(tmp_path: Path) -> None:

@@ -38,9 +38,11 @@ from tests.fakes.world import World, answers, new_search, resume, score, toy_pro
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
 
-LEAST = 1 - math.cos(0.03)  # of two directions of `by_value` whose x are 0.3 apart
-NEAR = re.compile(r"the program is too near .* its distance in embedding from (cnd_\w+) is ([\d.]+), and novelty.least")
-NOVELTY = NoveltyConfig(kind="embedding", least=LEAST)
+MIN_DISTANCE = 1 - math.cos(0.03)  # of two directions of `by_value` whose x are 0.3 apart
+NEAR = re.compile(
+    r"the program is too near .* its distance in embedding from (cnd_\w+) is ([\d.]+), and novelty.min_distance"
+)
+NOVELTY = NoveltyConfig(kind="embedding", min_distance=MIN_DISTANCE)
 CONFIG = RunConfig(budget=BudgetConfig(evaluations=40), islands=2, novelty=NOVELTY)
 ONE_ISLAND = RunConfig(
     budget=BudgetConfig(evaluations=60),
@@ -125,12 +127,12 @@ def judged(result: Result, islands: Sequence[int] = (0, 1)) -> tuple[int, int]:
                     continue
                 x = values[payload["candidate_id"]]
                 distances = [1 - math.cos((x - values[name]) / 10) for name in members[payload["island"]]]
-                assert min(distances) >= LEAST - 1e-6
+                assert min(distances) >= MIN_DISTANCE - 1e-6
                 taken += 1
             case Kind.CANDIDATE_REJECTED if found := NEAR.match(payload["reason"]):
                 assert payload["island"] in islands
                 assert found[1] in members[payload["island"]]
-                assert float(found[2]) < LEAST
+                assert float(found[2]) < MIN_DISTANCE
                 refused += 1
             case _:
                 pass

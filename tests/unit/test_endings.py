@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from evolve.events import Event, Kind
 from service.ports import LoggedEvent, RunReader
-from service.projections.costs import MOST_REASONS, OTHER, Cost, Costs
+from service.projections.costs import MAX_REASONS, OTHER, Cost, Costs
 from tests.contract.story import RUN, START
 
 
@@ -49,5 +49,5 @@ def test_each_completion_is_counted_once_in_whatever_order_it_comes() -> None:
 def test_a_server_that_says_something_new_each_time_fills_no_memory() -> None:
     cost = Cost()
     cost.finish(f"reason {n}" for n in range(1000))
-    assert len(cost.finish_reasons) == MOST_REASONS + 1
-    assert cost.finish_reasons[OTHER] == 1000 - MOST_REASONS
+    assert len(cost.finish_reasons) == MAX_REASONS + 1
+    assert cost.finish_reasons[OTHER] == 1000 - MAX_REASONS

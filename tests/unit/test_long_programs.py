@@ -11,14 +11,14 @@ from evolve.edit import apply_answer
 from evolve.errors import AnswerError, PolicyRefused
 from evolve.fingerprint import fingerprint
 from evolve.program import Program
-from evolve.python_source import LONGEST_PARSED, is_python
+from evolve.python_source import MAX_PARSED, is_python
 from service.policy.syntax.scan import numerals
 from service.policy.syntax.source import Source
 from tests.unit.syntax.proposals import ask, children, proposal
 
 LINE = "x = a + b * 3  # said\n"
 LONG = LINE * (MAX_PROGRAM_CHARACTERS // len(LINE))
-FITS = LINE * (LONGEST_PARSED // len(LINE))
+FITS = LINE * (MAX_PARSED // len(LINE))
 
 
 def of(text: str) -> Program:
@@ -44,7 +44,7 @@ def test_a_long_program_is_never_parsed(parsed: list[int]) -> None:
     assert child.text == LONG
     fingerprint(child, "python")
     assert len(children(child, seeds=1)) == 8
-    assert max(parsed, default=0) <= LONGEST_PARSED
+    assert max(parsed, default=0) <= MAX_PARSED
 
 
 def test_many_files_count_together(parsed: list[int]) -> None:

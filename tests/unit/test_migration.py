@@ -74,7 +74,7 @@ def test_the_share_that_migrates_is_rounded_up_and_none_leaves_at_rate_0() -> No
     empty = Population(1)
     assert names(migrants(members, empty, replace(CONFIG, migration_rate=0.1))) == ["10", "9"]
     assert migrants(members, empty, replace(CONFIG, migration_rate=0.0)) == []
-    for choice in ("best", "front", "rarest"):
+    for choice in ("best", "front", "most_novel"):
         assert not migrants(empty, members, replace(CONFIG, migrants=choice))
 
 
@@ -97,7 +97,7 @@ def test_the_rarest_are_far_from_the_receiver_and_of_the_fitter_half() -> None:
 
     members = population(at("same", 9.0, 0.0), at("far", 8.0, 7.0), at("near", 7.0, 1.0), at("weak", 0.0, 99.0))
     receiver = population(*(at(f"r{i}", float(i), i / 10) for i in range(5)))
-    config = replace(CONFIG, migrants="rarest", migration_rate=0.25)
+    config = replace(CONFIG, migrants="most_novel", migration_rate=0.25)
     assert names(migrants(members, receiver, config)) == ["far"]
     assert names(migrants(members, receiver, replace(config, migration_rate=1.0))) == ["far", "same"]
     assert names(migrants(members, Population(1), config)) == ["same"]
@@ -108,7 +108,7 @@ def test_without_measures_rarity_is_that_of_the_rewards() -> None:
         individual("a", 1.0, (0.9, 0.1)), individual("b", 1.0, (0.1, 0.9)), individual("c", 0.0, (0.0, 0.0))
     )
     receiver = population(individual("r", 1.0, (0.2, 0.8)))
-    config = replace(CONFIG, migrants="rarest", migration_rate=1.0)
+    config = replace(CONFIG, migrants="most_novel", migration_rate=1.0)
     assert names(migrants(members, receiver, config)) == ["a", "b"]
 
 

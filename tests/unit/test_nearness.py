@@ -28,8 +28,8 @@ def numbered(count: int, seed: int = 0) -> str:
     return "".join(f"v{rng.integers(10**9)} = {rng.integers(10**9)}\n" for _ in range(count))
 
 
-def nearness(kind: str = "tokens", least: float = 0.1, language: str = "python") -> Nearness:
-    return Nearness([NoveltyConfig(kind=kind, least=least)] * 2, language)
+def nearness(kind: str = "tokens", minimum: float = 0.1, language: str = "python") -> Nearness:
+    return Nearness([NoveltyConfig(kind=kind, min_distance=minimum)] * 2, language)
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ def test_as_many_numbers_of_two_sketches_agree_as_their_programs_are_alike(share
 
 def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
     text = numbered(20)
-    said = nearness(least=0.2).objection(
+    said = nearness(minimum=0.2).objection(
         one(text + "z = 1\n"), 0, [member("cnd_far", numbered(20, 1)), member("cnd_near", text)]
     )
     assert said.startswith(
         "the program is too near to one that its island has: its distance in tokens from cnd_near is 0.0"
     )
-    assert said.endswith("and novelty.least asks for 0.2")
+    assert said.endswith("and novelty.min_distance asks for 0.2")
 
 
 @pytest.mark.parametrize(("kind", "least"), [("none", 0.9), ("tokens", 0.0), ("tokens", 0.01)])
-def test_a_program_that_is_far_enough_meets_no_objection(kind: str, least: float) -> None:
+def test_a_program_that_is_far_enough_meets_no_objection(kind: str, minimum: float) -> None:
     text = numbered(20)
-    assert not nearness(kind, least).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])
+    assert not nearness(kind, minimum).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])
 
 
-def by_embedding(least: float, **angles: float | None) -> Nearness:
+def by_embedding(minimum: float, **angles: float | None) -> Nearness:
     """A nearness that was handed the directions of programs, each called after its text."""
-    known = nearness("embedding", least)
+    known = nearness("embedding", minimum)
     for text, angle in angles.items():
         known.vectors.add(0, [one(text)], [None if angle is None else direction(angle)])
     return known
@@ -92,7 +92,7 @@ def test_by_embeddings_the_nearest_is_that_of_the_smallest_angle() -> None:
     said = known.objection(one("child"), 0, [member(f"cnd_{name}", name) for name in ("far", "near", "other")])
     assert said == (
         "the program is too near to one that its island has: its distance in embedding from cnd_near is"
-        f" {1 - math.cos(0.2):.3f}, and novelty.least asks for 0.1"
+        f" {1 - math.cos(0.2):.3f}, and novelty.min_distance asks for 0.1"
     )
     assert not by_embedding(0.01, child=1.0, near=1.2).objection(one("child"), 0, [member("cnd_near", "near")])
 

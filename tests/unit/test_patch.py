@@ -3,7 +3,7 @@ import time
 import pytest
 
 from evolve.errors import AnswerError
-from evolve.patch import MOST_BLOCKS, patch
+from evolve.patch import MAX_BLOCKS, patch
 
 SOURCE = (
     "class A:\n    def f(self):\n        x = 1\n        return x\n\n"
@@ -90,8 +90,8 @@ def test_broken_blocks_are_refused_with_a_reason(text: str, reason: str) -> None
 
 
 def test_too_many_blocks_are_refused() -> None:
-    with pytest.raises(AnswerError, match=f"more than {MOST_BLOCKS}"):
-        patched(block("class A:", "class A:") * (MOST_BLOCKS + 1))
+    with pytest.raises(AnswerError, match=f"more than {MAX_BLOCKS}"):
+        patched(block("class A:", "class A:") * (MAX_BLOCKS + 1))
 
 
 def test_a_block_finds_its_file() -> None:

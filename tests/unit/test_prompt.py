@@ -9,7 +9,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.prompt import TEMPLATES, PromptRequest, build_prompt, build_review_prompt, check_templates
-from evolve.prompt.build import MOST_REVIEW_BYTES
+from evolve.prompt.build import MAX_REVIEW_BYTES
 from evolve.proposal import Individual, Prompt, Proposal
 
 SEED = Program.of({"p.py": "x = 1\n"})
@@ -337,7 +337,7 @@ def test_a_review_stands_behind_what_the_evaluator_said() -> None:
 def test_a_long_review_is_cut(said: str) -> None:
     before, after = text_of(request(proposal())), text_of(request(reviewed(said)))
     assert "characters left out ...]" in after
-    assert len(after.encode()) - len(before.encode()) < 3 * MOST_REVIEW_BYTES
+    assert len(after.encode()) - len(before.encode()) < 3 * MAX_REVIEW_BYTES
 
 
 def test_a_review_is_kept_where_feedback_has_to_be_cut() -> None:

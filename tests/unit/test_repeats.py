@@ -8,8 +8,8 @@ from evolve.problem import EvaluatorSpec
 from evolve.repeats import chance, enough
 
 
-def spec(repeats: int = 10, least: int = 3, confidence: float = 0.95) -> EvaluatorSpec:
-    return EvaluatorSpec(entry="f", repeats=repeats, repeats_min=least, repeats_confidence=confidence)
+def spec(repeats: int = 10, minimum: int = 3, confidence: float = 0.95) -> EvaluatorSpec:
+    return EvaluatorSpec(entry="f", repeats=repeats, min_repeats=minimum, repeats_confidence=confidence)
 
 
 def made(values: np.ndarray, bar: float, asked: EvaluatorSpec) -> int:
@@ -24,14 +24,14 @@ def test_values_without_spread_are_below_the_bar_or_not() -> None:
 
 def test_without_a_bar_or_the_wish_every_repeat_is_made() -> None:
     values = np.zeros(10)
-    assert made(values, 5.0, spec(least=0)) == 10
-    assert made(values, 5.0, spec(least=10)) == 10
+    assert made(values, 5.0, spec(minimum=0)) == 10
+    assert made(values, 5.0, spec(minimum=10)) == 10
     assert not enough(spec(), [0.0] * 9, None)
     assert enough(spec(), [0.0] * 10, None)
 
 
 def test_no_fewer_repeats_are_made_than_the_problem_says() -> None:
-    assert [made(np.zeros(10), 5.0, spec(least=least)) for least in (2, 3, 7)] == [2, 3, 7]
+    assert [made(np.zeros(10), 5.0, spec(minimum=minimum)) for minimum in (2, 3, 7)] == [2, 3, 7]
 
 
 def test_one_at_the_bar_loses_repeats_no_more_often_than_the_confidence_says() -> None:
@@ -51,6 +51,6 @@ def test_one_that_is_far_below_the_bar_is_spared_most_repeats_and_one_above_none
 
 
 @pytest.mark.parametrize(("least", "confidence"), [(1, 0.95), (11, 0.95), (-1, 0.95), (3, 1.0), (3, 0.4)])
-def test_a_race_that_cannot_be_run_is_refused(least: int, confidence: float) -> None:
+def test_a_race_that_cannot_be_run_is_refused(minimum: int, confidence: float) -> None:
     with pytest.raises(ProblemError, match="evaluator: repeats_"):
-        spec(least=least, confidence=confidence)
+        spec(minimum=minimum, confidence=confidence)

@@ -308,7 +308,7 @@ def test_programs_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatc
     assert found.tokens == pytest.approx(sum(token_distance(*pair) for pair in pairs) / len(pairs))
     assert found.tree is not None
     assert 0 < found.tree < 1
-    monkeypatch.setattr(likeness, "MOST_PROGRAMS", 3)
+    monkeypatch.setattr(likeness, "MAX_PROGRAMS", 3)
     assert likeness.program_diversity(reader, columns) == likeness.program_diversity(reader, columns)
     assert likeness.program_diversity(reader, columns).looked_at == 3
 
@@ -321,7 +321,7 @@ def test_reward_vectors_differ_as_far_as_their_pairs_do(monkeypatch: pytest.Monk
     assert found.l1 == pytest.approx(sum(np.abs(a - b).sum() for a, b in pairs) / len(pairs))
     assert found.l2 == pytest.approx(sum(math.dist(a, b) for a, b in pairs) / len(pairs))
     assert (found.valid, found.looked_at, found.distinct) == (40, 40, 39)
-    monkeypatch.setattr(statistics, "MOST_REWARDS", 20)
+    monkeypatch.setattr(statistics, "MAX_REWARDS", 20)
     drawn = reward_diversity(rewards)
     assert (drawn.looked_at, drawn.l1, drawn.distinct) == (20, found.l1, 39)
     assert drawn.l2 == pytest.approx(found.l2, rel=0.3)

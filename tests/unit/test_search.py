@@ -384,7 +384,7 @@ def test_the_baselines_keep_their_own_operators(strategy: str) -> None:
 )
 @pytest.mark.parametrize("choice", ["shares", "adaptive"])
 def test_a_replay_goes_on_as_the_unbroken_run_with_any_operators(operators: dict[str, float], choice: str) -> None:
-    novelty = NoveltyConfig(kind="syntax", least=0.3)
+    novelty = NoveltyConfig(kind="syntax", min_distance=0.3)
     config = replace(
         shares(**operators), operator_choice=choice, novelty=novelty, deterministic=DeterministicConfig(window=3)
     )
@@ -403,7 +403,7 @@ def test_a_replay_goes_on_as_the_unbroken_run_with_any_operators(operators: dict
 
 def test_a_child_that_is_hardly_new_is_rejected_counted_and_never_evaluated() -> None:
     toy = toy_problem(seeds=(0.0, 4.0))
-    config = RunConfig(islands=1, novelty=NoveltyConfig(kind="tokens", least=0.9))
+    config = RunConfig(islands=1, novelty=NoveltyConfig(kind="tokens", min_distance=0.9))
     search = Search("run_toy", toy, config, ASKING)
     for seed in search.start().candidates:
         search.tell(seed.id, score(toy, seed.program))
@@ -422,7 +422,7 @@ def test_a_child_that_is_hardly_new_is_rejected_counted_and_never_evaluated() ->
 
 def racing(**problem: Any) -> Problem:
     toy = toy_problem(**problem)
-    return replace(toy, evaluator=replace(toy.evaluator, repeats=8, repeats_min=3))
+    return replace(toy, evaluator=replace(toy.evaluator, repeats=8, min_repeats=3))
 
 
 def test_a_candidate_has_the_median_of_its_island_as_its_bar_where_repeats_may_be_spared() -> None:

@@ -12,7 +12,7 @@ import pytest
 from evolve.configuration import SELECTIONS, RunConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.lineage import Lineage
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from evolve.selection import REGISTRY, Knobs, draw_selection
 from evolve.selection.fronts import directions
 from tests.unit.selecting import choose, shares, view_of
@@ -187,7 +187,9 @@ def test_nsga2_takes_the_lower_rank_and_then_the_less_crowded() -> None:
 
 
 def test_crowding_within_a_tiny_rank_beside_a_far_one_is_finite_arithmetic() -> None:
-    view = view_of([0.0] * 4, [(5e-324, -1.0), (0.0, 0.0), (-LARGEST, -LARGEST), (-LARGEST, -LARGEST)])
+    view = view_of(
+        [0.0] * 4, [(5e-324, -1.0), (0.0, 0.0), (-MAX_MAGNITUDE, -MAX_MAGNITUDE), (-MAX_MAGNITUDE, -MAX_MAGNITUDE)]
+    )
     drawn = choose("nsga2", view, 20, seed=3)
     assert {chosen.place for chosen in drawn} <= {0, 1, 2, 3}
     assert all(chosen.why["crowding"] is None for chosen in drawn if chosen.place < 2)

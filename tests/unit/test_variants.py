@@ -71,10 +71,10 @@ def test_an_island_refuses_what_is_near_in_its_own_way() -> None:
     toy = toy_problem()
     config = RunConfig(
         islands=3,
-        novelty=NoveltyConfig(kind="tokens", least=0.9),
+        novelty=NoveltyConfig(kind="tokens", min_distance=0.9),
         variants=(
             VariantConfig(islands=(1,), novelty=NoveltyConfig()),
-            VariantConfig(islands=(2,), novelty=NoveltyConfig(kind="syntax", least=0.7)),
+            VariantConfig(islands=(2,), novelty=NoveltyConfig(kind="syntax", min_distance=0.7)),
         ),
         budget=BudgetConfig(evaluations=60),
     )

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from evolve.voting import LEAST_SHARE, RULES, Ballot, Poll, count, decide, leads
+from evolve.voting import MIN_SHARE, RULES, Ballot, Poll, count, decide, leads
 
 # Three say b, two a, one c, which could not be scored; fitness goes from 0 to 10, and the fittest says d.
 GIVEN = [("a", 2.0), ("b", 0.0), ("a", 6.0), ("b", 4.0), ("c", None), ("b", 5.0), ("d", 10.0)]
@@ -19,8 +19,8 @@ def ballots(given: list[tuple[str, float | None]]) -> list[Ballot]:
     ]
 
 
-def ranked(given: list[tuple[str, float | None]], rule: str, least_share: float = LEAST_SHARE) -> str:
-    return "".join(tally.answer for tally in decide(count(ballots(given)), rule, least_share).ranking)
+def ranked(given: list[tuple[str, float | None]], rule: str, min_share: float = MIN_SHARE) -> str:
+    return "".join(tally.answer for tally in decide(count(ballots(given)), rule, min_share).ranking)
 
 
 def test_votes_are_counted_with_weight_and_best_candidate() -> None:

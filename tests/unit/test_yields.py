@@ -219,11 +219,11 @@ def test_answers_that_only_repeat_their_parent_are_told_as_such() -> None:
 
 
 def test_answers_that_are_all_too_near_to_a_program_name_the_key_that_says_so() -> None:
-    search = begun(config=RunConfig(novelty=NoveltyConfig(kind="tokens", least=1.0)))
+    search = begun(config=RunConfig(novelty=NoveltyConfig(kind="tokens", min_distance=1.0)))
     for count in range(UNUSABLE_ANSWERS):
         answer(search, f"x = 0.0\ny = {count}\n")
     assert search.ended() == "no_new_programs"
-    assert "a smaller novelty.least" in search.explain("no_new_programs")
+    assert "a smaller novelty.min_distance" in search.explain("no_new_programs")
 
 
 def test_a_limit_that_comes_while_no_policy_can_be_asked_says_why_it_could_not() -> None:

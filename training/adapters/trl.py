@@ -24,7 +24,9 @@ class RewardFunction(Protocol):
         """The set reward of each completion."""
 
 
-def set_reward_function(judge: Judge, weighting: Weighting | None = None, longest: int | None = None) -> RewardFunction:
+def set_reward_function(
+    judge: Judge, weighting: Weighting | None = None, max_tokens: int | None = None
+) -> RewardFunction:
     """A reward function that returns R(S) of each completion, S being its answers.
 
     All completions to a prompt are valued under the same weights, which depend on the seed, the global step and the
@@ -34,7 +36,7 @@ def set_reward_function(judge: Judge, weighting: Weighting | None = None, longes
     Args:
         judge: gives the reward matrix of each completion.
         weighting: how weights are drawn.
-        longest: the trainer's `max_completion_length`: a completion of so many tokens counts as cut off.
+        max_tokens: the trainer's `max_completion_length`: a completion of so many tokens counts as cut off.
 
     Returns:
         The function; it logs `vpo/set_reward`, `vpo/group_std`, `vpo/pool_size` and `vpo/unread` where it is offered a
@@ -44,7 +46,7 @@ def set_reward_function(judge: Judge, weighting: Weighting | None = None, longes
 
     def set_reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
         step = int(getattr(columns.get("trainer_state"), "global_step", 0))
-        asked = _completions(prompts, completions, columns, longest)
+        asked = _completions(prompts, completions, columns, max_tokens)
         matrices = checked(judge(asked), prompts)
         values = [drawn.value(matrix, step, prompt) for matrix, prompt in zip(matrices, prompts, strict=True)]
         if columns.get("log_metric"):
@@ -70,7 +72,7 @@ def text_of(completion: Any) -> str:
 
 
 def _completions(
-    prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], longest: int | None
+    prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], max_tokens: int | None
 ) -> list[Completion]:
     if len(prompts) != len(completions):
         raise RewardError(f"There are {len(completions)} completions to {len(prompts)} prompts: pair them.")
@@ -81,7 +83,7 @@ def _completions(
             text=text_of(completion),
             prompt=prompt,
             columns={name: column[number] for name, column in kept.items()},
-            cut=longest is not None and len(tokens[number]) >= longest,
+            cut=max_tokens is not None and len(tokens[number]) >= max_tokens,
         )
         for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
     ]

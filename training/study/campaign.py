@@ -219,11 +219,11 @@ class Campaign:
         return Tried(settings=settings, reached=self._reached(tasks))
 
     def _reached(self, tasks: Sequence[SearchTask]) -> Reached:
-        most = self.scope.tuned_evaluations
-        found = [reached(task.read(self.store), [most], 0.0) for task in tasks]
+        maximum = self.scope.tuned_evaluations
+        found = [reached(task.read(self.store), [maximum], 0.0) for task in tasks]
         return Reached(
-            solved=float(np.mean([one[f"solved@{most}"] for one in found])),
-            best=float(np.mean([one[f"best@{most}"] for one in found])),
+            solved=float(np.mean([one[f"solved@{maximum}"] for one in found])),
+            best=float(np.mean([one[f"best@{maximum}"] for one in found])),
         )
 
     def searching(self, method: str, strategy: str, temperature: float, settings: SearchSettings) -> list[SearchTask]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.model import Model, load_model
 from training.study.plan import PROPOSED, in_order
-from training.vocabulary import MOST_ANSWERS, WORDS
+from training.vocabulary import MAX_ANSWERS, WORDS
 
 _NAME = re.compile(r"([a-z][a-z0-9_]*)-s(\d{1,6})")
 _HASHED = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
@@ -107,6 +107,6 @@ def _answers(folder: Path) -> int:
         raise UsageError(f"the model folder {folder} cannot be used: evolve.toml is missing") from error
     except ValueError as error:
         raise UsageError(f"the file {path} cannot be read: {error}") from error
-    if type(m) is not int or not 1 <= m <= MOST_ANSWERS or PROPOSED % m:
+    if type(m) is not int or not 1 <= m <= MAX_ANSWERS or PROPOSED % m:
         raise UsageError(f"the file {path} must say how many answers a chain has: answers = 1, 2, 4 or 8")
     return m

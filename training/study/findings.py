@@ -37,7 +37,7 @@ class Findings:
     command: str
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """The largest set that is looked at."""
         return self.scope.ks[-1]
 

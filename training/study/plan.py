@@ -31,7 +31,7 @@ MEASURED_ON, CHOSEN_ON, SEARCHED_ON = "test", "validation", "questions"
 # Answers of one proposal, whatever the length of its chains.
 PROPOSED = 8
 # A policy that repeats itself spends answers and no evaluations: a search ends when it has used so many for each.
-MOST_ANSWERS_FOR_EACH = 4
+MAX_ANSWERS_FOR_EACH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class SearchSettings:
             inspirations=InspirationsConfig(top=0, diverse=0),
             prompt=PromptConfig(failures=0, rejections=0),
             concurrency=ConcurrencyConfig(policy=1),
-            budget=BudgetConfig(evaluations=evaluations, answers=MOST_ANSWERS_FOR_EACH * evaluations),
+            budget=BudgetConfig(evaluations=evaluations, answers=MAX_ANSWERS_FOR_EACH * evaluations),
             seed=seed,
         )
 

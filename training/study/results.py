@@ -123,8 +123,8 @@ def reached(paths: Paths, budgets: Sequence[int], rate: float) -> dict[str, Floa
     return found | {"ended": np.isnan(paths.best[:, -1]).astype(np.float64)}
 
 
-def _within(paths: Paths, spent: Floats, most: float) -> Floats:
-    best: Floats = np.where(spent <= most, paths.best, 0.0).max(axis=1)
+def _within(paths: Paths, spent: Floats, maximum: float) -> Floats:
+    best: Floats = np.where(spent <= maximum, paths.best, 0.0).max(axis=1)
     return best
 
 

@@ -62,13 +62,13 @@ def _condition(found: Findings, kind: str, label: str) -> str:
     compared = found.sampled[kind, label]
     if not compared:
         return paragraphs(f"#### {kind.capitalize()} mazes, {label}", "Not measured.")
-    most = found.most
+    maximum = found.maximum
     return paragraphs(
         f"#### {kind.capitalize()} mazes, {label}",
         " ".join(
-            stands(lead(compared, VPO, other, f"{figure}@{most}"), name_of(VPO), name_of(other), words)
+            stands(lead(compared, VPO, other, f"{figure}@{maximum}"), name_of(VPO), name_of(other), words)
             for other in OTHERS
-            for figure, words in (("best", f"best@{most}"), ("ew", f"E_w[max]@{most}"))
+            for figure, words in (("best", f"best@{maximum}"), ("ew", f"E_w[max]@{maximum}"))
         ),
         *(paragraphs(f"{words}.", _by_k(found, compared, figure)) for figure, words in FIGURES.items()),
         "Hypervolume of all answers, and mean distance (L2) between the reward vectors of the first 32.",
@@ -198,5 +198,5 @@ def caveat_of_the_baseline(found: Findings, baseline: str) -> str:
 
 
 def _judged(found: Findings) -> dict[str, str]:
-    most = found.most
-    return {f"best@{most}": f"best@{most}", f"ew@{most}": f"E_w[max]@{most}", "volume": "hypervolume"}
+    maximum = found.maximum
+    return {f"best@{maximum}": f"best@{maximum}", f"ew@{maximum}": f"E_w[max]@{maximum}", "volume": "hypervolume"}

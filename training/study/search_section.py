@@ -14,7 +14,7 @@ from training.study.plan import (
     GRPO,
     HARD,
     ISLANDS,
-    MOST_ANSWERS_FOR_EACH,
+    MAX_ANSWERS_FOR_EACH,
     OTHERS,
     PROPOSED,
     SEARCHED_ON,
@@ -36,7 +36,7 @@ def search_section(found: Findings) -> str:
         f" {PROPOSED} answers a proposal. The seed is a walk in bare letters, which the template does not show, so"
         f" `{PLAIN_SAMPLES}` is plain sampling and `{ISLANDS}` shows a parent chosen from its archives. A duplicate is"
         " never evaluated and costs no evaluation; a search also ends when it has used"
-        f" {MOST_ANSWERS_FOR_EACH} answers for each evaluation. The budgets are prefixes of one run."
+        f" {MAX_ANSWERS_FOR_EACH} answers for each evaluation. The budgets are prefixes of one run."
         f" Search seeds: {scope.search_seeds} for each training seed.{_beside(found)}",
         _settings(found),
         "![Share of hard mazes solved by budget](images/study-search.svg)",

@@ -68,12 +68,14 @@ def _sharp(found: Findings, kind: str) -> Target:
     compared = found.sampled[kind, AT_ONE]
     ks = [k for k in found.scope.ks if k >= FROM]
     leads = {k: lead(compared, VPO, GRPO, f"best@{k}") for k in ks}
-    name = f"{kind} mazes, temperature 1: VPO above GRPO on best@k from k = {FROM} on, intervals apart at {found.most}"
-    ours, theirs = (estimate(compared.get(method), f"best@{found.most}") for method in (VPO, GRPO))
+    name = (
+        f"{kind} mazes, temperature 1: VPO above GRPO on best@k from k = {FROM} on, intervals apart at {found.maximum}"
+    )
+    ours, theirs = (estimate(compared.get(method), f"best@{found.maximum}") for method in (VPO, GRPO))
     if ours is None or theirs is None or not all(leads.values()):
         return Target(name=name, met=None, seen="")
     below = [k for k, one in leads.items() if one is None or one.value <= 0]
-    seen = f"best@{found.most} {ours} against {theirs}"
+    seen = f"best@{found.maximum} {ours} against {theirs}"
     seen += f"; not above at k = {', '.join(map(str, below))}" if below else "; above at every k"
     return Target(name=name, met=not below and ours.above(theirs), seen=seen)
 
@@ -81,13 +83,13 @@ def _sharp(found: Findings, kind: str) -> Target:
 def _wide(found: Findings, kind: str) -> Iterator[Target]:
     compared = found.sampled[kind, OWN]
     for other in (GRPO, CHAIN):
-        for figure, words in ((f"ew@{found.most}", "E_w[max]"), ("volume", "hypervolume")):
+        for figure, words in ((f"ew@{found.maximum}", "E_w[max]"), ("volume", "hypervolume")):
             ahead = lead(compared, VPO, other, figure)
-            best = lead(compared, VPO, other, f"best@{found.most}")
+            best = lead(compared, VPO, other, f"best@{found.maximum}")
             yield Target(
                 name=f"{kind} mazes, own temperatures: VPO at or above {name_of(other)} on {words}",
                 met=None if ahead is None else ahead.value >= 0,
-                seen=f"{ahead.signed}; best@{found.most} {best.signed}" if ahead and best else "",
+                seen=f"{ahead.signed}; best@{found.maximum} {best.signed}" if ahead and best else "",
             )
 
 

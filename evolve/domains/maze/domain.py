@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evolve.chain import ChainFormat
 from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, taken
 from evolve.domains.domain import Reply
-from evolve.domains.maze.grid import LONGEST_WALK, MOVES, Maze, Rules, render, walk
+from evolve.domains.maze.grid import MAX_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
 from evolve.domains.maze.words import brief, is_step, moves_of
 from evolve.scalarization import Floats
@@ -120,9 +120,9 @@ def _moves(text: str) -> tuple[str | None, str]:
         return None, "the answer holds no move"
     others = len(parts) - len(taken)
     notes = [f"{others} words that are no moves were passed over"] if others else []
-    if len(moves) > LONGEST_WALK:
-        notes.append(f"moves behind the first {LONGEST_WALK} were left out")
-    return moves[:LONGEST_WALK], "; ".join(notes)
+    if len(moves) > MAX_WALK:
+        notes.append(f"moves behind the first {MAX_WALK} were left out")
+    return moves[:MAX_WALK], "; ".join(notes)
 
 
 def _is_move(word: str) -> bool:

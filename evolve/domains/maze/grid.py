@@ -8,8 +8,8 @@ from enum import StrEnum
 from evolve.errors import ProblemError
 
 MOVES = "UDLR"
-LONGEST_SIDE = 32
-LONGEST_WALK = 1000
+MAX_SIDE = 32
+MAX_WALK = 1000
 
 Table = tuple[tuple[int, int, int, int], ...]
 
@@ -64,10 +64,10 @@ class Maze:
     steps: Table = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not (1 <= self.height <= LONGEST_SIDE and 1 <= self.width <= LONGEST_SIDE):
-            raise ProblemError(f"a maze has sides of 1 to {LONGEST_SIDE} cells, not {self.height}x{self.width}")
-        if not 1 <= self.limit <= LONGEST_WALK:
-            raise ProblemError(f"a maze allows 1 to {LONGEST_WALK} moves, not {self.limit}")
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
+            raise ProblemError(f"a maze has sides of 1 to {MAX_SIDE} cells, not {self.height}x{self.width}")
+        if not 1 <= self.limit <= MAX_WALK:
+            raise ProblemError(f"a maze allows 1 to {MAX_WALK} moves, not {self.limit}")
         for name in _SYMBOLS.values():
             object.__setattr__(self, name, tuple(sorted(getattr(self, name))))
         taken = [self.start, self.goal, *self.walls, *self.items, *self.lava]
@@ -168,7 +168,7 @@ def read(text: str) -> Maze:
     height, width, limit = (int(header[number]) for number in (1, 2, 3))
     if header[4] not in set(Rules):
         raise ProblemError(f"a maze has no {header[4]} rules: choose {', '.join(Rules)}")
-    behind = text[header.end() :].split("\n", min(height, LONGEST_SIDE) + 1)[1:]
+    behind = text[header.end() :].split("\n", min(height, MAX_SIDE) + 1)[1:]
     rows = [line.split() for line in behind[:height]]
     if len(rows) != height or any(len(row) != width for row in rows):
         raise ProblemError(f"the maze does not have {height} rows of {width} cells")

@@ -17,7 +17,7 @@ from evolve.domains.maze.reward import LAVA_CAP, vectors
 from evolve.errors import ProblemError
 from evolve.scalarization import Floats
 
-MOST_ITEMS = 16
+MAX_ITEMS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +76,8 @@ class _Burden:
     def __init__(self, maze: Maze) -> None:
         self.by_cell = maze.rules.ends_on_exit
         singles = maze.items + (maze.lava if self.by_cell else ())
-        if len(singles) > MOST_ITEMS:
-            raise ProblemError(
-                f"a maze with {len(singles)} things in it cannot be solved exactly: at most {MOST_ITEMS}"
-            )
+        if len(singles) > MAX_ITEMS:
+            raise ProblemError(f"a maze with {len(singles)} things in it cannot be solved exactly: at most {MAX_ITEMS}")
         self.bits = {cell: place for place, cell in enumerate(singles)}
         self.masks = 1 << len(singles)
         self.levels = 1 if self.by_cell else LAVA_CAP + 1
@@ -107,8 +105,8 @@ class _Burden:
             return [state, state ^ (1 << place)] if state >> place & 1 else []
         if cell in self.lava:
             level, mask = divmod(state, self.masks)
-            least = [mask + (level - 1) * self.masks] if level else []
-            return [*least, state] if level == self.levels - 1 else least
+            minimum = [mask + (level - 1) * self.masks] if level else []
+            return [*minimum, state] if level == self.levels - 1 else minimum
         return [state]
 
 

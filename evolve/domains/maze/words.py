@@ -8,7 +8,7 @@ one, such as `Rc4`: so a policy that reads its own answer knows where it stands.
 import re
 from collections.abc import Sequence
 
-from evolve.domains.maze.grid import LONGEST_SIDE, MOVES, Maze, Rules
+from evolve.domains.maze.grid import MAX_SIDE, MOVES, Maze, Rules
 from evolve.errors import ProblemError
 
 COLUMNS = "abcdefghijklmnopqrstuvwxyzABCDEF"
@@ -89,7 +89,7 @@ def moves_of(words: Sequence[str]) -> str:
 
 def _cell(word: str, height: int, width: int) -> int:
     found = _CELL.fullmatch(word)
-    row, column = (int(found[2]) - 1, COLUMNS.index(found[1])) if found else (LONGEST_SIDE, 0)
+    row, column = (int(found[2]) - 1, COLUMNS.index(found[1])) if found else (MAX_SIDE, 0)
     if not (0 <= row < height and column < width):
         raise ProblemError(f"{word[:20]!r} is no cell of a maze of {height}x{width}")
     return row * width + column

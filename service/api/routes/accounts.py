@@ -24,7 +24,7 @@ Time = Annotated[
     str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
 ]
 Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end; 0: as set.")]
-LONGEST = timedelta(days=366)
+MAX_PERIOD = timedelta(days=366)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
@@ -34,7 +34,7 @@ def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = 
     """Read what the tenant used in the hours from `since` (a day before `until`) to `until` (now), and what it may."""
     end = _moment("until", until) or parts.clock.now()
     begin = _moment("since", since) or max(end, EARLIEST) - timedelta(days=1)
-    if not timedelta(0) <= end - begin <= LONGEST:
+    if not timedelta(0) <= end - begin <= MAX_PERIOD:
         raise ApiFault(422, Code.INVALID_REQUEST, "since must lie before until, and no more than a year")
     found = parts.accounts.usage(caller.tenant, begin, end)
     fields = {name: getattr(found, name) for name in Usage.model_fields if name != "quotas"}

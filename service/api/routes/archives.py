@@ -38,7 +38,7 @@ from service.schemas.closing import Assessment
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
 
-MOST_CELLS = 10_000
+MAX_CELLS = 10_000
 IslandNumber = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of an island, from 0.")]
 Weights = Annotated[
     str,
@@ -168,7 +168,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    grid = folds.grid(reader, run, MOST_CELLS)
+    grid = folds.grid(reader, run, MAX_CELLS)
     axes = [
         GridAxis(
             name=axis.name,

@@ -53,7 +53,7 @@ from service.ports import (
     RunRecord,
 )
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
-from service.schemas.batches import MOST_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
+from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
 from service.schemas.problem_details import Code
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
@@ -200,7 +200,7 @@ def _batch(parts: Parts, caller: Caller, batch_id: str) -> BatchRecord:
 
 
 def _runs(parts: Parts, caller: Caller, batch_id: str) -> list[RunRecord]:
-    return reader_of(parts, caller).runs(MOST_RUNS, None, RunFilter(batch_id=batch_id))
+    return reader_of(parts, caller).runs(MAX_RUNS, None, RunFilter(batch_id=batch_id))
 
 
 def _located(parts: Parts, caller: Caller, batch_id: str, status: int) -> Response:

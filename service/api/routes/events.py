@@ -12,10 +12,9 @@ from service.api.access import PartsDep
 from service.api.feeds import Audience, Feed, FeedPages, RunFeed, feed_chunks
 from service.api.once import made
 from service.api.opened import admission_of
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.pages import MOST_LIMIT as MOST
+from service.api.pages import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
 from service.api.parts import Parts
-from service.api.position import FORM, LONGEST, Position, is_position, position_of
+from service.api.position import FORM, MAX_LENGTH, Position, is_position, position_of
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.stream import MEDIA_TYPE, EventStream, Lifetime
 from service.ports import Caller
@@ -23,9 +22,9 @@ from service.schemas.events import EventFeed, EventPage
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
-MOST_SEQUENCE = 2**53
+MAX_SEQUENCE = 2**53
 _KIND = "|".join(map(re.escape, Kind))
-After = Annotated[int, Query(ge=0, le=MOST_SEQUENCE, description="Only events behind this sequence number.")]
+After = Annotated[int, Query(ge=0, le=MAX_SEQUENCE, description="Only events behind this sequence number.")]
 Kinds = Annotated[
     str,
     Query(
@@ -42,7 +41,7 @@ Place = Annotated[
     str,
     Query(
         pattern=f"^({FORM})?$",
-        max_length=LONGEST,
+        max_length=MAX_LENGTH,
         description="`position` of an earlier page, or the id of an event; empty: from now.",
     ),
 ]
@@ -110,7 +109,7 @@ async def list_all_events(
     if not _streams(request):
         begin = await run_in_threadpool(_begin, parts, caller, cursor)
         feed = Feed(reader_of(parts, caller), parts.clock, begin, wanted)
-        rows = await run_in_threadpool(feed.read, min(limit, MOST))
+        rows = await run_in_threadpool(feed.read, min(limit, MAX_LIMIT))
         position = feed.position.text()
         following = position if rows else None
         return made(EventFeed(items=[row.as_json() for row, _ in rows], next_cursor=following, position=position), 200)

@@ -198,15 +198,15 @@ def get_lineage(
     the seed that the first parents lead to.
     """
     reader = reader_of(parts, caller)
-    candidate, most = reader.candidate(candidate_id), min(limit, 1000)
+    candidate, maximum = reader.candidate(candidate_id), min(limit, 1000)
     if direction == "path":
         found = _path(reader, candidate, to)
     elif direction == "ancestors":
         found = reader.ancestors(candidate.id)
     else:
-        found = reader.descendants(candidate.id, most + 1)
-    items = [shown_program(row, caller) for row in found[:most]]
-    return Lineage(candidate_id=candidate.id, direction=direction, items=items, truncated=len(found) > most)
+        found = reader.descendants(candidate.id, maximum + 1)
+    items = [shown_program(row, caller) for row in found[:maximum]]
+    return Lineage(candidate_id=candidate.id, direction=direction, items=items, truncated=len(found) > maximum)
 
 
 @router.get("/programs/{candidate_id}/children", response_model=ProgramPage, operation_id="list_children")

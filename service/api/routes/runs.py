@@ -83,7 +83,7 @@ Prefer = Annotated[
         description="`wait=30` answers when the state has changed, or what `If-None-Match` names, or after 30 s.",
     ),
 ]
-LONGEST_WAIT_SECONDS = 60
+MAX_WAIT_SECONDS = 60
 _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
 _PREPARED = raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError)
@@ -243,7 +243,7 @@ def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, on
 def wait_of(prefer: str) -> int | None:
     """How many seconds a caller prefers to wait; None: it did not say."""
     wait = _WAIT.search(prefer)
-    return min(int(wait.group(1)), LONGEST_WAIT_SECONDS) if wait else None
+    return min(int(wait.group(1)), MAX_WAIT_SECONDS) if wait else None
 
 
 def _asked(body: RunCreate) -> RunRequest:

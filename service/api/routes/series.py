@@ -21,7 +21,7 @@ from service.projections import costs, series
 from service.projections.comparison import Order, compare
 from service.schemas.problem_details import Code
 from service.schemas.series import (
-    MOST_COMPARED,
+    MAX_COMPARED,
     Axis,
     Cost,
     Metrics,
@@ -34,24 +34,24 @@ from service.schemas.types import WITHOUT_NUL
 
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
-MOST_POINTS, MOST_EVALUATIONS = 1000, 400_000
-Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MOST_POINTS} are {MOST_POINTS}.")]
-LEAST_DRAWN, MOST_DRAWN = 100, 20_000
+MAX_POINTS, MAX_EVALUATIONS = 1000, 400_000
+Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MAX_POINTS} are {MAX_POINTS}.")]
+MIN_DRAWN, MAX_DRAWN = 100, 20_000
 After = Annotated[int, Query(ge=0, le=2**53, description="Leave out the first so many evaluations.")]
 Drawable = Annotated[
     int,
     Query(
         ge=0,
         description="Evaluations that are enough, about; 0: all. Fewer than "
-        f"{LEAST_DRAWN} are {LEAST_DRAWN}, more than {MOST_DRAWN} are {MOST_DRAWN}; no matter with `after`.",
+        f"{MIN_DRAWN} are {MIN_DRAWN}, more than {MAX_DRAWN} are {MAX_DRAWN}; no matter with `after`.",
     ),
 ]
 RunIds = Annotated[
     str,
     Query(
-        pattern=rf"^[A-Za-z0-9_-]{{6,64}}(,[A-Za-z0-9_-]{{6,64}}){{0,{MOST_COMPARED - 1}}}$",
+        pattern=rf"^[A-Za-z0-9_-]{{6,64}}(,[A-Za-z0-9_-]{{6,64}}){{0,{MAX_COMPARED - 1}}}$",
         max_length=4000,
-        description=f"Ids of runs, separated by commas, {MOST_COMPARED} at most.",
+        description=f"Ids of runs, separated by commas, {MAX_COMPARED} at most.",
     ),
 ]
 By = Annotated[
@@ -91,7 +91,7 @@ def get_run_metrics(
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    folded = folds.series(reader, run, min(points, MOST_POINTS))
+    folded = folds.series(reader, run, min(points, MAX_POINTS))
     spent = folds.costs(reader, run)
     body = Metrics(
         run_id=run.id,
@@ -124,7 +124,7 @@ def get_run_columns(
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    enough = min(max(points, LEAST_DRAWN), MOST_DRAWN) if points else 0
+    enough = min(max(points, MIN_DRAWN), MAX_DRAWN) if points else 0
     drawn = folds.drawn(reader, run, after, enough)
     return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
@@ -154,7 +154,7 @@ def compare_runs(
         by=by,
         names=groups,
         budgets=[float(budget) for budget in budgets.split(",") if budget],
-        points=min(points, MOST_POINTS),
+        points=min(points, MAX_POINTS),
     )
     return shown(compare([folds.trail(reader, run) for run in found], order))
 
@@ -167,8 +167,8 @@ def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[Ru
         raise ApiFault(422, Code.INVALID_REQUEST, detail)
     found = {run.id: run for run in read}
     groups = {run.id: name for run, name in zip(read, names, strict=False)}
-    if sum(run.counters.evaluations for run in found.values()) > MOST_EVALUATIONS:
-        detail = f"these runs have more than {MOST_EVALUATIONS} evaluations together: name fewer"
+    if sum(run.counters.evaluations for run in found.values()) > MAX_EVALUATIONS:
+        detail = f"these runs have more than {MAX_EVALUATIONS} evaluations together: name fewer"
         raise ApiFault(422, Code.INVALID_REQUEST, detail)
     return list(found.values()), [groups[run_id] for run_id in found] if groups else []
 

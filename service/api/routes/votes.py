@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
-from evolve.voting import LEAST_SHARE
+from evolve.voting import MIN_SHARE
 from service.api.access import PartsDep, requires
 from service.api.answers import NOT_MODIFIED
 from service.api.routes.runs import RunId, reader_of
@@ -31,16 +31,16 @@ def get_run_votes(
     caller: Reading,
     parts: PartsDep,
     rule: Annotated[Rule, Query(description="Which answer wins.")] = "majority",
-    least_share: LeastShare = LEAST_SHARE,
+    min_share: LeastShare = MIN_SHARE,
 ) -> Response:
     """Count the answers that the candidates of a run came to, and read which wins.
 
     By `majority` the one given most often; `weighted`, by the fitness of those who gave it; by `best_of_majority`, of
-    those with `least_share` of the votes the one whose best candidate is the fittest. Evaluators give answers as
+    those with `min_share` of the votes the one whose best candidate is the fittest. Evaluators give answers as
     `answer`; a run without has no votes.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    return tagged(request, judge(run.id, reader.poll(run.id), rule, least_share), run_tag(run))
+    return tagged(request, judge(run.id, reader.poll(run.id), rule, min_share), run_tag(run))

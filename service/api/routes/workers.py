@@ -13,7 +13,7 @@ from service.schemas.workers import Worker, WorkerEvaluation, WorkerList, Worker
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
-MOST_EVALUATIONS = 2000
+MAX_EVALUATIONS = 2000
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
 Minutes = Annotated[int, Query(ge=1, le=60, description="So far back.")]
 WorkerId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:-]{1,200}$", description="Id of a worker.")]
@@ -34,16 +34,14 @@ async def list_worker_evaluations(caller: Operating, parts: PartsDep, minutes: M
     beats, now = await parts.workers.workers(), parts.clock.now()
     since, ids = now - timedelta(minutes=minutes), {task.evaluation_id for beat in beats for task in beat.tasks}
     known = await run_in_threadpool(parts.evaluated.wanted, ids) if ids else {}
-    done = await run_in_threadpool(parts.evaluated.done, since, MOST_EVALUATIONS + 1)
+    done = await run_in_threadpool(parts.evaluated.done, since, MAX_EVALUATIONS + 1)
     items = [
         _evaluation(caller, beat.worker_id, known.get(task.evaluation_id), (beat.seen_at or now), task.seconds)
         for beat in beats
         for task in beat.tasks
     ]
     items += [_evaluation(caller, one.worker, one, one.ended_at or now, one.seconds) for one in done]
-    return WorkerTimeline(
-        since=since, until=now, items=items[:MOST_EVALUATIONS], truncated=len(items) > MOST_EVALUATIONS
-    )
+    return WorkerTimeline(since=since, until=now, items=items[:MAX_EVALUATIONS], truncated=len(items) > MAX_EVALUATIONS)
 
 
 @router.post("/{worker_id}/drain", status_code=202, response_class=Response, operation_id="drain_worker")

@@ -73,10 +73,10 @@ def get_run_failures(run_id: str) -> Call[RunFailures]:
     return Call(method="GET", path=path, answer=RunFailures, wait_seconds=FOLD_SECONDS)
 
 
-def get_run_votes(run_id: str, *, rule: Rule | None = None, least_share: float | None = None) -> Call[RunVotes]:
+def get_run_votes(run_id: str, *, rule: Rule | None = None, min_share: float | None = None) -> Call[RunVotes]:
     """Count what the candidates of a run answer, and read which answer wins by a rule."""
-    share = None if least_share is None else repr(least_share)
-    path, params = place(f"{RUN}/votes", run_id), chosen(rule=rule, least_share=share)
+    share = None if min_share is None else repr(min_share)
+    path, params = place(f"{RUN}/votes", run_id), chosen(rule=rule, min_share=share)
     return Call(method="GET", path=path, params=params, answer=RunVotes, wait_seconds=FOLD_SECONDS)
 
 

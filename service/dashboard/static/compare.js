@@ -5,7 +5,7 @@ import { colour, islandColour, onTheme, short } from "./palette.js";
 
 const HEIGHT = 360;
 const POINTS = 400;
-const MOST_LINES = 6; // of runs beside one another; of more the groups are drawn alone
+const MAX_LINES = 6; // of runs beside one another; of more the groups are drawn alone
 const DASHES = [[], [10, 4], [3, 3], [12, 3, 3, 3], [6, 6], [2, 6]];
 const LABELS = { evaluations: "Evaluations", tokens: "Tokens read and written", money: "Money spent", time: "Seconds since the first evaluation" };
 
@@ -49,9 +49,9 @@ class CompareCurve extends HTMLElement {
     const runs = this.runs ?? [];
     const query = new URLSearchParams({ runs: runs.map((run) => run.id).join(","), points: String(POINTS), over: this.axis ?? "evaluations", by: this.dataset.by ?? "" });
     const told = await read(`/v1/compare?${query}`);
-    const groups = told.groups.filter((/** @type {any} */ group) => group.run_ids.length > 1 || runs.length > MOST_LINES);
+    const groups = told.groups.filter((/** @type {any} */ group) => group.run_ids.length > 1 || runs.length > MAX_LINES);
     const lines = runs.map((run, at) => ({ label: run.title, xs: told.axis, ys: told.runs[at].best, place: at, role: /** @type {const} */ ("run") }));
-    const kept = runs.length > MOST_LINES && groups.length ? [] : lines;
+    const kept = runs.length > MAX_LINES && groups.length ? [] : lines;
     return [...kept, ...groups.flatMap((/** @type {any} */ group, /** @type {number} */ at) => {
       const place = kept.length + at;
       const line = (/** @type {"mean" | "low" | "high"} */ role, /** @type {string} */ label) => ({ label, xs: told.axis, ys: group[role], place, role });

@@ -4,7 +4,7 @@ import { storeOf } from "./columns.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { SmallPlot } from "./small-plot.js";
 
-const REFRESH_MILLISECONDS = 2000, WINDOW = 50, POINTS = 60, MOST_ISLANDS = 8;
+const REFRESH_MILLISECONDS = 2000, WINDOW = 50, POINTS = 60, MAX_ISLANDS = 8;
 /** Islands are told apart by their dashes, too. */
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4], [4, 2, 1, 2], [3, 5]];
 
@@ -68,7 +68,7 @@ class DiversityCurves extends HTMLElement {
 /** The distances of each island, where there are several and not too many. @param {import("./columns.js").Columns} columns @param {number[]} xs @returns {import("./small-plot.js").Line[]} */
 function islandLines(columns, xs) {
   const islands = [...new Set(columns.island)].sort((a, b) => a - b);
-  if (islands.length < 2 || islands.length > MOST_ISLANDS) return [];
+  if (islands.length < 2 || islands.length > MAX_ISLANDS) return [];
   return islands.map((island) => ({ name: `island ${island}`, stroke: islandColour(island), width: 1, dash: DASHES[island % DASHES.length], values: distancesOf(columns, island, xs) }));
 }
 

@@ -1,7 +1,7 @@
 // The log of a run at work: what happens comes at its end, unless somebody pauses it; nothing that is shown moves.
 // @ts-check
 
-const MOST_ROWS = 2000;
+const MAX_ROWS = 2000;
 
 class Follower {
   /** @param {HTMLTableElement} table @param {HTMLButtonElement} button */
@@ -60,7 +60,7 @@ class Follower {
     body.append(...rows);
     if (rows.length) document.querySelector("[data-events-empty]")?.remove();
     this.after = Math.max(begin, Number(found.dataset.after));
-    if (body.rows.length > MOST_ROWS) { this.leave(); return false; }
+    if (body.rows.length > MAX_ROWS) { this.leave(); return false; }
     return "more" in found.dataset && this.after > begin;
   }
 

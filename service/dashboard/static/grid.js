@@ -4,7 +4,7 @@ import { fit, fitted } from "./objectives.js";
 import { colour, dark, onTheme, short } from "./palette.js";
 
 const PAD = { left: 70, right: 10, top: 8, bottom: 46 };
-const MOST_HEIGHT = 460, MOST_SIDE = 64, LEAST_SIDE = 4;
+const MAX_HEIGHT = 460, MAX_SIDE = 64, MIN_SIDE = 4;
 const WAIT_MILLISECONDS = 2000;
 // From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
 const LIGHT = [[226, 240, 234], [0, 74, 56]], DARK = [[36, 56, 49], [150, 245, 205]];
@@ -95,8 +95,8 @@ class CellGrid extends HTMLElement {
     if (!this.cells || !this.canvas || !this.isConnected || !this.slice) return;
     const x = this.axes[this.slice.x], y = this.slice.y === null ? null : this.axes[this.slice.y];
     const wide = Math.max(280, this.clientWidth || 600), columns = x.bins, rows = y ? y.bins : 1;
-    const side = [(wide - PAD.left - PAD.right) / columns, (MOST_HEIGHT - PAD.top - PAD.bottom) / rows].map((most) => Math.max(LEAST_SIDE, Math.min(MOST_SIDE, most)));
-    if (!y) side[1] = MOST_SIDE;
+    const side = [(wide - PAD.left - PAD.right) / columns, (MAX_HEIGHT - PAD.top - PAD.bottom) / rows].map((most) => Math.max(MIN_SIDE, Math.min(MAX_SIDE, most)));
+    if (!y) side[1] = MAX_SIDE;
     const { pen } = fitted(this.canvas, PAD.top + rows * side[1] + PAD.bottom);
     this.side = side;
     this.rows = rows;

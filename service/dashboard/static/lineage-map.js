@@ -2,7 +2,7 @@
 // @ts-check
 import { storeOf } from "./columns.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
-import { LEFT, MOST_LANES, RIGHT, across, layoutOf, nearestTo, paintGround, paintLines, paintMarks } from "./lineage-paint.js";
+import { LEFT, MAX_LANES, RIGHT, across, layoutOf, nearestTo, paintGround, paintLines, paintMarks } from "./lineage-paint.js";
 import { colour, entry, islandColour, islandShape, onTheme, short } from "./palette.js";
 
 const STEP = 0.2, ZOOM = 1.5, CLICK = 4, NARROWEST = 4, NAMED = 12;
@@ -98,7 +98,7 @@ class LineageMap extends HTMLElement {
 
   arrange() {
     if (!this.model || !this.map || !this.clientWidth) return;
-    const stacked = this.dataset.lanes !== "common" && this.model.islands > 1 && this.model.islands <= MOST_LANES;
+    const stacked = this.dataset.lanes !== "common" && this.model.islands > 1 && this.model.islands <= MAX_LANES;
     this.layout = layoutOf(this.model, this.clientWidth, stacked, this.view);
     const scale = this.scale = Math.min(2, devicePixelRatio), { width, height } = this.layout;
     this.map.style.height = `${height}px`;

@@ -14,8 +14,8 @@ import { DESCENDANT, firstAt } from "./lineage-model.js";
  * @property {{from: number, to: number}} view what is shown of the axis
  */
 
-export const LEFT = 64, RIGHT = 14, TOP = 12, BOTTOM = 30, GUTTER = 16, MOST_LANES = 24;
-const REACH = 9, FEW = 3000, MOST_EDGES = 1500, DIM = 0.16, FULL = 0.85, COLOURS = 8;
+export const LEFT = 64, RIGHT = 14, TOP = 12, BOTTOM = 30, GUTTER = 16, MAX_LANES = 24;
+const REACH = 9, FEW = 3000, MAX_EDGES = 1500, DIM = 0.16, FULL = 0.85, COLOURS = 8;
 
 const colours = { ink: "", soft: "", line: "", sunk: "", raised: "", accent: "", bad: "" };
 /** @type {Map<string, {offsets: Int16Array, values: Uint32Array}>} */
@@ -29,7 +29,7 @@ onTheme(readColours);
 
 /** Where programs stand in height. @param {Model} model @param {number} width @param {boolean} stacked @param {{from: number, to: number}} view @returns {Layout} */
 export function layoutOf(model, width, stacked, view) {
-  const lanes = stacked ? Math.min(model.islands, MOST_LANES) : 1;
+  const lanes = stacked ? Math.min(model.islands, MAX_LANES) : 1;
   const lane = Math.max(28, Math.min(lanes === 1 ? 400 : 150, 640 / lanes)), ys = new Float32Array(model.count);
   const room = lane - GUTTER - 6, span = model.high - model.low || 1;
   for (let at = 0; at < model.count; at += 1) {
@@ -197,7 +197,7 @@ function edges(model, view, flags, top) {
     if (flags[at] !== DESCENDANT) continue;
     const x = model.xs[at], origin = model.xs[model.parent[at]];
     if (Math.max(x, origin) < view.from || Math.min(x, origin) > view.to) continue;
-    if (found.push(at) > MOST_EDGES) return [];
+    if (found.push(at) > MAX_EDGES) return [];
   }
   return found;
 }

@@ -6,7 +6,7 @@
 
 const FRAME_MILLISECONDS = 250;
 const FIRST_WAIT = 1000;
-const MOST_WAIT = 15000;
+const MAX_WAIT = 15000;
 const STATES = new Set(["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.going_on", "budget.extended"]);
 
 class Live {
@@ -72,7 +72,7 @@ class Live {
     this.lostAt ||= Date.now();
     banner(`The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. What is shown may be old; trying again.`);
     window.setTimeout(() => { if (!document.hidden) this.open(); }, this.wait);
-    this.wait = Math.min(2 * this.wait, MOST_WAIT);
+    this.wait = Math.min(2 * this.wait, MAX_WAIT);
   }
 }
 

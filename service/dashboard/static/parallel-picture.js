@@ -5,7 +5,7 @@ import { islandColour, short } from "./palette.js";
 
 export const HEIGHT = 330;
 const PAD = { side: 58, top: 40, bottom: 20 };
-const MOST_LINES = 4000; // of those off the front; more are a surface, not lines
+const MAX_LINES = 4000; // of those off the front; more are a surface, not lines
 
 /** An axis of scores. `flipped`: smaller is up. */
 export class Axis {
@@ -81,8 +81,8 @@ export function shareAt(y) {
  */
 export function drawLines(pen, width, axes, shown) {
   const tone = colours("ink", "soft", "line", "accent", "ground");
-  const some = shown.places.filter((at) => !shown.front.has(at)), step = Math.max(1, some.length / MOST_LINES);
-  const drawn = Array.from({ length: Math.min(some.length, MOST_LINES) }, (_, one) => some[Math.floor(one * step)]);
+  const some = shown.places.filter((at) => !shown.front.has(at)), step = Math.max(1, some.length / MAX_LINES);
+  const drawn = Array.from({ length: Math.min(some.length, MAX_LINES) }, (_, one) => some[Math.floor(one * step)]);
   const draw = (/** @type {number[]} */ places, /** @type {(at: number) => string} */ hue, /** @type {number} */ alpha, /** @type {number} */ wide) => {
     pen.globalAlpha = alpha;
     pen.lineWidth = wide;

@@ -2,7 +2,7 @@
 // @ts-check
 
 const PAUSE_MILLISECONDS = 2000;
-const MOST_ROWS = 8; // as many as the service gives at once
+const MAX_ROWS = 8; // as many as the service gives at once
 const LOST_MILLISECONDS = 4000;
 const AGAIN_MILLISECONDS = 10000;
 const STATES = ["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.going_on", "budget.extended"];
@@ -65,7 +65,7 @@ class RunsLive {
       this.created = false;
       await this.count();
     }
-    const runs = this.waiting.splice(0, MOST_ROWS);
+    const runs = this.waiting.splice(0, MAX_ROWS);
     const page = runs.length ? await part(`/runs/rows?${new URLSearchParams(runs.map((run) => ["run", run]))}`) : null;
     for (const fresh of page?.querySelectorAll("tr[data-row]") ?? []) this.replace(fresh);
     this.timer = this.waiting.length || this.created ? window.setTimeout(() => void this.refresh(), PAUSE_MILLISECONDS) : 0;

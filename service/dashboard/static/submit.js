@@ -1,7 +1,7 @@
 // The forms that start runs: puts what is wrong beside its field, adds rows and files, and takes files from this machine.
 // @ts-check
 
-const MOST_CHARACTERS = 20_000_000;
+const MAX_CHARACTERS = 20_000_000;
 const form = /** @type {HTMLFormElement} */ (document.querySelector("#submit"));
 
 /** Says what the check found beside each field, and nothing where there is nothing any more. */
@@ -84,7 +84,7 @@ async function take(file) {
   // Of a folder, its own name is no part of what lies in it.
   const name = file.webkitRelativePath ? file.webkitRelativePath.split("/").slice(1).join("/") : file.name;
   if (name.split("/").some((part) => part.startsWith(".") || part === "__pycache__")) return "";
-  if (file.size > MOST_CHARACTERS) return `${name} is too large for a page`;
+  if (file.size > MAX_CHARACTERS) return `${name} is too large for a page`;
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
     if (text.includes("\0")) return `${name} is no text`;

@@ -19,7 +19,7 @@ from service.schemas.archives import FrontPage
 from service.schemas.runs import Run
 from service.schemas.series import Axis, ComparedGroup, RunComparison
 
-LEAST, MOST = 2, 40
+MIN_RUNS, MAX_RUNS = 2, 40
 OFFERED = 60
 POINTS, ROWS = 400, 10
 AXES = ("evaluations", "tokens", "money", "time")
@@ -131,8 +131,8 @@ async def compare(
     chosen = Chosen(runs=wanted, axis=axis, by=by.strip())
     if not wanted:
         return await _choose(request, api, chosen)
-    if not LEAST <= len(wanted) <= MOST:
-        complaint = f"{len(wanted)} run{'' if len(wanted) == 1 else 's'} chosen: choose {LEAST} to {MOST}."
+    if not MIN_RUNS <= len(wanted) <= MAX_RUNS:
+        complaint = f"{len(wanted)} run{'' if len(wanted) == 1 else 's'} chosen: choose {MIN_RUNS} to {MAX_RUNS}."
         return await _choose(request, api, chosen, complaint, 422)
     try:
         found = [await api.send(calls.get_run(one)) for one in wanted]
@@ -151,7 +151,7 @@ async def _choose(
 ) -> Response:
     page = await api.send(calls.list_runs(limit=OFFERED))
     values: dict[str, Any] = {"offered": page.items, "titles": titles_of(page.items), "wanted": chosen.runs}
-    about = {"axis": chosen.axis, "by": chosen.by, "keys": KEYS, "most": MOST, "complaint": complaint}
+    about = {"axis": chosen.axis, "by": chosen.by, "keys": KEYS, "most": MAX_RUNS, "complaint": complaint}
     return render(request, "compare_choose.html", status, **values, **about)
 
 

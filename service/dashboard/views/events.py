@@ -20,8 +20,8 @@ from service.errors import UsageError
 from service.schemas.runs import Run
 
 SHOWN = 100
-CHUNK, MOST_READ = 200, 2000
-MOST_NAMED = 8
+CHUNK, MAX_READ = 200, 2000
+MAX_NAMED = 8
 _ABOUT_ALL = frozenset({"schema", "run_id", "sequence", "kind", "at", "proposal_id"})
 _CANDIDATE = re.compile(r"cnd_[0-9a-f]{32}")
 _ISLANDS = ("island", "from", "to")
@@ -120,7 +120,7 @@ def _islands_of(event: Event) -> Sequence[str]:
 def _words(run_id: str, name: str, value: Any) -> list[Word]:
     named = list(candidates_in(value))
     if named:
-        found = [Word(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MOST_NAMED]]
+        found = [Word(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MAX_NAMED]]
         rest = len(named) - len(found)
         return [*found, Word(name="", text=f"and {rest} more")] if rest else found
     if value is None or value in ("", [], {}):
@@ -134,9 +134,9 @@ def _text(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value)
     if isinstance(value, Mapping):
-        return plain(", ".join(f"{name} {_text(inner)}" for name, inner in list(value.items())[:MOST_NAMED]))
+        return plain(", ".join(f"{name} {_text(inner)}" for name, inner in list(value.items())[:MAX_NAMED]))
     if isinstance(value, list | tuple):
-        return plain(", ".join(_text(inner) for inner in value[:MOST_NAMED]))
+        return plain(", ".join(_text(inner) for inner in value[:MAX_NAMED]))
     text = str(value)
     return short(text) if text.startswith(("pgm_", "prp_", "evl_")) else text[:200]
 
@@ -168,7 +168,7 @@ async def show_events(request: Request, run_id: RunId, api: Api, only: Asked) ->
     """Show a page of the log."""
     run = await api.send(calls.get_run(run_id))
     piece = await _read(api, run, only)
-    reach = MOST_READ if only.narrow or only.kinds else SHOWN
+    reach = MAX_READ if only.narrow or only.kinds else SHOWN
     values = {
         "only": only,
         "piece": piece,
@@ -190,7 +190,7 @@ async def _read(api: AsyncClient, run: Run, only: Only) -> Piece:
     """Events that are asked for; of the log no more is looked through at once than a page can wait for."""
     lines: list[Line] = []
     place, looked = only.after, 0
-    while looked < MOST_READ and len(lines) < SHOWN:
+    while looked < MAX_READ and len(lines) < SHOWN:
         limit = CHUNK if only.narrow else SHOWN + 1
         page = await api.send(calls.list_events(run.id, after=place, kinds=only.kinds, limit=limit))
         for event in page.items:

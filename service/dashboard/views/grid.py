@@ -19,7 +19,7 @@ from service.schemas.series import Metrics
 
 CELLS_SHOWN = 100
 POINTS = 20
-MOST_DOTS = 1000
+MAX_DOTS = 1000
 WIDTH, HEIGHT, EDGE = 1000, 420, 40
 FAINTEST = 0.15
 # A cell was filled lately that was filled in so large a part of the run.
@@ -118,9 +118,9 @@ def _sliced(request: Request, grid: Grid, chosen: Slice, begin: int) -> dict[str
 
 def dots_of(grid: Grid, chosen: Slice) -> Sequence[Dot]:
     """Who holds the regions of a tessellation, by two measures: the fitter, the stronger; the fittest so many."""
-    cells = grid.cells[:MOST_DOTS]
+    cells = grid.cells[:MAX_DOTS]
     worth = [cell.fitness for cell in cells]
-    least, span = min(worth, default=0.0), max(worth, default=0.0) - min(worth, default=0.0)
+    minimum, span = min(worth, default=0.0), max(worth, default=0.0) - min(worth, default=0.0)
     return [
         Dot(
             cell=cell,
@@ -131,7 +131,7 @@ def dots_of(grid: Grid, chosen: Slice) -> Sequence[Dot]:
                 else HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * _share(grid.axes[chosen.y], cell.values[chosen.y]),
                 1,
             ),
-            strength=round(FAINTEST + (1 - FAINTEST) * ((cell.fitness - least) / span if span > 0 else 1.0), 2),
+            strength=round(FAINTEST + (1 - FAINTEST) * ((cell.fitness - minimum) / span if span > 0 else 1.0), 2),
         )
         for cell in cells
     ]

@@ -19,9 +19,9 @@ from service.schemas.archives import Island, Migration
 from service.schemas.runs import Run
 from service.schemas.series import RunMark
 
-MOST_PAGES, PAGE = 10, 200
-MOST_IN_MATRIX = MOST_LANES = 24
-MOST_ARCS = 500
+MAX_PAGES, PAGE = 10, 200
+MAX_IN_MATRIX = MAX_LANES = 24
+MAX_ARCS = 500
 TINTS = 5
 STRIP_WIDTH, STRIP_LEFT, STRIP_RIGHT, LANE = 1000, 80, 14, 26
 MOVED = frozenset({str(Kind.ISLAND_MIGRATED), str(Kind.ISLAND_RESET)})
@@ -142,7 +142,7 @@ async def _all(api: AsyncClient, call: Call[Any]) -> tuple[list[Any], bool]:
     async for page in api.pages(call):
         found += page.items
         read += 1
-        if read == MOST_PAGES:
+        if read == MAX_PAGES:
             return found, bool(page.next_cursor)
     return found, False
 
@@ -168,9 +168,9 @@ def matrix_of(moves: Sequence[Migration]) -> Matrix:
     for move in moves:
         counts[move.from_island, move.to_island] += len(move.candidate_ids)
     part = sorted({island for pair in counts for island in pair})
-    shown, most = part[:MOST_IN_MATRIX], max(counts.values(), default=0)
+    shown, maximum = part[:MAX_IN_MATRIX], max(counts.values(), default=0)
     rows = [
-        [Flow(programs=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / most)) for other in shown]
+        [Flow(programs=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / maximum)) for other in shown]
         for one in shown
     ]
     return Matrix(islands=shown, rows=rows, left_out=len(part) - len(shown))
@@ -183,7 +183,7 @@ def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
         for mark in marks
         if mark.kind in MOVED
     ]
-    part = sorted({end for _, ends in ends_of for end in ends})[:MOST_LANES]
+    part = sorted({end for _, ends in ends_of for end in ends})[:MAX_LANES]
     if not part:
         return None
     height = {island: LANE * place + LANE // 2 for place, island in enumerate(part)}
@@ -192,7 +192,7 @@ def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
         (STRIP_LEFT + place * scale, [height[end] for end in ends]) for place, ends in ends_of if {*ends} <= {*part}
     ]
     moves = [(x, ends[0], ends[1]) for x, ends in shown if len(ends) == 2]
-    drawn = moves[-MOST_ARCS:]
+    drawn = moves[-MAX_ARCS:]
     return Strip(
         width=STRIP_WIDTH,
         height=LANE * len(part) + 20,
@@ -203,7 +203,7 @@ def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
             f"M{x:.1f} {leave}Q{x + 12:.1f} {(leave + reach) // 2} {x:.1f} {reach}" for x, leave, reach in drawn
         ),
         ends="".join(f"M{x - 2.5:.1f} {reach}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0" for x, _, reach in drawn),
-        resets=[(round(x, 1), ends[0]) for x, ends in shown if len(ends) == 1][-MOST_ARCS:],
+        resets=[(round(x, 1), ends[0]) for x, ends in shown if len(ends) == 1][-MAX_ARCS:],
         total=total,
-        left_out=max(0, len(moves) - MOST_ARCS),
+        left_out=max(0, len(moves) - MAX_ARCS),
     )

@@ -15,8 +15,8 @@ from service.dashboard.run_page import RunId, render_run
 from service.schemas.programs import Program
 from service.schemas.runs import Run
 
-MOST_STEPS = 200
-LONGEST_LINE = 1000
+MAX_STEPS = 200
+MAX_LINE = 1000
 router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
 At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a program.")]
 
@@ -81,7 +81,7 @@ async def _line(api: AsyncClient, run: Run, at: str) -> Line | None:
     chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
     if chosen is None:
         return None
-    lineage = await api.send(calls.get_lineage(chosen, limit=LONGEST_LINE))
+    lineage = await api.send(calls.get_lineage(chosen, limit=MAX_LINE))
     return line_of(lineage.items, at=at, truncated=lineage.truncated)
 
 
@@ -103,7 +103,7 @@ def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = Fals
         )
         for place, (program, parent) in enumerate(zip(programs, parents, strict=True))
     ]
-    shown = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS - 1] + steps[-1:]
+    shown = steps if len(steps) <= MAX_STEPS else steps[: MAX_STEPS - 1] + steps[-1:]
     return Line(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.voting import LEAST_SHARE
+from evolve.voting import MIN_SHARE
 from service.client import calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
@@ -29,12 +29,12 @@ async def show_metrics(
     run_id: RunId,
     api: Api,
     rule: Rule = "majority",
-    least_share: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False)] = LEAST_SHARE,
+    min_share: Annotated[float, Query(ge=0, le=1, allow_inf_nan=False)] = MIN_SHARE,
 ) -> Response:
     """Show what a run came to, in numbers; what its candidates answer only where they do."""
     run = await api.send(calls.get_run(run_id))
     found = await api.send(calls.get_run_statistics(run.id))
-    votes = await if_any(api, calls.get_run_votes(run.id, rule=rule, least_share=least_share))
+    votes = await if_any(api, calls.get_run_votes(run.id, rule=rule, min_share=min_share))
     yields = [("By policy", found.policies), ("By operator", found.operators)]
     values = {"found": found, "draws": draws_of(found), "yields": yields, "votes": votes, "rules": get_args(Rule)}
     return await render_run(request, api, run, "metrics.html", "metrics", **values)

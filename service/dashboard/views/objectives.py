@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.problem import LARGEST
+from evolve.problem import MAX_MAGNITUDE
 from service.client import AsyncClient, calls
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
@@ -63,7 +63,7 @@ class Spread:
     count: int
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """The count of the fullest bar."""
         return max(bar.count for bar in self.bars)
 
@@ -155,7 +155,7 @@ def _weighing(place: int, objective: Mapping[str, Any], params: Mapping[str, str
         value = float(text)
     except ValueError:
         value = math.nan
-    if 0 <= value <= LARGEST:
+    if 0 <= value <= MAX_MAGNITUDE:
         return Weighing(name=name, field=field, text=text, value=value)
     return Weighing(name=name, field=field, text=text, value=None, complaint="write a number from 0 on, such as 2.5")
 

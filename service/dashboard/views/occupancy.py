@@ -7,7 +7,7 @@ from service.schemas.workers import WorkerEvaluation, WorkerTimeline
 
 WIDTH = 1000
 LANE = 12
-MOST_LANES = 16
+MAX_LANES = 16
 SLACK = 2  # an evaluation ends when it is stored, which is a moment after its worker takes the next
 _GOOD = ("ok", "stage")
 
@@ -60,7 +60,7 @@ def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimelin
         right = WIDTH if one.ended_at is None else (one.ended_at - timeline.since).total_seconds() / unit
         busy += right - left
         lane = next((number for number, at in enumerate(free) if at <= left + SLACK), len(free))
-        if lane == MOST_LANES:
+        if lane == MAX_LANES:
             hidden += 1
             continue
         if lane == len(free):

@@ -9,21 +9,21 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from service.client import AsyncClient, Call, calls
-from service.dashboard.difference import MOST_LINES, Difference, differences, pairs
+from service.dashboard.difference import MAX_LINES, Difference, differences, pairs
 from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import ENDED, TABS, run_title
 from service.dashboard.scores import plain_scores, scores_of
-from service.dashboard.source import MOST_FILES, shortened, shown_files
+from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
 from service.schemas.programs import Program, Source
 from service.schemas.runs import Run
 
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
-MOST_CASES = 200
-MOST_FEEDBACK = 20_000
-MOST_NOTES = 200
+MAX_CASES = 200
+MAX_FEEDBACK = 20_000
+MAX_NOTES = 200
 # Proposals without any candidate are passed over, so many at most.
 LOOKED_AHEAD = 4
 router = APIRouter(prefix="/programs/{candidate_id}", route_class=PageRoute, include_in_schema=False)
@@ -125,16 +125,16 @@ async def render_program(
         before=before,
         after=after,
         files=files if source else None,
-        files_left_out=max(0, len(texts) - MOST_FILES),
+        files_left_out=max(0, len(texts) - MAX_FILES),
         compared=await compare(api, program, source, against) if source else None,
         rivals=_rivals(run, program, pinned),
         view=view,
         against_typed=against,
         scores=scores_of(run, program, parent),
         measures=plain_scores(program.measures, parent.measures if parent else {}),
-        cases=plain_scores(program.cases, parent.cases if parent else {})[:MOST_CASES],
-        feedback=(program.feedback or "")[:MOST_FEEDBACK],
-        feedback_left_out=max(0, len(program.feedback or "") - MOST_FEEDBACK),
+        cases=plain_scores(program.cases, parent.cases if parent else {})[:MAX_CASES],
+        feedback=(program.feedback or "")[:MAX_FEEDBACK],
+        feedback_left_out=max(0, len(program.feedback or "") - MAX_FEEDBACK),
         attempts=attempts.items,
         children=page,
         pinned=any(one.candidate_id == program.id for one in pinned),
@@ -166,7 +166,7 @@ async def render_about(
 
 
 async def compare(
-    api: AsyncClient, program: Program, source: Source | None, against: str, most: int = MOST_LINES
+    api: AsyncClient, program: Program, source: Source | None, against: str, maximum: int = MAX_LINES
 ) -> Compared | None:
     """A program beside another, or beside its first parent; None: there is nothing to compare it with.
 
@@ -184,7 +184,7 @@ async def compare(
     if diff.against is None:
         return None
     texts = {file.path: file.text for file in source.files} if source else {}
-    files = differences(diff.files, texts, most)
+    files = differences(diff.files, texts, maximum)
     return Compared(against=diff.against, files=files, added=diff.added, removed=diff.removed)
 
 
@@ -229,7 +229,7 @@ async def _proposal(api: AsyncClient, program: Program) -> Any:
 
 
 async def _notes(api: AsyncClient, program: Program) -> list[Note]:
-    found = await if_any(api, calls.list_notes(program.run_id, candidate_id=program.id, limit=MOST_NOTES))
+    found = await if_any(api, calls.list_notes(program.run_id, candidate_id=program.id, limit=MAX_NOTES))
     return [] if found is None else found.items
 
 

@@ -21,8 +21,8 @@ from service.errors import UsageError
 from service.schemas.programs import Program, Status
 
 PAGE = 50
-MOST_COLUMNS = 60
-MOST_SELECTED = 8
+MAX_COLUMNS = 60
+MAX_SELECTED = 8
 DEFAULT_COLUMNS = 6
 router = APIRouter(prefix="/runs/{run_id}/programs", route_class=PageRoute, include_in_schema=False)
 Text = Annotated[str, Query(max_length=200)]
@@ -77,7 +77,7 @@ async def list_programs(
     api: Api,
     only: Annotated[Filters, Depends(filters)],
     order: Order = "age",
-    columns: Annotated[list[str] | None, Query(max_length=MOST_COLUMNS)] = None,
+    columns: Annotated[list[str] | None, Query(max_length=MAX_COLUMNS)] = None,
     cursor: Cursor = "",
 ) -> Response:
     """Show the programs of a run."""
@@ -109,7 +109,7 @@ async def list_programs(
         page=page,
         filters=only,
         order=order,
-        names=list(dict.fromkeys([*names_of(run, page.items)[:MOST_COLUMNS], *shown])),
+        names=list(dict.fromkeys([*names_of(run, page.items)[:MAX_COLUMNS], *shown])),
         columns=shown,
         value_of=value_of,
         statuses=get_args(Status),
@@ -132,8 +132,8 @@ async def compare_selected(
     """Show several programs beside each other, and of two what differs."""
     run = await api.send(calls.get_run(run_id))
     chosen = list(dict.fromkeys(one.strip() for one in ids or () if one.strip()))
-    if not 2 <= len(chosen) <= MOST_SELECTED:
-        raise UsageError(f"select 2 to {MOST_SELECTED} programs to compare them")
+    if not 2 <= len(chosen) <= MAX_SELECTED:
+        raise UsageError(f"select 2 to {MAX_SELECTED} programs to compare them")
     programs = [await api.send(calls.get_program(one)) for one in chosen]
     compared: Compared | None = None
     if len(programs) == 2:
@@ -146,7 +146,7 @@ async def compare_selected(
         "programs_selected.html",
         "programs",
         programs=programs,
-        names=names_of(run, programs)[:MOST_COLUMNS],
+        names=names_of(run, programs)[:MAX_COLUMNS],
         best=_best(run.objectives, programs),
         value_of=value_of,
         compared=compared,

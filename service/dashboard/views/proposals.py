@@ -16,7 +16,7 @@ from service.schemas.programs import Parent, Program
 from service.schemas.runs import Run
 
 PAGE, ANSWERS = 50, 200
-MOST_TEXT = 100_000
+MAX_TEXT = 100_000
 router = APIRouter(prefix="/runs/{run_id}/proposals", route_class=PageRoute, include_in_schema=False)
 Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
 State = Literal["", "asked", "answered", "failed"]
@@ -55,7 +55,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
         weights=weighed(run, proposal.weights),
         whys=choices_of(proposal.why),
         rewards=reward_rows(run, answers),
-        most_text=MOST_TEXT,
+        max_text=MAX_TEXT,
     )
 
 

@@ -12,15 +12,15 @@ from service.client.words import checked
 from service.dashboard.door import Api, FormDep
 from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
-from service.dashboard.views.runs_bulk import FEWEST_COMPARED, MOST_COMPARED
+from service.dashboard.views.runs_bulk import MAX_COMPARED, MIN_COMPARED
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
 from service.errors import NotFoundError, UsageError
 from service.schemas.annotations import View, ViewCreate
 from service.schemas.runs import Run
 
 SHOWN = 50
-MOST_REFRESHED = 8
-MOST_PROBLEMS = MOST_VIEWS = 200
+MAX_REFRESHED = 8
+MAX_PROBLEMS = MAX_VIEWS = 200
 PAGE = "runs"  # whose saved views these are, among those of all pages
 router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)
 Id = Annotated[str, Path(max_length=100)]
@@ -34,7 +34,7 @@ async def show_runs(request: Request, api: Api, cursor: Annotated[str, Query(max
 
 @router.get("/rows")
 async def show_rows(
-    request: Request, api: Api, run: Annotated[list[str], Query(min_length=1, max_length=MOST_REFRESHED)]
+    request: Request, api: Api, run: Annotated[list[str], Query(min_length=1, max_length=MAX_REFRESHED)]
 ) -> Response:
     """Show the rows of some runs as they are now; those that are gone are left out."""
     found = await _found(api, run)
@@ -76,8 +76,8 @@ async def _page(
     position = (await api.send(calls.list_all_events(limit=1))).position  # before the list: nothing falls between
     problems, views = [], list[View]()
     if not is_guest(request):  # to whom one run is shown, and nothing else
-        problems = (await api.send(calls.list_problems(limit=MOST_PROBLEMS))).items
-        views = (await api.send(calls.list_views(limit=MOST_VIEWS))).items
+        problems = (await api.send(calls.list_problems(limit=MAX_PROBLEMS))).items
+        views = (await api.send(calls.list_views(limit=MAX_VIEWS))).items
     wrong = ""
     runs, following, count = list[Run](), None, None
     try:
@@ -106,7 +106,7 @@ async def _page(
         view_name=name,
         states=STATES,
         group_names=GROUPS,
-        compared=(FEWEST_COMPARED, MOST_COMPARED),
+        compared=(MIN_COMPARED, MAX_COMPARED),
         **_words(),
     )
 

@@ -14,8 +14,8 @@ from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
 from service.errors import NotFoundError, ServiceError, UsageError
 
-MOST = 200
-FEWEST_COMPARED, MOST_COMPARED = 2, 6
+MAX_RUNS = 200
+MIN_COMPARED, MAX_COMPARED = 2, 6
 VERBS = {"pause": "paused", "resume": "resumed", "cancel": "cancelled", "delete": "deleted"}
 FOR_GOOD = frozenset({"cancel", "delete"})
 router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)
@@ -41,8 +41,8 @@ async def go_back() -> Response:
 async def ask_many(request: Request, api: Api, form: FormDep) -> Response:
     """Ask the same of every run that was ticked; what cannot be undone is asked for twice."""
     ids, action = list(dict.fromkeys(form.several("run"))), form.get("action", "")
-    if not 1 <= len(ids) <= MOST:
-        raise UsageError(f"nothing was done: tick 1 to {MOST} runs, then choose what shall become of them")
+    if not 1 <= len(ids) <= MAX_RUNS:
+        raise UsageError(f"nothing was done: tick 1 to {MAX_RUNS} runs, then choose what shall become of them")
     if action == "compare":
         return _compared(ids)
     if action not in VERBS:
@@ -62,8 +62,8 @@ def back_of(form: Form) -> str:
 
 
 def _compared(ids: Sequence[str]) -> Response:
-    if not FEWEST_COMPARED <= len(ids) <= MOST_COMPARED:
-        raise UsageError(f"{len(ids)} cannot be compared: tick {FEWEST_COMPARED} to {MOST_COMPARED} runs")
+    if not MIN_COMPARED <= len(ids) <= MAX_COMPARED:
+        raise UsageError(f"{len(ids)} cannot be compared: tick {MIN_COMPARED} to {MAX_COMPARED} runs")
     return go_to(f"/compare?{urlencode([('run', run_id) for run_id in ids])}")
 
 

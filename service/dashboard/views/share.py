@@ -16,7 +16,7 @@ from service.errors import RefusedError, UsageError
 from service.schemas.annotations import Note, NoteCreate, Share, ShareCreate
 from service.schemas.runs import Run
 
-MOST_NOTES = 200
+MAX_NOTES = 200
 FORMS = (
     ("jsonl", "Programs with their files", "JSON Lines, as evolve export writes them"),
     ("csv", "Table of programs", "CSV, without files"),
@@ -88,7 +88,7 @@ async def _page(
         "share",
         forms=FORMS,
         files=(await api.send(calls.list_artifacts(run.id, limit=50))).items,
-        notes=list[Note]((await api.send(calls.list_notes(run.id, limit=MOST_NOTES))).items),
+        notes=list[Note]((await api.send(calls.list_notes(run.id, limit=MAX_NOTES))).items),
         shares=shares,
         refusal=refusal,
         now=datetime.now(UTC),

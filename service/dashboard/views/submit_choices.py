@@ -15,7 +15,7 @@ from service.errors import NotFoundError
 from service.schemas.problems import Problem
 from service.schemas.runs import Run
 
-MOST = 200
+MAX_CHOICES = 200
 SHORT = "evaluations"  # for a key of the budget
 
 
@@ -53,8 +53,8 @@ class Choices:
 
 async def read_choices(api: AsyncClient) -> Choices:
     """Ask the service what there is."""
-    problems = await api.send(calls.list_problems(limit=MOST))
-    policies = await api.send(calls.list_policies(limit=MOST))
+    problems = await api.send(calls.list_problems(limit=MAX_CHOICES))
+    policies = await api.send(calls.list_policies(limit=MAX_CHOICES))
     return Choices(problems=problems.items, policies=policies.items)
 
 

@@ -18,7 +18,7 @@ from service.errors import UsageError
 
 NO_LIMIT = "none"
 # The time of a reader of TOML grows with the square of the text.
-MOST_TOML = 8_000
+MAX_TOML = 8_000
 DESCRIBED = "=described"  # a choice among names of policies that is none
 FURTHER, LABELS, POLICY = "further", "labels", "policy"
 
@@ -182,8 +182,8 @@ def _money(text: str) -> str:
 def _table(typed: Typed, place: str, text: str) -> dict[str, Any]:
     """A table that was typed as JSON or TOML; empty where it cannot be read, which is complained of."""
     is_json = text.lstrip().startswith("{")
-    if not is_json and len(text) > MOST_TOML:
-        typed.complain(place, f"TOML of more than {MOST_TOML} characters is not read here: write it as JSON")
+    if not is_json and len(text) > MAX_TOML:
+        typed.complain(place, f"TOML of more than {MAX_TOML} characters is not read here: write it as JSON")
         return {}
     try:
         value = json.loads(text) if is_json else tomllib.loads(text)

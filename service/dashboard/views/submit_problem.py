@@ -16,7 +16,7 @@ STORED, FIELDS, FILES = "stored", "fields", "files"
 DOCUMENT, PROGRAM, EVALUATOR = "problem.toml", "program.py", "evaluator.py"
 NUMBERS = ("low", "high", "reference", "target")
 NAMES = (DOCUMENT, PROGRAM, EVALUATOR)
-LEAST_ROWS = 2
+MIN_ROWS = 2
 STARTER_PROGRAM = """# EVOLVE-BLOCK-START
 def solve():
     return 0.1
@@ -79,7 +79,7 @@ def rows_of(form: Form) -> list[Row]:
         for at in range(height)
     ]
     typed = [row for row in rows if not row.empty]
-    return [*typed, *[Row()] * max(1, LEAST_ROWS - len(typed))]
+    return [*typed, *[Row()] * max(1, MIN_ROWS - len(typed))]
 
 
 def files_of(form: Form) -> list[tuple[str, str]]:

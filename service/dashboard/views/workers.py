@@ -20,7 +20,7 @@ from service.schemas.runs import Run
 from service.schemas.workers import Worker, WorkerList, WorkerTimeline
 
 UNDER_WAY = ("queued", "running", "pausing", "cancelling")
-MOST_RUNS = 100
+MAX_RUNS = 100
 MINUTES = 10
 FRESH = timedelta(seconds=15)  # runners tell every four
 router = APIRouter(prefix="/workers", route_class=PageRoute, include_in_schema=False)
@@ -155,7 +155,7 @@ async def _standing(api: AsyncClient) -> dict[str, Any]:
         _checks(api),
         api.send(calls.list_policies(limit=200)),
         api.send(calls.list_policy_health()),
-        api.send(calls.list_runs(states=UNDER_WAY, limit=MOST_RUNS)),
+        api.send(calls.list_runs(states=UNDER_WAY, limit=MAX_RUNS)),
     )
     now = datetime.now(UTC)
     paces = [pace_of(run) for run in runs.items]

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-_LONGEST_CONTEXT = 131_072
+_MAX_CONTEXT = 131_072
 
 
 class LlamaConfig(BaseModel):
@@ -25,7 +25,7 @@ class LlamaConfig(BaseModel):
     head_dim: int = Field(ge=2, le=1024, multiple_of=2)
     intermediate_size: int = Field(ge=1, le=65536)
     vocab_size: int = Field(ge=1, le=1_000_000)
-    max_position_embeddings: int = Field(ge=2, le=_LONGEST_CONTEXT)
+    max_position_embeddings: int = Field(ge=2, le=_MAX_CONTEXT)
     rope_theta: float = Field(default=10_000.0, gt=0.0, allow_inf_nan=False)
     rms_norm_eps: float = Field(default=1e-6, ge=0.0, le=1.0, allow_inf_nan=False)
     tie_word_embeddings: bool = False

@@ -127,9 +127,9 @@ class Llama:
             shared += cache.mask
         own = apart @ own_keys.swapaxes(-1, -2)
         # One softmax over both: the larger of the two maxima, the sum of the two sums.
-        most = np.maximum(_spread(shared.max(-1, keepdims=True), samples, group), own.max(-1, keepdims=True))
-        shared -= _gathered(most, prompts, samples)
-        own -= most
+        maximum = np.maximum(_spread(shared.max(-1, keepdims=True), samples, group), own.max(-1, keepdims=True))
+        shared -= _gathered(maximum, prompts, samples)
+        own -= maximum
         np.exp(shared, out=shared)
         np.exp(own, out=own)
         total = _spread(shared.sum(-1, keepdims=True), samples, group) + own.sum(-1, keepdims=True)

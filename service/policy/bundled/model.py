@@ -15,7 +15,7 @@ from service.policy.bundled.template import ChatTemplate
 from service.policy.bundled.vocabulary import Vocabulary, read_vocabulary
 from service.policy.bundled.weights import Floats, read_weights
 
-_MOST_TEXT_BYTES = 64 << 20
+_MAX_TEXT_BYTES = 64 << 20
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
@@ -87,9 +87,9 @@ def load_model(folder: Path) -> Model:
 
 def _read_text(folder: Path, name: str) -> str:
     with (folder / name).open("rb") as file:
-        content = file.read(_MOST_TEXT_BYTES + 1)
-    if len(content) > _MOST_TEXT_BYTES:
-        raise ValueError(f"its {name} is longer than {_MOST_TEXT_BYTES >> 20} MB: serve it with vLLM")
+        content = file.read(_MAX_TEXT_BYTES + 1)
+    if len(content) > _MAX_TEXT_BYTES:
+        raise ValueError(f"its {name} is longer than {_MAX_TEXT_BYTES >> 20} MB: serve it with vLLM")
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ from service.policy.settings import PolicySettings
 from service.policy.wire import Chunk, Delta
 
 # So much of the context is kept for a reply, if the settings ask for as much: less would hold no answer.
-_LEAST_REPLY = 8
+_MIN_REPLY = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class BundledPolicy:
             PolicyRefused: not even the parent alone fits.
         """
         context = model.config.max_position_embeddings
-        reply = min(self.settings.max_tokens, max(1, context // _LEAST_REPLY))
+        reply = min(self.settings.max_tokens, max(1, context // _MIN_REPLY))
         needed = 0
         for fewer in _less_and_less(proposal):
             # The text is judged by what becomes of it: the template of a small model keeps little.

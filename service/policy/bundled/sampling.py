@@ -15,7 +15,7 @@ Bools = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
 
 # Rows written side by side: more of them gain nothing, and their keys and values fall out of the processor's caches.
-MOST_ROWS = 256
+MAX_ROWS = 256
 # Chains that have ended are dropped when they are so large a part of all.
 _ENDED_PART = 0.25
 
@@ -128,11 +128,11 @@ def stream(
     for prompt in prompts:
         check_prompt(model, prompt)
     draw = _Draw(samples=samples, max_tokens=max_tokens, temperature=temperature, top_p=top_p)
-    together = max(1, MOST_ROWS // samples)
+    together = max(1, MAX_ROWS // samples)
     for first in range(0, len(prompts), together):
-        for start in range(0, samples, MOST_ROWS):
+        for start in range(0, samples, MAX_ROWS):
             chains = np.arange(first, min(first + together, len(prompts)))[:, None] * samples
-            chains = chains + np.arange(start, min(start + MOST_ROWS, samples))
+            chains = chains + np.arange(start, min(start + MAX_ROWS, samples))
             yield from _Batch(model, prompts, seeds, chains, draw).steps()
 
 

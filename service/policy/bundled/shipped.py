@@ -13,7 +13,7 @@ PREFIX = "bundled:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # What a folder may say of its own policy; the user's words win.
 _DEFAULTS = ("format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency")
-_MOST_DEFAULTS_BYTES = 65536
+_MAX_DEFAULTS_BYTES = 65536
 
 
 def is_path(model: str) -> bool:
@@ -86,8 +86,8 @@ def _defaults(folder: Path) -> dict[str, Any]:
     path = folder / DEFAULTS_FILE
     try:
         with path.open("rb") as file:
-            text = file.read(_MOST_DEFAULTS_BYTES + 1)
-        if len(text) > _MOST_DEFAULTS_BYTES:
+            text = file.read(_MAX_DEFAULTS_BYTES + 1)
+        if len(text) > _MAX_DEFAULTS_BYTES:
             raise UsageError(f"the file {path} is too long: it may hold the defaults of one policy")
         defaults = tomllib.loads(text.decode())
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from service.policy.bundled.config import LlamaConfig
 
 Floats = npt.NDArray[np.float32]
 
-MOST_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 _NOT_NEEDED = ("lm_head.weight", "rotary_emb.inv_freq")
 
 
@@ -23,8 +23,8 @@ def read_weights(path: Path, config: LlamaConfig) -> dict[str, Floats]:
         ValueError: the file is no whole safetensors file, or its weights do not fit the shape; the text says which.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"its weights are larger than {MOST_BYTES >> 20} MB: serve it with vLLM")
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"its weights are larger than {MAX_BYTES >> 20} MB: serve it with vLLM")
     wanted = _shapes(config)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:

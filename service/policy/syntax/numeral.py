@@ -9,7 +9,7 @@ SPELLING = re.compile(
     r"|(?:\d[\d_]*(?:\.(?![.A-Za-z_])[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?"
 )
 _BASES = {"x": 16, "b": 2, "o": 8}
-_LARGEST = 1e15  # beyond it, a float no longer holds every integer
+_MAX_EXACT = 1e15  # beyond it, a float no longer holds every integer
 _OPERATORS = frozenset("+-*/%^&|<>~")
 
 
@@ -37,7 +37,7 @@ def read(text: str, start: int, groups: tuple[int, ...] = ()) -> Numeral | None:
     if not SPELLING.fullmatch(digits):
         return None
     value, integral = _value(digits)
-    if value is None or not math.isfinite(value) or abs(value) > _LARGEST:
+    if value is None or not math.isfinite(value) or abs(value) > _MAX_EXACT:
         return None
     return Numeral(
         start=start,

@@ -10,7 +10,7 @@ from service.policy.syntax.mutation import mutate
 from service.policy.syntax.source import Change, Draft, Source
 
 # Comparing lines takes time by the square of their number where they repeat.
-_MOST_LINES = 2000
+_MAX_LINES = 2000
 
 
 def repair(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
@@ -33,7 +33,7 @@ def _nearest(source: Source, others: Sequence[Source]) -> Source | None:
 def _undo(source: Source, near: Source, rng: np.random.Generator) -> Draft | None:
     """Take some stretches of lines in which they differ from the other: not all, for that would be the other."""
     mine, theirs = source.text.splitlines(keepends=True), near.text.splitlines(keepends=True)
-    if max(len(mine), len(theirs)) > _MOST_LINES:
+    if max(len(mine), len(theirs)) > _MAX_LINES:
         return None
     starts = [0]
     for line in mine:

@@ -38,7 +38,7 @@ _SUFFIXES = {
 _PROSE = frozenset({".md", ".rst", ".txt", ".lock", ".csv", ".tsv", ".svg", ".html"})
 _STRINGS = r"'''.*?(?:'''|\Z)|\"\"\".*?(?:\"\"\"|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 # The innermost of those around a numeral; all of them would take memory by the square of a hostile depth.
-_MOST_BRACKETS = 20
+_MAX_BRACKETS = 20
 _OPEN, _CLOSE = "([{", ")]}"
 # After one of these (or at the start of a line) a minus is the number's own sign, not a subtraction.
 _BEFORE_SIGN = frozenset("([{,=:;<>?&|*/%+!~\n")
@@ -62,7 +62,7 @@ def numerals(text: str, language: str) -> tuple[Numeral, ...]:
             open_brackets.pop()
         elif match["number"]:
             start = _signed_start(text, match.start())
-            numeral = read(text[start : match.end()], start, tuple(open_brackets[-_MOST_BRACKETS:]))
+            numeral = read(text[start : match.end()], start, tuple(open_brackets[-_MAX_BRACKETS:]))
             if numeral is not None:
                 found.append(numeral)
     return tuple(found)

@@ -20,7 +20,7 @@ _BINDS = re.compile(
     r"|(?P<variable>\w+)\s*=[^=])",
     re.MULTILINE,
 )
-_LARGEST = 1e15
+_MAX_EXACT = 1e15
 _REDUCED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -117,5 +117,5 @@ def _value(node: ast.expr) -> float | int | None:
         return None
     match node.left, node.right:
         case ast.Constant(value=int() | float() as left), ast.Constant(value=int() | float() as right):
-            return _REDUCED[type(node.op)](left, right) if max(abs(left), abs(right)) <= _LARGEST else None
+            return _REDUCED[type(node.op)](left, right) if max(abs(left), abs(right)) <= _MAX_EXACT else None
     return None

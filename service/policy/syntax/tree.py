@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from evolve.python_source import LONGEST_PARSED
+from evolve.python_source import MAX_PARSED
 from service.policy.syntax.numeral import Numeral, read
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -125,7 +125,7 @@ class Tree:
 
 def parse(text: str) -> ast.Module | None:
     """The syntax tree of a text; None when it is no Python, or so long that it is text like any other."""
-    if len(text) > LONGEST_PARSED:
+    if len(text) > MAX_PARSED:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a program's doubtful escape sequences are its own business

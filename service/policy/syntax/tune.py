@@ -15,10 +15,10 @@ from service.policy.syntax.draw import log_uniform, pick
 from service.policy.syntax.numeral import Numeral, fit, spell
 from service.policy.syntax.source import Change, Draft, Source
 
-_SMALLEST_STEP = 1e-4
+_MIN_STEP = 1e-4
 _GROUP_SHARE = 0.5
 _INTEGER_SHARE = 0.15
-_MOST_INTEGERS = 3
+_MAX_INTEGERS = 3
 _OWN_SIZE_SHARE = 0.5
 _MODELS = 2
 _TOLD = 4
@@ -33,7 +33,7 @@ def tune(source: Source, rng: np.random.Generator) -> Draft | None:
     if not pool:
         return None
     chosen = _some(pool, rng)
-    scale = log_uniform(rng, _SMALLEST_STEP, 1.0)
+    scale = log_uniform(rng, _MIN_STEP, 1.0)
     typical = math.fsum(abs(numeral.value) for numeral in pool) / len(pool) or 1.0
     values = {numeral: _step(numeral, scale, typical, rng) for numeral in chosen}
     return _draft(source, values, "tuned")
@@ -44,7 +44,7 @@ def shift(source: Source, rng: np.random.Generator) -> Draft | None:
     if not source.groups:
         return None
     chosen = _some(pick(source.groups, rng), rng)
-    amount = rng.standard_normal() * log_uniform(rng, _SMALLEST_STEP, 1.0)
+    amount = rng.standard_normal() * log_uniform(rng, _MIN_STEP, 1.0)
     if rng.random() < 0.5:
         values = {numeral: (numeral.value * math.exp(amount), numeral.value * amount) for numeral in chosen}
         return _draft(source, values, "scaled together")
@@ -130,8 +130,8 @@ def _pool(source: Source, rng: np.random.Generator) -> Sequence[Numeral]:
 
 
 def _some(pool: Sequence[Numeral], rng: np.random.Generator) -> Sequence[Numeral]:
-    most = min(len(pool), _MOST_INTEGERS) if pool[0].integral else len(pool)
-    count = int(log_uniform(rng, 1, most + 1))
+    maximum = min(len(pool), _MAX_INTEGERS) if pool[0].integral else len(pool)
+    count = int(log_uniform(rng, 1, maximum + 1))
     if count >= len(pool):
         return pool
     if count == 1:

@@ -29,9 +29,9 @@ from service.problems.native import FILE
 from service.problems.written import toml_text
 
 EVALUATOR, QUESTION = "evaluator.py", "question.json"
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 # Time and memory of the exact search grow with the product of these; a `hard` maze has 25 million, in 15 ms.
-MOST_STATES = 500_000_000
+MAX_STATES = 500_000_000
 _SETTLED = ("description", "language", "main", "evaluator", "objectives")
 
 
@@ -114,9 +114,9 @@ def _question(wanted: Wanted, folder: Folder) -> Any:
 
 def _filled(document: dict[str, Any], wanted: Wanted, asked: _Asked) -> dict[str, Any]:
     description = f"{asked.domain.task(asked.question)}\n\n{form_of_answer(asked.question)}"
-    if len(description) > MOST_CHARACTERS or not storable(description):
+    if len(description) > MAX_CHARACTERS or not storable(description):
         raise InvalidProblemError(
-            [f"the question has more than {MOST_CHARACTERS} characters, or some that cannot be stored: take another"]
+            [f"the question has more than {MAX_CHARACTERS} characters, or some that cannot be stored: take another"]
         )
     python = wanted.name == "livecodebench"
     filled = {"name": wanted.title, **document}
@@ -153,7 +153,7 @@ def _limits(tests: int) -> dict[str, Any]:
 
 
 def _known_best(maze: Maze) -> dict[str, Any]:
-    if maze.height * maze.width * maze.limit << len(maze.items) > MOST_STATES:
+    if maze.height * maze.width * maze.limit << len(maze.items) > MAX_STATES:
         return {}
     count = len(MazeDomain().objectives(maze))
     try:

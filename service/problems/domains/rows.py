@@ -8,7 +8,7 @@ from typing import IO, Any
 from service.errors import InvalidProblemError
 
 SUFFIXES = (".json", ".jsonl", ".parquet")
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
@@ -63,17 +63,17 @@ def _line(name: str, file: IO[bytes], number: int) -> Mapping[str, Any]:
 
 def _lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
     place = 1
-    while line := file.readline(MOST_BYTES + 1):
-        if len(line) > MOST_BYTES:
-            raise _wrong(f"{name}, line {place}: it is longer than {MOST_BYTES >> 20} MB, which no question is")
+    while line := file.readline(MAX_BYTES + 1):
+        if len(line) > MAX_BYTES:
+            raise _wrong(f"{name}, line {place}: it is longer than {MAX_BYTES >> 20} MB, which no question is")
         yield line
         place += 1
 
 
 def _entry(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
-    content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise _wrong(f"{name} is larger than {MOST_BYTES >> 20} MB: write it as JSON lines, one question a line")
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise _wrong(f"{name} is larger than {MAX_BYTES >> 20} MB: write it as JSON lines, one question a line")
     value = _parse(name, content, 0)
     if not isinstance(value, list):
         if number is None:

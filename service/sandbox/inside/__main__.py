@@ -7,12 +7,12 @@ under test.
 import sys
 
 PACKAGE = "evolve_sandbox"
-OLDEST = (3, 11)
+MIN_PYTHON = (3, 11)
 
 
 def start() -> None:
     """Load this folder as a package and hand over to the zygote."""
-    if sys.version_info < OLDEST:
+    if sys.version_info < MIN_PYTHON:
         sys.exit(f"the sandbox needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}")
     import importlib
     import importlib.util

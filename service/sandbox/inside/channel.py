@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 HEADER = struct.Struct(">I")
-LARGEST = 1 << 30
+MAX_MESSAGE_BYTES = 1 << 30
 # What the host says to a zygote that it lets go; whoever dies cannot.
 FAREWELL = {"farewell": True}
 # What a child says last before code of the program or of the evaluator runs in it. Until then its word is ours.
@@ -78,21 +78,21 @@ class Channel:
         """
         socket.send_fds(self.socket, [frame(value)], descriptors)
 
-    def receive_with_descriptors(self, most: int) -> tuple[Any, list[int]]:
+    def receive_with_descriptors(self, maximum: int) -> tuple[Any, list[int]]:
         """The next value and the file descriptors that came with it; None and none when the end is closed.
 
         Raises:
             ChannelError: no frame came.
             OSError: the other end broke off.
         """
-        header, descriptors, _, _ = socket.recv_fds(self.socket, HEADER.size, most)
+        header, descriptors, _, _ = socket.recv_fds(self.socket, HEADER.size, maximum)
         if not header:
             return None, []
         return self._body(header), descriptors
 
     def _body(self, header: bytes) -> Any:
         (length,) = HEADER.unpack(header)
-        body = self._exactly(length) if length <= LARGEST else None
+        body = self._exactly(length) if length <= MAX_MESSAGE_BYTES else None
         if body is None:
             raise ChannelError("the frame was cut off")
         return parse(body)

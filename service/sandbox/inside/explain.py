@@ -5,7 +5,7 @@ import traceback
 
 from . import view
 
-_LONGEST = 300
+_MAX_REASON = 300
 _MAX_FRAMES = 12
 
 
@@ -61,7 +61,7 @@ def _text(error: BaseException) -> str:
 
 def _line(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if len(text) <= _MAX_REASON else text[: _MAX_REASON - 3] + "..."
 
 
 def _place(error: BaseException, folder: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-_DEEPEST = 200
+_MAX_DEPTH = 200
 
 
 class NotJsonError(Exception):
@@ -18,7 +18,7 @@ def jsonable(value: Any, depth: int = 0) -> Any:
     """
     if value is None or isinstance(value, bool | str):
         return value
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise NotJsonError("it is nested too deeply, or holds itself")
     if isinstance(value, int | float):
         return _number(value)

@@ -215,8 +215,8 @@ class Phase:
         elif use.kb > limit_kb + _FOLDERS_KB:
             self._end = self._too_many_files("scratch", f"{limit_kb // 1024} MB")
 
-    def _too_many_files(self, where: str, most: str) -> tuple[str, str]:
-        return "memory", f"{self._what}'s files in its {where} took more than {most}"
+    def _too_many_files(self, where: str, maximum: str) -> tuple[str, str]:
+        return "memory", f"{self._what}'s files in its {where} took more than {maximum}"
 
     def _collected_seconds(self) -> float:
         """Processor time of processes of this tree that have ended."""

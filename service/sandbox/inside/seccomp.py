@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from . import kernel
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _MINIMUM, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
 _ARGUMENT_BYTES = 8
@@ -190,8 +190,8 @@ def program(
         conditions |= {name: (number, {0: signals_of}) for name, number in table.own_signals.items()}
     refuse, absent = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
     code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, table.audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
-    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
-    code += [(_AT_LEAST, 0, 1, _NEWEST + 1), (_RETURN, 0, 0, absent)]
+    code += [(_MINIMUM, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
+    code += [(_MINIMUM, 0, 1, _NEWEST + 1), (_RETURN, 0, 0, absent)]
     for number in sorted(table.absent.values()):
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, absent)]
     for number in sorted(table.modes.values()) if keep_modes else ():
@@ -244,7 +244,7 @@ def _search(numbers: list[int], refuse: int) -> list[Instruction]:
         return [*tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, refuse)]
     middle = len(numbers) // 2
     below = _search(numbers[:middle], refuse)
-    return [(_AT_LEAST, len(below), 0, numbers[middle]), *below, *_search(numbers[middle:], refuse)]
+    return [(_MINIMUM, len(below), 0, numbers[middle]), *below, *_search(numbers[middle:], refuse)]
 
 
 class _Program(ctypes.Structure):

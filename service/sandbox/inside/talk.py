@@ -9,7 +9,7 @@ from .channel import ChannelError, parse
 from .import_times import MAX_MODULES
 
 _FAILURES = {"error", "memory"}
-_LONGEST_REASON, _LONGEST_NAME = 600, 200
+_MAX_REASON, _MAX_NAME = 600, 200
 
 
 class Talk(Protocol):
@@ -96,7 +96,7 @@ class Verdict:
         said = _mapping(body)
         self.failed = _failure(said)
         self.result = said.get("result")
-        self.stage = str(said.get("stage", ""))[:_LONGEST_REASON]
+        self.stage = str(said.get("stage", ""))[:_MAX_REASON]
         self.imports = _imports(said)
         self.done = True
         return b""
@@ -112,19 +112,19 @@ def _mapping(body: bytes) -> Mapping[str, Any]:
 def _imports(said: Mapping[str, Any]) -> dict[str, float]:
     found = said.get("imports")
     pairs = list(found.items())[:MAX_MODULES] if isinstance(found, dict) else []
-    return {name[:_LONGEST_NAME]: value for name, value in pairs if isinstance(value, float) and 0 <= value < math.inf}
+    return {name[:_MAX_NAME]: value for name, value in pairs if isinstance(value, float) and 0 <= value < math.inf}
 
 
 def _failure(said: Mapping[str, Any]) -> tuple[str, str]:
     if "failed" not in said:
         return "", ""
     outcome = said.get("outcome")
-    return outcome if outcome in _FAILURES else "error", str(said["failed"])[:_LONGEST_REASON]
+    return outcome if outcome in _FAILURES else "error", str(said["failed"])[:_MAX_REASON]
 
 
 def _output(said: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     if "error" in said:
-        return {"value": None, "seconds": seconds, "error": str(said["error"])[:_LONGEST_REASON]}
+        return {"value": None, "seconds": seconds, "error": str(said["error"])[:_MAX_REASON]}
     if "value" not in said:
         raise ChannelError("what came back is no answer")
     return {"value": said["value"], "seconds": seconds, "error": None}

@@ -171,7 +171,7 @@ def test_a_stream_goes_on_over_a_killed_and_restarted_service(own: Service) -> N
 
 
 def test_a_service_that_stays_away_ends_a_stream(own: Service) -> None:
-    with own.client(backoff=Backoff(attempts=2, first_seconds=0.01, most_seconds=0.02)) as client:
+    with own.client(backoff=Backoff(attempts=2, first_seconds=0.01, max_seconds=0.02)) as client:
         run = own.run(client, 100_000)
         stream = client.stream(run.id, patience_seconds=0.3)
         next(stream)

@@ -13,7 +13,7 @@ from service.net.retry import Backoff
 from service.schemas.problem_details import Code
 from service.schemas.runs import RunCreate
 
-QUICK = Backoff(attempts=4, first_seconds=0.001, most_seconds=0.002)
+QUICK = Backoff(attempts=4, first_seconds=0.001, max_seconds=0.002)
 HEALTH = {"status": "ok", "version": "1", "new": {"in": "a later version"}}
 Step = httpx.Response | Exception
 

@@ -83,7 +83,7 @@ READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
 }
 # A page is read in the order of an index: nothing that is not shown is sorted.
 PAGES = ("runs", "runs before", "candidates", "best", "best after", "proposals", "finish_reasons", "events")
-MOST_STATEMENTS = 6
+MAX_STATEMENTS = 6
 
 
 @pytest.mark.parametrize("name", READS)
@@ -96,7 +96,7 @@ def test_a_read_is_a_few_statements_over_indexes(
     log.create(new_run("run_another"))
     asked.clear()
     READS[name](SqlRunReader(database, tenant), story)
-    assert 0 < len(asked) <= MOST_STATEMENTS
+    assert 0 < len(asked) <= MAX_STATEMENTS
     assert walks(database, asked) == []
 
 

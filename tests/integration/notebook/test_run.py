@@ -114,19 +114,19 @@ async def test_it_is_a_plain_call_inside_a_running_event_loop() -> None:
 
 
 def test_an_asynchronous_function_overlaps_with_itself() -> None:
-    under_way, most = 0, 0
+    under_way, maximum = 0, 0
 
     async def evaluate(source: str) -> dict[str, float]:
-        nonlocal under_way, most
+        nonlocal under_way, maximum
         under_way += 1
-        most = max(most, under_way)
+        maximum = max(maximum, under_way)
         await asyncio.sleep(0.01)
         under_way -= 1
         return {"score": closeness(source)}
 
     result = evolve.run(SEED, evaluate=evaluate, objectives="score", evaluations=20, concurrency={"evaluations": 3})
     assert result.account.evaluations == 20
-    assert most == 3
+    assert maximum == 3
 
 
 def test_a_plain_function_is_called_in_the_calling_thread_and_in_others_where_several_are_wanted() -> None:

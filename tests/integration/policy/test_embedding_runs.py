@@ -41,7 +41,7 @@ from tests.fakes.world import toy_problem
 from tests.integration.runner.scene import Notes, ToyEvaluator
 from tests.patience import PATIENCE_SECONDS
 
-NOVELTY = NoveltyConfig(kind="embedding", least=1 - math.cos(0.05))  # half a step of x
+NOVELTY = NoveltyConfig(kind="embedding", min_distance=1 - math.cos(0.05))  # half a step of x
 PRICE = {"input": "1000", "output": "0", "currency": "USD"}  # for a million
 
 
@@ -190,7 +190,7 @@ def test_a_function_may_write_while_a_server_embeds(server: OpenAIServer, tmp_pa
         "x = 0.0\n",
         evaluate=lambda text: -abs(float(text.split("=")[1]) - 3),
         policy=[lambda _: f"x = {next(values) / 10}\n", str(file)],
-        novelty={"kind": "embedding", "least": NOVELTY.least},
+        novelty={"kind": "embedding", "min_distance": NOVELTY.min_distance},
         evaluations=5,
         islands=1,
         deterministic={"window": 1},  # each is told when the one before is a member

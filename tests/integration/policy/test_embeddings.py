@@ -19,7 +19,7 @@ from evolve.proposal import Usage
 from evolve.special import neutralise
 from evolve.vectors import distance
 from service.policy.embeddings import TEXTS_AT_ONCE, OpenAIEmbedder
-from service.policy.vectors import LONGEST_VECTOR
+from service.policy.vectors import MAX_VECTOR
 from tests.fakes.openai_server import OpenAIServer, Reply, openai_server
 from tests.integration.policy.conftest import KEY, Time, connected, respond
 from tests.patience import PATIENCE_SECONDS
@@ -195,7 +195,7 @@ async def test_a_direction_survives_numbers_at_the_ends_of_the_scale(
         (raw(entries([[1.0]], [[1.0]])), "it sends an embedding of what are no numbers"),
         (raw(entries(["1.0"], ["1.0"])), "it sends an embedding of what are no numbers"),
         (raw(entries([True], [True])), "it sends an embedding of what are no numbers"),
-        (raw(entries([1] * (LONGEST_VECTOR + 1), [1.0])), "it sends what is no list of embeddings"),
+        (raw(entries([1] * (MAX_VECTOR + 1), [1.0])), "it sends what is no list of embeddings"),
         (Reply(status=500, body="engine died"), "status 500: engine died"),
     ],
 )

@@ -229,7 +229,7 @@ async def test_requests_are_counted_and_timed(server: OpenAIServer, make: Make) 
 
 async def test_the_present_limits_of_all_policies_are_shown(server: OpenAIServer, make: Make) -> None:
     before = value("evolve_policy_concurrency")
-    policies = [make(concurrency=most) for most in (5, 7)]
+    policies = [make(concurrency=maximum) for maximum in (5, 7)]
     for policy in policies:
         await policy.check()
     assert value("evolve_policy_concurrency") - before == 12
@@ -240,7 +240,7 @@ async def test_the_present_limits_of_all_policies_are_shown(server: OpenAIServer
 async def test_models_that_nobody_serves_do_not_fill_the_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_models", set())
     shown = {calls._shown(f"model-{number}") for number in range(1000)}
-    assert len(shown) == calls.MOST_MODELS + 1
+    assert len(shown) == calls.MAX_MODELS + 1
     assert calls.OTHERS in shown
 
 

@@ -128,7 +128,7 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
         PolicySettings(base_url=f"http://127.0.0.1:{server.port}/v1", answers=ANSWERS, samples=1, concurrency=CALLS),
         rng=np.random.default_rng(1),
         backoff=Backoff(attempts=2, first_seconds=0.02),
-        breaker=Breaker(SystemClock().monotonic, failures=4, first_seconds=0.2, most_seconds=0.4),
+        breaker=Breaker(SystemClock().monotonic, failures=4, first_seconds=0.2, max_seconds=0.4),
     )
     policy = OpenAIPolicy(connection, build_prompt=build_prompt)
     notes = Notes()

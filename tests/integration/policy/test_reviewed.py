@@ -17,7 +17,7 @@ from evolve.errors import ConfigurationError, PolicyDenied, PolicyRefused, Polic
 from evolve.events import Kind
 from evolve.money import Money
 from evolve.ports import Policy
-from evolve.prompt.build import MOST_REVIEW_BYTES
+from evolve.prompt.build import MAX_REVIEW_BYTES
 from evolve.proposal import Answer, Completed, Proposal, Reply
 from service.bootstrap.answering import Answering, answering
 from service.bootstrap.clock import SystemClock
@@ -28,7 +28,7 @@ from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
 from service.policy.cast import together
-from service.policy.reviewed import MOST_KEPT, Critic, Reviewed
+from service.policy.reviewed import MAX_KEPT, Critic, Reviewed
 from service.policy.settings import PolicySettings
 from service.policy.sources import read_policy
 from service.projections.columns import columns_of
@@ -180,7 +180,7 @@ async def test_a_long_review_is_cut_with_a_word_about_it(author: OpenAIServer, c
     found = re.search(r"```\nbegins .*ends\n```", prompt, re.DOTALL)
     assert found
     assert "characters left out" in found[0]
-    assert len(found[0].encode()) < MOST_REVIEW_BYTES + 100
+    assert len(found[0].encode()) < MAX_REVIEW_BYTES + 100
 
 
 @pytest.mark.parametrize("said", ["", "  \n", "<think>endless"])
@@ -255,9 +255,9 @@ async def test_a_critic_that_is_away_is_named_with_when_to_ask_again(
 async def test_reviews_for_nobody_fill_no_memory(author: OpenAIServer, critic: OpenAIServer) -> None:
     async with opened(writing(author), judging(critic)) as asked:
         policy: Any = asked.members[0].policy
-        for number in range(MOST_KEPT + 5):
+        for number in range(MAX_KEPT + 5):
             policy._keep(replace(proposal(), id=f"prp_{number}"), None)
-        assert len(policy._kept) == MOST_KEPT
+        assert len(policy._kept) == MAX_KEPT
         assert "prp_4" not in policy._kept
 
 

@@ -63,11 +63,11 @@ def of_the_library(name: str, result: Mapping[str, Any]) -> float:
 
 
 # Layers of networks for ten values (Knuth, The Art of Computer Programming 3, section 5.3.4).
-FEWEST_COMPARATORS = """
+MIN_COMPARATORS = """
 0,8 1,9 2,7 3,5 4,6  0,2 1,4 5,8 7,9  0,3 2,4 5,7 6,9  0,1 3,6 8,9  1,5 2,3 4,8 6,7  1,2 3,5 4,6 7,8  2,3 4,5 6,7
 3,4 5,6
 """
-FEWEST_LAYERS = """
+MIN_LAYERS = """
 0,1 2,5 3,6 4,7 8,9  0,6 1,8 2,4 3,9 5,7  0,2 1,3 4,5 6,8 7,9  0,1 2,7 3,5 4,6 8,9  1,2 3,4 5,6 7,8  1,3 2,4 5,7 6,8
 2,3 4,5 6,7
 """
@@ -77,7 +77,7 @@ def network(text: str) -> list[list[int]]:
     return [[int(wire) for wire in pair.split(",")] for pair in text.split()]
 
 
-@pytest.mark.parametrize(("text", "size", "depth"), [(FEWEST_COMPARATORS, 29, 8), (FEWEST_LAYERS, 31, 7)])
+@pytest.mark.parametrize(("text", "size", "depth"), [(MIN_COMPARATORS, 29, 8), (MIN_LAYERS, 31, 7)])
 def test_best_known_sorting_networks_score_what_the_literature_says(text: str, size: int, depth: int) -> None:
     result = scored("sorting_network", network(text))
     assert (result["comparators"], result["layers"]) == (size, depth)
@@ -85,13 +85,13 @@ def test_best_known_sorting_networks_score_what_the_literature_says(text: str, s
 
 
 def test_known_best_of_the_sorting_network_is_that_of_seven_layers() -> None:
-    result = scored("sorting_network", network(FEWEST_LAYERS))
+    result = scored("sorting_network", network(MIN_LAYERS))
     assert of_the_library("sorting_network", result) == pytest.approx(known_best("sorting_network"), abs=1e-12)
 
 
 @pytest.mark.parametrize("index", range(29))
 def test_network_that_lacks_one_comparator_of_the_fewest_is_refused(index: int) -> None:
-    pairs = network(FEWEST_COMPARATORS)
+    pairs = network(MIN_COMPARATORS)
     assert "does not sort" in scored("sorting_network", pairs[:index] + pairs[index + 1 :])["error"]
 
 
@@ -127,12 +127,12 @@ def test_largest_cap_set_scores_112_and_takes_no_further_vector() -> None:
     assert "lie on a line" in scored("cap_set", [*cap, missing])["error"]
 
 
-LOWEST = [-0.024403079694375166, 0.21061242715535812]  # Bornemann et al., The SIAM 100-Digit Challenge, 2004
+LOWEST_POINT = [-0.024403079694375166, 0.21061242715535812]  # Bornemann et al., The SIAM 100-Digit Challenge, 2004
 
 
 def test_lowest_point_scores_the_proven_minimum_and_no_neighbour_scores_less() -> None:
-    assert scored("function_minimisation", LOWEST)["height"] == known_best("function_minimisation")
-    x, y = LOWEST
+    assert scored("function_minimisation", LOWEST_POINT)["height"] == known_best("function_minimisation")
+    x, y = LOWEST_POINT
     for toward_x, toward_y in itertools.product((-1, 0, 1), repeat=2):
         for steps in (1, 100, 10**6):
             near = [x + toward_x * steps * math.ulp(x), y + toward_y * steps * math.ulp(y)]
@@ -168,7 +168,7 @@ def test_sums_of_a_formula_are_those_of_its_text() -> None:
 
 
 # Found by iterated greedy (Ruiz and Stuetzle 2007); the makespans are the ones that Taillard's list gives.
-SHORTEST = [
+SHORTEST_SCHEDULES = [
     [16, 2, 14, 0, 5, 8, 13, 4, 3, 18, 17, 15, 12, 6, 10, 1, 7, 9, 19, 11],
     [5, 9, 16, 6, 18, 14, 2, 4, 0, 13, 12, 8, 7, 17, 11, 1, 15, 19, 10, 3],
     [2, 3, 15, 13, 12, 19, 17, 6, 7, 18, 11, 9, 4, 8, 0, 16, 10, 5, 14, 1],
@@ -178,7 +178,7 @@ SHORTEST = [
 
 
 def test_shortest_flow_shops_have_no_excess() -> None:
-    result = scored("flow_shop", *SHORTEST)
+    result = scored("flow_shop", *SHORTEST_SCHEDULES)
     assert result["excess_percent"] == known_best("flow_shop") == 0
     assert set(result["cases"].values()) == {1.0}
 
@@ -248,7 +248,7 @@ BEST_FIT = [[float(-room) for room in range(item, 101)] for item in range(1, 101
 FIVE = [list(range(20))] * 5
 HOSTILE: dict[str, list[list[object]]] = {
     "function_minimisation": [
-        [None], [[0.0]], [[*LOWEST, -1e9]], [{"height": -1e9}], [[NAN, 0.0]], [[0.0, INFINITY]], [["0", "0"]],
+        [None], [[0.0]], [[*LOWEST_POINT, -1e9]], [{"height": -1e9}], [[NAN, 0.0]], [[0.0, INFINITY]], [["0", "0"]],
         [[math.nextafter(1.0, 2.0), 0.0]], [[True, False]], [[10**400, 0]],
     ],
     "cap_set": [
@@ -261,7 +261,7 @@ HOSTILE: dict[str, list[list[object]]] = {
     ],
     "sorting_network": [
         [None], [[]], [[[0, 1]]], [[[1, 0]]], [[[0, 0]]], [[[0, 10]]], [[[-1, 3]]], [[[0.0, 1.0]]], [[[True, 2]]],
-        [[[0, 1, 2]]], [network(FEWEST_LAYERS)[:-1]], [network(FEWEST_LAYERS) * 4], [{"comparators": 1, "layers": 1}],
+        [[[0, 1, 2]]], [network(MIN_LAYERS)[:-1]], [network(MIN_LAYERS) * 4], [{"comparators": 1, "layers": 1}],
     ],
     "bin_packing": [
         [None], [[]], [BEST_FIT[:-1]], [[[0.0] * 101] * 100], [[[*row[:-1], NAN] for row in BEST_FIT]],

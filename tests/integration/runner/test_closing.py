@@ -10,7 +10,7 @@ import pytest
 from evolve.assessment import Assessment
 from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring, read_result
 from evolve.events import Event, Kind
-from evolve.examination import MOST_HELD_OUT
+from evolve.examination import MAX_HELD_OUT
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -102,7 +102,7 @@ def test_what_a_run_found_is_examined_before_it_ends_and_counted_nowhere(log: Sq
     best = status.best_candidate_id
     plan = events[begun].payload
     assert plan["holdout"][0] == plan["audit"] == best
-    assert len(plan["holdout"]) <= MOST_HELD_OUT + 1
+    assert len(plan["holdout"]) <= MAX_HELD_OUT + 1
     assert len({evaluation for evaluation, _ in scorer.asked}) == len(plan["holdout"]) + 3
     assert {evaluation for evaluation, _ in scorer.asked}.isdisjoint(scorer.scored)
     found = assessed(database)

@@ -61,7 +61,7 @@ def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(
     pairs = list(pairwise(going_on))
     assert len(pairs) > 2
     assert all(
-        after.began - before.ended >= moment or len(after.kinds) >= driving.MOST_UNCOMMITTED for before, after in pairs
+        after.began - before.ended >= moment or len(after.kinds) >= driving.MAX_UNCOMMITTED for before, after in pairs
     )
     assert last.kinds[-1] is Kind.RUN_FINISHED
 

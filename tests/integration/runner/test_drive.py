@@ -110,24 +110,24 @@ def test_a_run_ends_with_its_budget_and_everything_shown_is_stored(log: SqlRunLo
 def test_a_policy_that_is_faster_than_the_search_is_not_asked_far_ahead(log: SqlRunLog) -> None:
     notes = Notes()
     play(job(log, ToyPolicy(concurrency=2), evaluations=100), notes)
-    ahead, most = 0, 0
+    ahead, maximum = 0, 0
     for logged in notes.events:
         ahead += logged.event.kind is Kind.PROPOSAL_CREATED
         ahead -= logged.event.kind is Kind.PROPOSAL_ANSWERED
-        most = max(most, ahead)
-    assert 2 <= most <= 4
+        maximum = max(maximum, ahead)
+    assert 2 <= maximum <= 4
 
 
 class FillingPolicy(ToyPolicy):
     """Takes six calls at once, and from its tenth on only two."""
 
-    going, most = 0, 0
+    going, maximum = 0, 0
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         self.concurrency = 6 if len(self.asked) < 10 else 2
         self.going += 1
         if len(self.asked) >= 16:  # those that were under way when it became two are answered by then
-            self.most = max(self.most, self.going)
+            self.maximum = max(self.maximum, self.going)
         try:
             async for reply in super().propose(proposal):
                 await asyncio.sleep(0.001)
@@ -140,14 +140,14 @@ def test_a_policy_that_fills_up_gets_no_more_calls_and_no_more_proposals_than_su
     notes = Notes()
     policy = FillingPolicy(concurrency=6)
     play(job(log, policy, evaluations=120), notes)
-    ahead, most = 0, 0
+    ahead, maximum = 0, 0
     for logged in notes.events:
         ahead += logged.event.kind is Kind.PROPOSAL_CREATED
         ahead -= logged.event.kind is Kind.PROPOSAL_ANSWERED
         if logged.event.kind is Kind.PROPOSAL_CREATED and logged.event.payload["number"] > 20:
-            most = max(most, ahead)
-    assert policy.most == 2
-    assert 2 <= most <= 4
+            maximum = max(maximum, ahead)
+    assert policy.maximum == 2
+    assert 2 <= maximum <= 4
 
 
 def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log: SqlRunLog) -> None:

@@ -27,7 +27,7 @@ from tests.databases import sqlite_file
 from tests.fakes.vectors import ToyEmbedder
 from tests.integration.runner.scene import Notes, ToyPolicy, job, play
 
-NOVELTY = NoveltyConfig(kind="embedding", least=1 - math.cos(0.03))
+NOVELTY = NoveltyConfig(kind="embedding", min_distance=1 - math.cos(0.03))
 STORIES = (Kind.PROPOSAL_CREATED, Kind.CANDIDATE_CREATED, Kind.CANDIDATE_REJECTED, Kind.INDIVIDUAL_INSERTED)
 
 

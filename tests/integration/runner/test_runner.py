@@ -114,7 +114,7 @@ class Watch(RunMetrics):
 class Place:
     """A runner over a database, and the people who want things of its runs."""
 
-    def __init__(self, database: Database, claims: SqlRunClaims | None = None, most: int = 8) -> None:
+    def __init__(self, database: Database, claims: SqlRunClaims | None = None, maximum: int = 8) -> None:
         self.log = SqlRunLog(database, SystemClock())
         self.database = database
         self.reader = SqlRunReader(database)
@@ -122,7 +122,7 @@ class Place:
         self.watch = Watch()
         self.intents = SqlRunIntents(database, "default", SystemClock())
         claims = claims or SqlRunClaims(database, SystemClock())
-        self.runner = Runner(claims, self.log, self.jobs, SystemClock(), "here", most=most, watch=self.watch)
+        self.runner = Runner(claims, self.log, self.jobs, SystemClock(), "here", maximum=maximum, watch=self.watch)
 
     def create(self, *runs: str) -> None:
         for number, run in enumerate(runs):
@@ -211,7 +211,7 @@ class Held(ToyEvaluator):
 
 def test_many_runs_go_on_at_once_and_no_more_than_allowed(database: Database) -> None:
     claims, begun = LookedAgain(database, 2), Future[None]()
-    place = Place(database, claims, most=2)
+    place = Place(database, claims, maximum=2)
     place.create(*RUNS_OF_TEST)
     place.jobs.evaluator = partial(Held, until=(claims.asked, begun))
     seen: set[str] = set()

@@ -52,9 +52,11 @@ async def turns() -> None:
 
 
 @pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [1, 2, 2])])
-async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(most: int, expected: list[int]) -> None:
+async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
+    maximum: int, expected: list[int]
+) -> None:
     parts: tuple[Any, Any, Any] = (Listener(), (), gate := Gate())
-    flight = Flight(*parts, ConcurrencyConfig(evaluations=most), lambda _: None)
+    flight = Flight(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
     flight.take(Step(candidates=candidates(12)))
     await turns()
     found = [len(gate.under_way)]

@@ -73,7 +73,7 @@ def dense(log: SqlRunLog) -> bool:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of some hundred evaluations has many commits."""
-    monkeypatch.setattr(driving, "MOST_UNCOMMITTED", 20)
+    monkeypatch.setattr(driving, "MAX_UNCOMMITTED", 20)
 
 
 def test_a_run_waits_for_its_database_and_loses_nothing(log: SqlRunLog, database: Database) -> None:

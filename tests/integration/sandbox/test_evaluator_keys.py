@@ -61,7 +61,7 @@ def score_stage2(outputs, program):
     return {"score": 8.0}
 """
 VALUES = (3.0, 1.0, 2.0)
-REPEATED = {"repeats": 6, "repeats_min": 2}
+REPEATED = {"repeats": 6, "min_repeats": 2}
 # Of each key another value than the default's, and what else must be set for it to matter.
 KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "file": ("other.py", {}),
@@ -75,7 +75,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "scorer_read": (("/etc/passwd",), {}),
     "path": (("/opt",), {}),
     "repeats": (3, {}),
-    "repeats_min": (2, {"repeats": 6}),
+    "min_repeats": (2, {"repeats": 6}),
     "repeats_confidence": (0.999999, REPEATED),
     "stage_thresholds": (({"score": 7.5},), {"file": "staged.py"}),
     "holdout": (True, {}),

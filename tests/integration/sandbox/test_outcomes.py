@@ -280,7 +280,7 @@ async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Pa
 
 async def test_a_candidate_that_clearly_falls_short_of_the_bar_is_spared_its_further_repeats(tmp_path: Path) -> None:
     source = "import random\ndef solve():\n    return 1.0 + random.random() / 1000\n"
-    async with sandbox(tmp_path, objectives=SCORE, repeats=6, repeats_min=3) as opened:
+    async with sandbox(tmp_path, objectives=SCORE, repeats=6, min_repeats=3) as opened:
         short = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
         again = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
         good = await opened.evaluate(program(source), "evl_2", Scoring(bar=0.5))

@@ -87,13 +87,13 @@ async def test_a_check_by_workers_waits_only_so_long(build: Build, monkeypatch: 
 
 
 TOO_MUCH = [
-    ("wall_seconds = 1e12", "limits.wall_seconds", "sandbox.most_wall_seconds"),
-    ("cpu_seconds = 57600.5", "limits.cpu_seconds", "sandbox.most_cpu_seconds"),
-    ("memory_mb = 100_000_000", "limits.memory_mb", "sandbox.most_memory_mb"),
-    ("processes = 1025", "limits.processes", "sandbox.most_processes"),
-    ("disk_mb = 4097", "limits.disk_mb", "sandbox.most_disk_mb"),
-    ("output_kb = 65537", "limits.output_kb", "sandbox.most_output_kb"),
-    ("repeats = 1_000_000_000", "evaluator.repeats", "sandbox.most_repeats"),
+    ("wall_seconds = 1e12", "limits.wall_seconds", "sandbox.max_wall_seconds"),
+    ("cpu_seconds = 57600.5", "limits.cpu_seconds", "sandbox.max_cpu_seconds"),
+    ("memory_mb = 100_000_000", "limits.memory_mb", "sandbox.max_memory_mb"),
+    ("processes = 1025", "limits.processes", "sandbox.max_processes"),
+    ("disk_mb = 4097", "limits.disk_mb", "sandbox.max_disk_mb"),
+    ("output_kb = 65537", "limits.output_kb", "sandbox.max_output_kb"),
+    ("repeats = 1_000_000_000", "evaluator.repeats", "sandbox.max_repeats"),
 ]
 
 
@@ -116,7 +116,7 @@ async def test_a_problem_that_asks_for_more_than_is_permitted_is_refused(
 
 async def test_the_operator_may_permit_more(build: Build) -> None:
     house = build()
-    generous = house.settings.sandbox.model_copy(update={"most_wall_seconds": 7200})
+    generous = house.settings.sandbox.model_copy(update={"max_wall_seconds": 7200})
     settings = house.settings.model_copy(update={"sandbox": generous})
     house.problem(files={**FILES, "problem.toml": f"{NATIVE}\n[limits]\nwall_seconds = 7200\n".encode()})
     submissions = BundledSubmissions(settings, house.storage.database, house.clock)

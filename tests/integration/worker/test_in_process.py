@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 
 from service.ports import Bundle, LeaseName, Standing, WorkerState
 from service.queue.evaluator import open_queued_evaluator
-from service.queue.memory import MOST_BUNDLES, MemoryEvaluationLeases, MemoryEvaluationQueue
+from service.queue.memory import MAX_BUNDLES, MemoryEvaluationLeases, MemoryEvaluationQueue
 from service.queue.metrics import read_queue_gauges
 from service.worker.worker import Pace, Worker
 from tests.contract.http_leases import http_bench
@@ -95,8 +95,8 @@ async def test_gauges_follow_the_queue(bench: MemoryBench) -> None:
 async def test_folders_of_problems_do_not_pile_up_and_none_goes_whose_task_waits(bench: MemoryBench) -> None:
     waiting, done = MemoryEvaluationQueue(bench.broker), MemoryEvaluationQueue(bench.broker)
     await waiting.submit(task(), BUNDLE)
-    for number in range(3 * MOST_BUNDLES):
+    for number in range(3 * MAX_BUNDLES):
         await done.submit(task(number + 10, pool="other"), Bundle(hash=f"{number:064x}", content=b""))
         await done.aclose()
-    assert len(bench.broker.bundles) == MOST_BUNDLES
+    assert len(bench.broker.bundles) == MAX_BUNDLES
     assert await bench.worker("a").bundle(BUNDLE.hash) == BUNDLE

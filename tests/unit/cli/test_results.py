@@ -324,11 +324,11 @@ def test_votes_are_counted_by_a_rule(evolve: Evolve, answering: str) -> None:
     assert "68.8 %; more candidates may change it" in shown.out
     assert "\x1b" not in shown.out
     assert second.rstrip().endswith("…")
-    none = evolve("vote", "last", "--rule", "best_of_majority", "--least-share", "0.9", "--db", answering)
+    none = evolve("vote", "last", "--rule", "best_of_majority", "--min-share", "0.9", "--db", answering)
     assert "no answer wins" in none.out
     assert "1 more answer" in evolve("vote", "last", "--limit", "1", "--db", answering).err
     assert evolve("vote", "last", "--rule", "plurality", "--db", answering).code == 2
-    assert evolve("vote", "last", "--least-share", "1.5", "--db", answering).code == 2
+    assert evolve("vote", "last", "--min-share", "1.5", "--db", answering).code == 2
 
 
 def test_a_report_says_what_each_rule_chose(evolve: Evolve, answering: str, packing: str) -> None:

@@ -63,25 +63,25 @@ def test_what_did_not_change_is_folded() -> None:
 
 
 def test_a_very_long_unchanged_stretch_is_named_and_not_shown() -> None:
-    before = "x\n" * (module.MOST_FOLDED + 100)
+    before = "x\n" * (module.MAX_FOLDED + 100)
     found = difference(change_of(before, before + "y\n"), before + "y\n")
     assert found.stretches is not None
     assert [(one.folded, one.count, len(one.lines)) for one in found.stretches] == [
-        (True, module.MOST_FOLDED + 97, 0),
+        (True, module.MAX_FOLDED + 97, 0),
         (False, 4, 4),
     ]
 
 
 def test_a_difference_that_a_page_does_not_bear_is_cut_and_counted() -> None:
-    after = "x\n" * (module.MOST_LINES + 50)
+    after = "x\n" * (module.MAX_LINES + 50)
     found = difference(change_of("", after), after)
-    assert len(shown(found)) == module.MOST_LINES
+    assert len(shown(found)) == module.MAX_LINES
     assert found.left_out == 50
 
 
 def test_all_files_of_a_comparison_share_what_a_page_bears() -> None:
     changes = [change_of("", "x\n" * 30)] * 3
-    found = differences(changes, {"it.py": "x\n" * 30}, most=40)
+    found = differences(changes, {"it.py": "x\n" * 30}, maximum=40)
     assert [len(shown(one)) for one in found] == [30, 10, 0]
     assert [one.left_out for one in found] == [0, 20, 30]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.dashboard.door import MOST_FIELDS, Form
+from service.dashboard.door import MAX_FIELDS, Form
 from service.errors import UsageError
 
 
@@ -21,6 +21,6 @@ def test_a_form_that_was_not_sent_has_no_fields() -> None:
 
 
 def test_a_form_of_more_fields_than_a_page_has_is_refused() -> None:
-    assert len(Form.read(b"&".join([b"a=b"] * MOST_FIELDS)).several("a")) == MOST_FIELDS
+    assert len(Form.read(b"&".join([b"a=b"] * MAX_FIELDS)).several("a")) == MAX_FIELDS
     with pytest.raises(UsageError, match="more than 10000 fields"):
-        Form.read(b"&".join([b"a=b"] * (MOST_FIELDS + 1)))
+        Form.read(b"&".join([b"a=b"] * (MAX_FIELDS + 1)))

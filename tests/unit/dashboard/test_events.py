@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from service.dashboard.views.events import MOST_NAMED, Only, candidates_in, line_of, only_of
+from service.dashboard.views.events import MAX_NAMED, Only, candidates_in, line_of, only_of
 from service.errors import UsageError
 
 RUN = "run_0190aaaa"
@@ -39,9 +39,9 @@ def test_seeds_come_of_no_proposal() -> None:
 
 
 def test_of_many_candidates_some_are_named_and_all_stand_in_the_raw_event() -> None:
-    ids = [f"cnd_{number:032x}" for number in range(MOST_NAMED + 3)]
+    ids = [f"cnd_{number:032x}" for number in range(MAX_NAMED + 3)]
     line = line_of(RUN, event("island.migrated", candidate_ids=ids))
-    assert len(line.words) == MOST_NAMED + 1
+    assert len(line.words) == MAX_NAMED + 1
     assert line.words[-1].text == "and 3 more"
     assert json.loads(line.raw)["candidate_ids"] == ids
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from service.dashboard.views.islands import LANE, MOST_ARCS, MOST_IN_MATRIX, TINTS, matrix_of, strip_of
+from service.dashboard.views.islands import LANE, MAX_ARCS, MAX_IN_MATRIX, TINTS, matrix_of, strip_of
 from service.schemas.archives import Migration
 from service.schemas.series import RunMark
 
@@ -35,9 +35,9 @@ def test_programs_are_counted_by_where_they_left_and_where_they_came() -> None:
 def test_a_matrix_says_how_many_islands_it_leaves_out() -> None:
     matrix = matrix_of([move(island, island + 1) for island in range(40)])
     assert (len(matrix.rows), len(matrix.rows[0]), matrix.left_out) == (
-        MOST_IN_MATRIX,
-        MOST_IN_MATRIX,
-        41 - MOST_IN_MATRIX,
+        MAX_IN_MATRIX,
+        MAX_IN_MATRIX,
+        41 - MAX_IN_MATRIX,
     )
 
 
@@ -59,7 +59,7 @@ def test_moves_stand_at_their_evaluation_between_the_lanes_of_their_islands() ->
 
 
 def test_of_many_moves_the_newest_are_drawn() -> None:
-    strip = strip_of([mark(place, 0, 1) for place in range(MOST_ARCS + 7)], MOST_ARCS + 7)
+    strip = strip_of([mark(place, 0, 1) for place in range(MAX_ARCS + 7)], MAX_ARCS + 7)
     assert strip
-    assert strip.arcs.count("M") == strip.ends.count("M") == MOST_ARCS
+    assert strip.arcs.count("M") == strip.ends.count("M") == MAX_ARCS
     assert strip.left_out == 7

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.dashboard.views.lineage import MOST_STEPS, line_of
+from service.dashboard.views.lineage import MAX_STEPS, line_of
 from service.schemas.programs import Parent, Program
 
 
@@ -37,8 +37,8 @@ def test_each_step_gains_over_its_first_parent_and_names_the_others() -> None:
 def test_a_long_line_keeps_its_newest_steps_and_its_oldest(truncated: bool) -> None:
     programs = [program(number, float(number)) for number in range(500, -1, -1)]
     line = line_of(programs, at="500.0", truncated=truncated)
-    assert len(line.steps) == MOST_STEPS
+    assert len(line.steps) == MAX_STEPS
     assert [line.steps[place].program.id for place in (0, -2, -1)] == ["cnd_500", "cnd_302", "cnd_0"]
     assert (line.steps[-2].depth, line.steps[-2].gain) == (302, 1.0)
-    assert line.left_out == 501 - MOST_STEPS
+    assert line.left_out == 501 - MAX_STEPS
     assert line.seed_told is not truncated

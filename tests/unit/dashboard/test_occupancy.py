@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.dashboard.views.occupancy import MOST_LANES, WIDTH, strips_of
+from service.dashboard.views.occupancy import MAX_LANES, WIDTH, strips_of
 from service.schemas.workers import WorkerEvaluation, WorkerTimeline
 
 SINCE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -54,5 +54,5 @@ def test_what_began_before_is_cut_at_the_beginning() -> None:
 
 
 def test_more_at_once_than_there_are_lanes_is_counted() -> None:
-    [strip] = strips_of(timeline(*(at(0, 100) for _ in range(MOST_LANES + 3))))
-    assert (strip.lanes, strip.hidden, strip.done) == (MOST_LANES, 3, MOST_LANES + 3)
+    [strip] = strips_of(timeline(*(at(0, 100) for _ in range(MAX_LANES + 3))))
+    assert (strip.lanes, strip.hidden, strip.done) == (MAX_LANES, 3, MAX_LANES + 3)

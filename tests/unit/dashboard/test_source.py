@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.dashboard import source
 from service.dashboard.source import highlighted, shown_files
-from service.dashboard.words import MOST_LINE
+from service.dashboard.words import MAX_LINE
 
 TAG = re.compile(r"<[^>]*>")
 HOSTILE = "</pre><script>alert(1)</script>"
@@ -52,8 +52,8 @@ def test_what_cannot_be_seen_is_shown_as_its_code_point() -> None:
 
 def test_a_line_of_a_megabyte_is_cut_and_the_next_one_is_shown() -> None:
     long, after = highlighted("it.py", "x" * 1_000_000 + "\nreturn\n")
-    assert len(text_of(long)) < MOST_LINE + 100
-    assert f"{1_000_000 - MOST_LINE:,} more characters" in long
+    assert len(text_of(long)) < MAX_LINE + 100
+    assert f"{1_000_000 - MAX_LINE:,} more characters" in long
     assert "return" in after
 
 
@@ -61,7 +61,7 @@ def test_what_a_page_does_not_bear_is_counted() -> None:
     line = "x = 1\n"
     text = line * 50_000
     (file,) = shown_files([("it.py", text)])
-    assert len(file.lines) == min(source.MOST_LINES, source.MOST_CHARACTERS // len(line))
+    assert len(file.lines) == min(source.MAX_LINES, source.MAX_CHARACTERS // len(line))
     assert file.left_out == len(text) - len(file.lines) * len(line)
 
 

@@ -44,7 +44,7 @@ def test_retry_after_is_read_in_every_form(header: str | None, seconds: float) -
 
 
 def test_waits_are_spread_over_the_whole_growing_range() -> None:
-    backoff = Backoff(attempts=10, first_seconds=1.0, most_seconds=8.0)
+    backoff = Backoff(attempts=10, first_seconds=1.0, max_seconds=8.0)
     rng = np.random.default_rng(1)
     for attempt, bound in enumerate([1.0, 2.0, 4.0, 8.0, 8.0], start=1):
         waits = [backoff.wait(attempt, 0.0, rng) or 0.0 for _ in range(500)]
@@ -61,4 +61,4 @@ def test_the_last_attempt_is_not_waited_for() -> None:
 
 
 def test_a_server_that_asks_for_long_is_left_to_the_caller() -> None:
-    assert Backoff(most_seconds=20.0).wait(1, 21.0, np.random.default_rng(1)) is None
+    assert Backoff(max_seconds=20.0).wait(1, 21.0, np.random.default_rng(1)) is None

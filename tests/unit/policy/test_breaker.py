@@ -14,7 +14,7 @@ class Clock:
 
 
 def opened(clock: Clock, failures: int = 3) -> Breaker:
-    breaker = Breaker(clock, failures=failures, first_seconds=5.0, most_seconds=40.0)
+    breaker = Breaker(clock, failures=failures, first_seconds=5.0, max_seconds=40.0)
     for _ in range(failures):
         assert breaker.admit() == 0.0
         breaker.failed()
@@ -91,7 +91,7 @@ def test_late_failures_of_earlier_calls_do_not_prolong_the_wait() -> None:
 
 @pytest.mark.parametrize(("asked", "wait"), [(60.0, 60.0), (1.0, 5.0)])
 def test_the_servers_own_wish_counts_when_it_is_longer(asked: float, wait: float) -> None:
-    breaker = Breaker(Clock(), failures=1, first_seconds=5.0, most_seconds=40.0)
+    breaker = Breaker(Clock(), failures=1, first_seconds=5.0, max_seconds=40.0)
     breaker.failed(asked)
     assert breaker.admit() == wait
 
@@ -99,7 +99,7 @@ def test_the_servers_own_wish_counts_when_it_is_longer(asked: float, wait: float
 @given(st.lists(st.sampled_from(["ask", "succeeded", "failed", "abandoned", "wait"]), max_size=60))
 def test_whoever_waits_as_long_as_told_is_let_out_in_the_end(steps: list[str]) -> None:
     clock = Clock()
-    breaker = Breaker(clock, failures=2, first_seconds=5.0, most_seconds=40.0)
+    breaker = Breaker(clock, failures=2, first_seconds=5.0, max_seconds=40.0)
     for step in steps:
         if step == "ask":
             breaker.admit()

@@ -19,7 +19,7 @@ class Client:
     limit: Limit | int
     choices: int = 1
     under_way: int = 0
-    most: int = 0
+    maximum: int = 0
     served: int = 0
 
     @property
@@ -73,7 +73,7 @@ class Batch:
                 left[place, calls] = client.choices
                 queue.extend([(place, calls)] * client.choices)
                 client.under_way += 1
-                client.most = max(client.most, client.under_way)
+                client.maximum = max(client.maximum, client.under_way)
             while queue and running < self.room:
                 running += 1
                 ticket += 1
@@ -87,8 +87,8 @@ class Batch:
         if now >= WARM_SECONDS:
             self.sums.setdefault(place, []).append(client.under_way)
         if isinstance(client.limit, Limit):
-            client.limit.take(Load(running=running, waiting=waiting), now=client.under_way, most=client.most)
-            client.most = client.under_way
+            client.limit.take(Load(running=running, waiting=waiting), now=client.under_way, maximum=client.maximum)
+            client.maximum = client.under_way
 
 
 @pytest.mark.parametrize(("room", "choices"), [(4, 1), (8, 2), (16, 2), (64, 2), (256, 4)])
@@ -133,7 +133,7 @@ def test_it_begins_low_and_never_passes_its_ceiling() -> None:
     limit = Limit(16)
     assert limit.calls == FIRST_CALLS
     for _ in range(50):
-        limit.take(Load(running=8.0, waiting=0.0), now=16, most=16)
+        limit.take(Load(running=8.0, waiting=0.0), now=16, maximum=16)
         assert limit.calls <= 16
     assert limit.calls == 16
     assert Limit(2).calls == 2
@@ -142,14 +142,14 @@ def test_it_begins_low_and_never_passes_its_ceiling() -> None:
 def test_it_never_falls_below_one() -> None:
     limit = Limit(16)
     for _ in range(50):
-        limit.take(Load(running=0.0, waiting=1000.0), now=0, most=0)
+        limit.take(Load(running=0.0, waiting=1000.0), now=0, maximum=0)
     assert limit.calls == 1
 
 
 def test_calls_that_nobody_makes_do_not_raise_it() -> None:
     limit = Limit(64)
     for _ in range(50):
-        limit.take(Load(running=1.0, waiting=0.0), now=1, most=FIRST_CALLS - 1)
+        limit.take(Load(running=1.0, waiting=0.0), now=1, maximum=FIRST_CALLS - 1)
     assert limit.calls == FIRST_CALLS
 
 
@@ -157,10 +157,10 @@ def test_a_cut_is_not_repeated_before_it_took_effect() -> None:
     limit = Limit(64)
     limit.free()
     crowded = Load(running=16.0, waiting=48.0)
-    limit.take(crowded, now=64, most=64)
+    limit.take(crowded, now=64, maximum=64)
     cut = limit.calls
     assert cut == 32
-    limit.take(crowded, now=40, most=64)
+    limit.take(crowded, now=40, maximum=64)
     assert limit.calls == cut
 
 
@@ -174,6 +174,6 @@ def test_a_server_that_cannot_be_asked_keeps_what_it_said_last() -> None:
     limit = Limit(64)
     limit.miss()
     assert limit.calls == 64
-    limit.take(Load(running=16.0, waiting=48.0), now=64, most=64)
+    limit.take(Load(running=16.0, waiting=48.0), now=64, maximum=64)
     limit.miss()
     assert limit.calls == 32

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.proposal import Usage
 from service.policy.limit import Load
-from service.policy.wire import MOST_MESSAGE_CHARACTERS, Chunk, clean, failure, read_chunk, read_events, read_load
+from service.policy.wire import MAX_MESSAGE_CHARACTERS, Chunk, clean, failure, read_chunk, read_events, read_load
 
 texts = st.text(alphabet=st.characters(), max_size=20)
 values = st.recursive(
@@ -46,7 +46,7 @@ def test_any_text_but_a_completion_is_a_policys_error(text: str) -> None:
 @given(protocol, st.sampled_from([302, 400, 401, 404, 413, 422, 429, 500]))
 def test_any_error_body_makes_a_short_printable_sentence(value: object, status: int) -> None:
     sentence = str(failure(status, json.dumps(value)))
-    assert 0 < len(sentence) <= MOST_MESSAGE_CHARACTERS + len("status 500: ")
+    assert 0 < len(sentence) <= MAX_MESSAGE_CHARACTERS + len("status 500: ")
     assert sentence.isprintable() or "\ufffd" in sentence
     assert sentence.encode()
 
@@ -93,17 +93,17 @@ def test_events_do_not_depend_on_how_the_bytes_arrive(data: list[str], draw: st.
     assert asyncio.run(collect(blocks)) == data
 
 
-async def collect(blocks: list[bytes], most_bytes: int = 1 << 20) -> list[str]:
+async def collect(blocks: list[bytes], max_bytes: int = 1 << 20) -> list[str]:
     async def arriving() -> AsyncIterator[bytes]:
         for block in blocks:
             yield block
 
-    return [event async for event in read_events(arriving(), most_bytes)]
+    return [event async for event in read_events(arriving(), max_bytes)]
 
 
 def test_more_than_was_asked_for_is_not_read() -> None:
     with pytest.raises(PolicyUnavailable, match="more than was asked for"):
-        asyncio.run(collect([b"data: x\n\n"] * 100, most_bytes=500))
+        asyncio.run(collect([b"data: x\n\n"] * 100, max_bytes=500))
 
 
 @given(texts)

@@ -93,7 +93,7 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"operators.repair": -1}, "there: operators.repair must lie between 0 and"),
         ({"operator_choice": "best"}, "there: operator_choice = 'best' is unknown: choose one of shares, adaptive"),
         ({"novelty": {"kind": "embeddings"}}, "there: novelty.kind = 'embeddings' is unknown"),
-        ({"novelty": {"least": 1.5}}, "there: novelty.least must lie between 0 and 1"),
+        ({"novelty": {"min_distance": 1.5}}, "there: novelty.min_distance must lie between 0 and 1"),
         ({"policies": ["a"]}, "--policy"),
         ({"policies.first": "a"}, "there: policies are no part of the configuration"),
         ({"operatorsx": 1}, "there: unknown key 'operatorsx'"),

@@ -138,7 +138,7 @@ def test_huge_sparse_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_sum_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "MOST_BYTES", 10)
+    monkeypatch.setattr(folders, "MAX_BYTES", 10)
     write(tmp_path, {"a": "x" * 6, "b": "x" * 5})
     assert len(complaints(tmp_path)) == 1
 
@@ -150,7 +150,7 @@ def test_reading_stops_where_too_much_is_wrong(tmp_path: Path) -> None:
 
 
 def test_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "MOST_FILES", 2)
+    monkeypatch.setattr(folders, "MAX_FILES", 2)
     write(tmp_path, {"a": "", "b": "", "c": ""})
     assert "more than 2 files" in complaints(tmp_path)[0]
 

@@ -25,7 +25,7 @@ python = "/usr/bin/python3"
 requirements = ["numpy>=2"]
 preload = ["numpy"]
 repeats = 3
-repeats_min = 2
+min_repeats = 2
 repeats_confidence = 0.9
 stage_thresholds = [{ gain = 0.5 }]
 holdout = true
@@ -85,7 +85,7 @@ def test_every_key_reaches_the_problem(tmp_path: Path) -> None:
         requirements=("numpy>=2",),
         preload=("numpy",),
         repeats=3,
-        repeats_min=2,
+        min_repeats=2,
         repeats_confidence=0.9,
         stage_thresholds=({"gain": 0.5},),
         holdout=True,
@@ -217,8 +217,8 @@ def test_what_is_wrong_with_the_document_is_said(tmp_path: Path, old: str, new: 
         ("def score(o, p): ...\0", "", "is no valid Python"),
         ("def score(o, p): ...", "holdout = true", "defines no holdout()"),
         ("def score(o, p): ...", "stage_thresholds = [{ gain = 1 }]", "names 1 stages, and evaluator.py defines 0"),
-        ("def score(o, p): ...", "repeats = 4\nrepeats_min = 5", "repeats_min must lie between 2 and repeats = 4"),
-        ("def score(o, p): ...", "repeats_confidence = 0.9", "repeats are spared: add evaluator.repeats_min"),
+        ("def score(o, p): ...", "repeats = 4\nrepeats_min = 5", "min_repeats must lie between 2 and repeats = 4"),
+        ("def score(o, p): ...", "repeats_confidence = 0.9", "repeats are spared: add evaluator.min_repeats"),
         ("def score(o, p): ...", "audit_tolerance = 0.1", "scores may differ: add evaluator.audit"),
         ("def score(o, p): ...", "audit = -1", "evaluator: audit must lie between 0 and 1000"),
         ("def score(o, p): ...", 'file = "other.py"', "the evaluator 'other.py' is missing"),

@@ -86,9 +86,9 @@ def test_a_file_cannot_be_a_folder_as_well() -> None:
 
 
 def test_too_many_files_and_too_large_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = {f"f{number}": b"" for number in range(limits.MOST_FILES)}
+    many = {f"f{number}": b"" for number in range(limits.MAX_FILES)}
     assert "more than 10000 files" in complaints(files={**FILES, **many})[0]
-    (found,) = complaints(files={**FILES, "large": bytes(limits.MOST_BYTES)})
+    (found,) = complaints(files={**FILES, "large": bytes(limits.MAX_BYTES)})
     assert found.endswith(
         "larger than 64 MB: keep large data out of its folder, and name where it lies in evaluator.read"
     )

@@ -14,7 +14,7 @@ PROBLEM = """
 islands = 4
 archive = { kind = "grid", front = 3 }
 inspirations.diverse = 5
-novelty.least = 0.3
+novelty.min_distance = 0.3
 prompt = { failures = 7, template_dir = "texts" }
 
 [[search.variants]]
@@ -44,7 +44,7 @@ def test_tables_say_what_some_islands_have_of_their_own() -> None:
     assert third.archive == ArchiveConfig(kind="dominated_novelty", front=3, size=100)
     assert third.inspirations == InspirationsConfig(top=0, diverse=5)
     assert third.selection == {"tournament": 1.0}
-    assert third.novelty == NoveltyConfig(kind="tokens", least=0.3)
+    assert third.novelty == NoveltyConfig(kind="tokens", min_distance=0.3)
     assert third.prompt == PromptConfig(system="Dare more.", failures=7, template_dir="texts")
     assert (second.novelty.kind, second.prompt.system) == ("none", "")
     assert config.on_island(3) == third

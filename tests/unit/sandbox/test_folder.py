@@ -40,5 +40,5 @@ def test_the_size_of_paths_is_that_of_the_files_at_and_below_them(
     names = [str(tmp_path / name) for name in ("data", "alone", "missing")]
     assert 12 <= size_kb(names[:1]) <= 13
     assert size_kb(names[1:]) == 1
-    monkeypatch.setattr("service.sandbox.folder._MOST_COUNTED", 1)
+    monkeypatch.setattr("service.sandbox.folder._MAX_COUNTED", 1)
     assert size_kb(names) < 13

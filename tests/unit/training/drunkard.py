@@ -7,7 +7,7 @@ import numpy as np
 
 from evolve.domains.maze import MOVES
 from tests.fakes.tiny_llama import config, weights, write_model
-from training.vocabulary import BOS, EOS, IDS, MOST_ANSWERS, PAD, UNKNOWN, WORDS, chat_template
+from training.vocabulary import BOS, EOS, IDS, MAX_ANSWERS, PAD, UNKNOWN, WORDS, chat_template
 
 _STEPS = [IDS[f"{move}{cell}"] for cell in ("a1", "b2") for move in MOVES]
 _SHAPE: dict[str, Any] = {"tie_word_embeddings": False, "num_hidden_layers": 1, "max_position_embeddings": 512}
@@ -21,7 +21,7 @@ def write_drunkard(folder: Path, *, m: int, seed: int = 0) -> Path:
     """
     words = [word for word in WORDS if word not in {BOS, EOS, PAD, UNKNOWN}]
     opened, closed = IDS["<route_1>"], IDS["</route_1>"]
-    asked = [IDS[f"m{count}"] for count in range(1, MOST_ANSWERS + 1)]
+    asked = [IDS[f"m{count}"] for count in range(1, MAX_ANSWERS + 1)]
     place = {word: number for number, word in enumerate([*_STEPS, opened, closed, *asked], start=1)}
     size = len(place) + 1
     logits = np.full((len(WORDS), size), -40.0)

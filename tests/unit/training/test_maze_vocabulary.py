@@ -19,9 +19,9 @@ from training.vocabulary import (
     BOS,
     EOS,
     IDS,
-    LONGEST_SIDE,
-    MOST_ANSWERS,
-    MOST_MOVES,
+    MAX_ANSWERS,
+    MAX_MOVES,
+    MAX_SIDE,
     PAD,
     TAUGHT,
     UNKNOWN,
@@ -72,10 +72,10 @@ def test_words_are_different_and_numbered_in_order() -> None:
 def test_every_word_of_every_kind_of_maze_is_known(kind: str) -> None:
     for number in range(30):
         maze = maze_of(kind, "validation", number)
-        assert maze.limit <= MOST_MOVES
+        assert maze.limit <= MAX_MOVES
         moves = Demonstrator().walk(Field.of(maze), np.random.default_rng(number))
         words = prompt_words(maze, 8, steps(maze, moves), reward(maze, walk(maze, moves)))
-        words += answer_words([steps(maze, moves)] * MOST_ANSWERS)
+        words += answer_words([steps(maze, moves)] * MAX_ANSWERS)
         assert IDS[UNKNOWN] not in encode(words)
 
 
@@ -243,7 +243,7 @@ def test_a_prompt_without_a_maze_is_refused(said: str) -> None:
 
 def test_a_maze_that_is_too_large_is_refused() -> None:
     maze = Maze(height=10, width=9, limit=20, start=0, goal=89)
-    with pytest.raises(UsageError, match=f"up to {LONGEST_SIDE}x{LONGEST_SIDE} cells: this one is 10x9"):
+    with pytest.raises(UsageError, match=f"up to {MAX_SIDE}x{MAX_SIDE} cells: this one is 10x9"):
         ChatTemplate(chat_template(), {}).render([{"role": "user", "content": MazeDomain().prompt(maze, 4)}])
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from evolve.errors import RewardError
 from evolve.vpo import Sampler, draw_weights, set_reward, sobol
-from evolve.vpo.weights import BITS, WIDEST, _polynomials
+from evolve.vpo.weights import BITS, MAX_DIMENSIONS, _polynomials
 
 SAMPLERS: tuple[Sampler, ...] = ("naive", "sobol")
 
@@ -73,7 +73,7 @@ def test_sobol_points_are_those_of_joe_and_kuo_up_to_their_shift() -> None:
 def test_the_polynomials_are_the_primitive_ones() -> None:
     # x+1; x2+x+1; x3+x+1, x3+x2+1; x4+x+1, x4+x3+1; and phi(2^d - 1) / d of degree d in general.
     assert _polynomials(7) == (0b1, 0b11, 0b111, 0b1011, 0b1101, 0b10011, 0b11001)
-    degrees = [polynomial.bit_length() - 1 for polynomial in _polynomials(WIDEST)]
+    degrees = [polynomial.bit_length() - 1 for polynomial in _polynomials(MAX_DIMENSIONS)]
     assert [degrees.count(degree) for degree in range(1, 10)] == [1, 1, 2, 2, 6, 6, 18, 16, 48]
 
 
@@ -96,7 +96,7 @@ def test_sobol_weights_estimate_with_less_than_half_the_variance_and_no_bias(alp
         (3, 10, math.nan, "sobol", "alpha must lie in"),
         (3, 10, math.inf, "naive", "alpha must lie in"),
         (3, 10, 1.0, "halton", "No sampler is called 'halton'; there are naive, sobol"),
-        (WIDEST + 2, 10, 1.0, "sobol", "choose the sampler 'naive'"),
+        (MAX_DIMENSIONS + 2, 10, 1.0, "sobol", "choose the sampler 'naive'"),
     ],
 )
 def test_a_draw_that_cannot_be_is_refused(k: int, count: int, alpha: float, sampler: Sampler, said: str) -> None:

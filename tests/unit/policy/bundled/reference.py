@@ -69,6 +69,6 @@ def norm(vector: Vector, gain: Vector, eps: float) -> Vector:
 
 def normal(logits: Vector) -> Vector:
     """Logits as logarithms of probabilities."""
-    most = logits.max()
-    found: Vector = logits - most - math.log(float(np.exp(logits - most).sum()))
+    maximum = logits.max()
+    found: Vector = logits - maximum - math.log(float(np.exp(logits - maximum).sum()))
     return found

@@ -66,7 +66,7 @@ def test_a_chain_does_not_depend_on_how_the_work_is_cut_up(model: Model, monkeyp
         return [ids(chains) for chains in found]
 
     together = all_chains()
-    monkeypatch.setattr(sampling, "MOST_ROWS", 3)
+    monkeypatch.setattr(sampling, "MAX_ROWS", 3)
     assert all_chains() == together
 
 
