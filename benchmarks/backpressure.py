@@ -25,11 +25,11 @@ from benchmarks.harness import (
     toy_problem,
 )
 from evolve.configuration import BudgetConfig, RunConfig
-from service.bootstrap.answering import serve as serve_policy
+from service.bootstrap.policy_factory import serve as serve_policy
 from service.policy.openai import OpenAIPolicy
 from service.policy.settings import PolicySettings
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunObserver
 from tests.fakes.openai_server import chain, openai_server
 
@@ -55,7 +55,7 @@ def serve(channel: Connection, capacity: int, seconds: float, tells: bool) -> No
 
 async def observed(job: RunJob, policy: OpenAIPolicy, watch: RunObserver, seconds: float) -> None:
     """Drive a run for so many seconds."""
-    orders = Orders()
+    orders = RunOrders()
     asyncio.get_running_loop().call_later(seconds, orders.leave)
     try:
         await policy.check()

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import evolve.admission
-import evolve.search
+import evolve.search.candidate_filter
+import evolve.search.search
 from benchmarks.harness import (
     InstantEvaluator,
     InstantPolicy,
@@ -81,10 +81,10 @@ def main() -> None:
     parser.add_argument("--selection", default="dirichlet")
     options = parser.parse_args()
     stopwatch = Stopwatch()
-    for module, name in ((evolve.admission, "apply_answer"), (evolve.search, "fingerprint")):
+    for module, name in ((evolve.search.candidate_filter, "apply_answer"), (evolve.search.search, "fingerprint")):
         setattr(module, name, stopwatch.wrap(name, getattr(module, name)))
     for name in ("ask", "answer", "tell"):
-        setattr(evolve.search.Search, name, stopwatch.wrap(name, getattr(evolve.search.Search, name)))
+        setattr(evolve.search.search.Search, name, stopwatch.wrap(name, getattr(evolve.search.search.Search, name)))
     SqlRunLog.append = stopwatch.wrap("storage", SqlRunLog.append)  # type: ignore[method-assign]
     windows = Windows(sorted(options.sizes), options.window, stopwatch)
     total = max(options.sizes) + 2 * options.window

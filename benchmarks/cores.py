@@ -14,8 +14,8 @@ from benchmarks.harness import InstantPolicy, Watch, arguments, new_job, open_lo
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.problem import EvaluatorSpec, Limits, Objective, Problem
 from evolve.program import Program
-from service.runner.drive import drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.sandbox.evaluator import open_evaluator
 
@@ -78,7 +78,7 @@ async def measure(seconds: float, evaluations: int, cores: int) -> dict[str, flo
 
         async with open_evaluator(problem, bundle, slots=cores, require=None) as evaluator:
             job = new_job(open_log(folder), problem, config, BurningPolicy(seconds), evaluator)
-            await drive(job, observer=Watch(hear), orders=Orders())
+            await drive(job, observer=Watch(hear), orders=RunOrders())
     first = next(mark for mark in marks if mark[1] >= 2 * cores)
     wall, done = marks[-1][0] - first[0], marks[-1][1] - first[1]
     return {

@@ -31,7 +31,7 @@ from benchmarks.harness import (
 from benchmarks.processes import EVOLVE, Service, open_service, problem_files
 from evolve import __version__
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -102,7 +102,7 @@ class NothingToDo:
 
     slots, waiting = 8, ""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         del evaluation_id, scoring
         return Evaluation(outcome=Outcome.OK, scores={"value": int(program.id[4:12], 16) / 2**32})
 

@@ -28,7 +28,7 @@ from benchmarks.cheap_tasks import TASKS, CheapTask
 from benchmarks.counts import Kept, geometric
 from benchmarks.harness import Watch, arguments, new_job, play, report, scratch
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
@@ -129,7 +129,7 @@ class InProcess:
     evaluated: int = 0
     steps: list[tuple[int, float]] = field(default_factory=list)
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         del evaluation_id, scoring
         await asyncio.sleep(0)  # others get their turn, as while a real evaluation runs
         self.evaluated += 1

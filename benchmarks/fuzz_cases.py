@@ -3,11 +3,11 @@
 import random
 from collections.abc import Callable, Mapping
 
-from evolve.chain import ChainParser, parse_format
-from evolve.edit import apply_answer
+from evolve.answers.chain import ChainParser, parse_format
+from evolve.answers.edit import apply_answer
+from evolve.answers.regions import guarded, regions
 from evolve.errors import AnswerError
 from evolve.program import Program
-from evolve.regions import guarded, regions
 
 FORMATS = tuple(map(parse_format, ("tags:answer", "tags:a", "fences", "single")))
 MAX_ANSWER = 200

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from evolve.configuration import RunConfig
-from evolve.ensemble import Member
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.ports import Evaluator, Policy
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Completed, Proposal, Reply
+from evolve.proposal import Answer, CompletedReply, Proposal, Reply
+from evolve.search.ensemble import EnsembleMember
 from service.bootstrap.clock import SystemClock
 from service.cli.main import GARBAGE_THRESHOLD
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
 
 LINES = 90
@@ -64,7 +64,7 @@ class InstantPolicy:
         for index in range(proposal.limit):
             self.made += 1
             yield Answer(chain=0, index=index, text=self.write(self.made))
-        yield Completed(completions=("",))
+        yield CompletedReply(completions=("",))
 
 
 @dataclass
@@ -74,7 +74,7 @@ class InstantEvaluator:
     slots: int = 8
     waiting: str = ""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         del evaluation_id, scoring
         first, second = int(program.id[4:12], 16) / 2**32, int(program.id[12:20], 16) / 2**32
         return Evaluation(outcome=Outcome.OK, scores={"first": first, "second": second})
@@ -113,7 +113,7 @@ def new_job(log: SqlRunLog, problem: Problem, config: RunConfig, policy: Policy,
         run_id=run.id,
         problem=problem,
         config=config,
-        policies=[Member(policy=policy)],
+        policies=[EnsembleMember(policy=policy)],
         evaluator=evaluator,
         log=log,
         clock=clock,
@@ -128,7 +128,7 @@ def collect_rarely() -> None:
 
 def play(job: RunJob, watch: Watch) -> RunStatus:
     collect_rarely()
-    return asyncio.run(drive(job, observer=watch, orders=Orders()))
+    return asyncio.run(drive(job, observer=watch, orders=RunOrders()))
 
 
 def scratch() -> AbstractContextManager[str]:

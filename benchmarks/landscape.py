@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import program_text
-from evolve.appraisal import Appraisal
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, Kind, Subject
+from evolve.events import Event, EventKind, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.payloads import (
     describe_candidate,
@@ -29,7 +28,8 @@ from evolve.payloads import (
     describe_rejection,
 )
 from evolve.program import Program
-from evolve.proposal import Candidate, Completed, Individual, Message, Prompt, Proposal, Usage
+from evolve.proposal import Candidate, CompletedReply, Individual, Message, Prompt, Proposal, Usage
+from evolve.search.scoring import CandidateScorer
 from service.bootstrap.plan import RunOrder, new_run, plan_new
 from service.ports import LoggedEvent, RunLog
 
@@ -127,7 +127,7 @@ class Teller:
     sequence: int = 1
     told: list[LoggedEvent] = field(default_factory=list)
 
-    def tell(self, kind: Kind, payload: dict[str, Any], subject: Subject | None = None) -> None:
+    def tell(self, kind: EventKind, payload: dict[str, Any], subject: Subject | None = None) -> None:
         self.sequence += 1
         self.at += timedelta(seconds=STEP_SECONDS)
         event = Event(kind=kind, payload=payload, subject=subject)
@@ -152,7 +152,7 @@ def write_run(log: RunLog, folder: Path, programs: int, seed: int = 0) -> str:
     log.create(record)
     fence = log.take(record.id, "benchmark", 24 * 3600.0)
     teller = Teller(log, record.id, fence, began)
-    Telling(teller, Appraisal(plan.problem, plan.config), np.random.default_rng(seed)).run(programs)
+    Telling(teller, CandidateScorer(plan.problem, plan.config), np.random.default_rng(seed)).run(programs)
     log.release(record.id, fence)
     return record.id
 
@@ -160,7 +160,7 @@ def write_run(log: RunLog, folder: Path, programs: int, seed: int = 0) -> str:
 class Telling:
     """Makes up a run, proposal by proposal."""
 
-    def __init__(self, teller: Teller, appraisal: Appraisal, rng: np.random.Generator) -> None:
+    def __init__(self, teller: Teller, appraisal: CandidateScorer, rng: np.random.Generator) -> None:
         self.teller, self.appraisal, self.rng = teller, appraisal, rng
         self.isles = [Isle() for _ in range(ISLANDS)]
         self.best: Member | None = None
@@ -168,7 +168,7 @@ class Telling:
 
     def run(self, programs: int) -> None:
         """Tell a run of so many candidates from its start to its end."""
-        self.teller.tell(Kind.RUN_STARTED, {"by": "benchmark"})
+        self.teller.tell(EventKind.RUN_STARTED, {"by": "benchmark"})
         seed = self._seed()
         for isle in range(ISLANDS):
             self._insert(seed, isle)
@@ -180,7 +180,7 @@ class Telling:
                 self.teller.commit()
         assert self.best is not None
         finish = {"reason": "evaluations", "candidate_id": self.best.id, "fitness": self.best.fitness}
-        self.teller.tell(Kind.RUN_FINISHED, finish)
+        self.teller.tell(EventKind.RUN_FINISHED, finish)
         self.teller.commit()
 
     def _seed(self) -> Member:
@@ -208,7 +208,7 @@ class Telling:
             answers=ANSWERS,
             limit=answers,
         )
-        self.teller.tell(Kind.PROPOSAL_CREATED, describe_proposal(proposal), proposal)
+        self.teller.tell(EventKind.PROPOSAL_CREATED, describe_proposal(proposal), proposal)
         texts = [self._answer(proposal, parent, position) for position in range(answers)]
         self._complete(proposal, parent, texts)
 
@@ -229,12 +229,12 @@ class Telling:
         if self.rng.random() < REJECTED:
             reason = "the answer holds no program"
             payload = describe_rejection(self.teller.run_id, proposal, position, roles, reason)
-            self.teller.tell(Kind.CANDIDATE_REJECTED, payload)
+            self.teller.tell(EventKind.CANDIDATE_REJECTED, payload)
             return "I would make the terms fewer."
         lines = self._changed(parent.lines)
         candidate = self._candidate(proposal.number, position, proposal.island, lines, roles)
         if self.rng.random() < DUPLICATE:
-            self.teller.tell(Kind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": parent.id})
+            self.teller.tell(EventKind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": parent.id})
             return candidate.program.text
         self._evaluate(candidate, parent, lines)
         return candidate.program.text
@@ -258,7 +258,7 @@ class Telling:
             fingerprint=program.id.removeprefix("pgm_"),
             parents=parents,
         )
-        self.teller.tell(Kind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        self.teller.tell(EventKind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
         return candidate
 
     def _evaluate(self, candidate: Candidate, parent: Member, lines: tuple[str, ...]) -> None:
@@ -294,14 +294,14 @@ class Telling:
             isolation="strong/separate",
         )
         individual = self.appraisal.individual(candidate, evaluation)
-        self.teller.tell(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        self.teller.tell(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         if not ok:
             return None
         member = Member(individual=individual, lines=lines, place=place)
         if self.best is None or member.fitness > self.best.fitness:
             self.best = member
             told = {"candidate_id": member.id, "fitness": member.fitness, "objective": None}
-            self.teller.tell(Kind.BEST_IMPROVED, told)
+            self.teller.tell(EventKind.BEST_IMPROVED, told)
         return member
 
     def _insert(self, member: Member, island: int) -> None:
@@ -313,7 +313,7 @@ class Telling:
         if status != "dominated":
             isle.cells[cell] = member
         told = {"candidate_id": member.id, "island": island, "status": status, "displaced": displaced}
-        self.teller.tell(Kind.INDIVIDUAL_INSERTED, told)
+        self.teller.tell(EventKind.INDIVIDUAL_INSERTED, told)
 
     def _migrate(self, island: int) -> None:
         isle, target = self.isles[island], (island + 1) % ISLANDS
@@ -324,7 +324,7 @@ class Telling:
         leaving = [member for member in fittest if member.id not in there]
         if leaving:
             told = {"from": island, "to": target, "candidate_ids": [member.id for member in leaving]}
-            self.teller.tell(Kind.ISLAND_MIGRATED, told)
+            self.teller.tell(EventKind.ISLAND_MIGRATED, told)
             for member in leaving:
                 self._insert(member, target)
 
@@ -334,14 +334,14 @@ class Telling:
             return
         displaced = [member.id for member in isle.cells.values()]
         told = {"island": island, "survivor": self.best.id, "displaced": displaced}
-        self.teller.tell(Kind.ISLAND_RESET, told)
+        self.teller.tell(EventKind.ISLAND_RESET, told)
         isle.cells = {}
         self._insert(self.best, island)
 
     def _complete(self, proposal: Proposal, parent: Member, texts: Sequence[str]) -> None:
         parts = ("Make the function better.\n", parent.individual.program.text)
         usage = Usage(input=1_800, cached=900, output=sum(map(len, texts)) // 4)
-        completed = Completed(
+        completed = CompletedReply(
             completions=("\n".join(f"<answer_{n}>\n{text}</answer_{n}>" for n, text in enumerate(texts, 1)),),
             finish_reasons=("stop",),
             prompt=Prompt(messages=(Message(role="user", parts=parts),), tokens=usage.input),
@@ -349,4 +349,4 @@ class Telling:
             seconds=round(float(self.rng.gamma(4.0, 1.0)), 3),
         )
         payload = describe_completion(proposal.number, len(texts), completed, {})
-        self.teller.tell(Kind.PROPOSAL_ANSWERED, payload, completed)
+        self.teller.tell(EventKind.PROPOSAL_ANSWERED, payload, completed)

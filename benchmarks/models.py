@@ -22,15 +22,15 @@ import httpx
 from benchmarks.harness import arguments, report, scratch
 from benchmarks.model_runs import compare_runs
 from benchmarks.openevolve import VERSION, install_openevolve
-from evolve.edit import apply_answer
+from evolve.answers.edit import apply_answer
+from evolve.answers.python_source import parse_python
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, fitness, reward_vector
-from evolve.fingerprint import fingerprint
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Completed, Individual, Proposal
-from evolve.python_source import parse_python
-from service.bootstrap.answering import serve
+from evolve.proposal import Answer, CompletedReply, Individual, Proposal
+from evolve.similarity.fingerprint import fingerprint
+from service.bootstrap.policy_factory import serve
 from service.policy.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem
@@ -119,7 +119,7 @@ class Example:
             replies = [reply async for reply in policy.propose(proposal)]
         finally:
             await policy.close()
-        (end,) = [reply for reply in replies if isinstance(reply, Completed)]
+        (end,) = [reply for reply in replies if isinstance(reply, CompletedReply)]
         answers = [reply for reply in replies if isinstance(reply, Answer)]
         return _of_answers(self.problem, self.seed, answers, end, sampling.samples)
 
@@ -185,7 +185,9 @@ class Example:
         }
 
 
-def _of_answers(problem: Problem, parent: Program, answers: Sequence[Answer], end: Completed, samples: int) -> Drawn:
+def _of_answers(
+    problem: Problem, parent: Program, answers: Sequence[Answer], end: CompletedReply, samples: int
+) -> Drawn:
     children: list[list[Program]] = [[] for _ in range(samples)]
     reasons: dict[str, int] = {}
     for dropped in end.dropped:

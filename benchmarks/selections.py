@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.harness import arguments, report
+from evolve.archives.population import Population
 from evolve.evaluation import Evaluation, Outcome
 from evolve.lineage import Lineage
-from evolve.population import Population
 from evolve.program import Program
 from evolve.proposal import Individual
-from evolve.selection import REGISTRY, Knobs, View
+from evolve.selection import REGISTRY, ArchiveView, SelectionParams
 
 CASES = 20
 FLIGHTS = 8
@@ -57,7 +57,7 @@ def measure(size: int, objectives: int, rounds: int) -> list[dict[str, float | i
     for _ in range(size):
         next(coming)
         members.add(next(coming))
-    view = View(members, lineage, [f"o{n}" for n in range(objectives)], (0.0,) * objectives)
+    view = ArchiveView(members, lineage, [f"o{n}" for n in range(objectives)], (0.0,) * objectives)
     rng, rows = np.random.default_rng(1), list[dict[str, float | int | str]]()
     for name in sorted(REGISTRY):
         still, changed = [], []
@@ -66,10 +66,10 @@ def measure(size: int, objectives: int, rounds: int) -> list[dict[str, float | i
             began = time.thread_time()
             members.remove(members[int(rng.integers(size))].candidate_id)
             members.add(one)
-            REGISTRY[name](view, rng, Knobs())
+            REGISTRY[name](view, rng, SelectionParams())
             changed.append(time.thread_time() - began)
             began = time.thread_time()
-            REGISTRY[name](view, rng, Knobs())
+            REGISTRY[name](view, rng, SelectionParams())
             still.append(time.thread_time() - began)
         rows.append(
             {

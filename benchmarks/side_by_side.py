@@ -27,15 +27,15 @@ from benchmarks.harness import Watch, arguments, collect_rarely, new_job, open_l
 from benchmarks.memory import PeakMemory
 from benchmarks.openevolve import VERSION, Ran, install_openevolve, run_openevolve, write_config
 from benchmarks.policy_server import policy_server
-from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, read_result
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.answering import serve
+from service.bootstrap.policy_factory import serve
 from service.policy.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem
-from service.runner.drive import drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.sandbox.evaluator import open_evaluator
 
@@ -98,7 +98,7 @@ class PoolEvaluator:
     slots: int
     waiting: str = ""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         del evaluation_id, scoring
         loop = asyncio.get_running_loop()
         raw = await loop.run_in_executor(self.pool, evaluate_in_pool, str(self.folder), program.text)
@@ -148,7 +148,7 @@ async def run_evolve(project: Path, url: str, ours: Ours, evaluations: int, fold
         stack.push_async_callback(policy.close)
         job = new_job(open_log(str(folder)), loaded.problem, config, policy, evaluator)
         with PeakMemory() as memory:
-            await drive(job, observer=Watch(hear), orders=Orders())
+            await drive(job, observer=Watch(hear), orders=RunOrders())
     return Ran(done_at=done_at[1:], megabytes=memory.megabytes)
 
 

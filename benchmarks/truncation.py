@@ -20,11 +20,11 @@ from benchmarks.exploration import SECONDS, Late, alarm, silence
 from benchmarks.harness import Watch, arguments, new_job, play, report, scratch
 from evolve.archives.pareto import enter_front, truncation_of
 from evolve.configuration import TRUNCATIONS, ArchiveConfig, BudgetConfig, RunConfig
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
-from evolve.pareto import hypervolume
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
+from evolve.multiobjective.pareto import hypervolume
+from evolve.multiobjective.scalarization import Floats
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.scalarization import Floats
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
@@ -116,7 +116,7 @@ class InProcess:
     waiting: str = ""
     found: list[Floats] = field(default_factory=list)
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         del evaluation_id, scoring
         await asyncio.sleep(0)  # others get their turn, as while a real evaluation runs
         space: dict[str, Any] = {"__name__": "program"}

@@ -17,7 +17,7 @@ _TEXT_KEYS = ("artifacts", "feedback")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoring:
+class ScoringRequest:
     """What is wanted of one evaluation beside what its problem says.
 
     Attributes:
@@ -34,7 +34,7 @@ class Scoring:
     traced: bool = False
 
 
-PLAIN = Scoring()
+PLAIN = ScoringRequest()
 
 
 class Outcome(StrEnum):

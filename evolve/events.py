@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evolve.proposal import Candidate, Completed, Individual, Proposal
+from evolve.proposal import Candidate, CompletedReply, Individual, Proposal
 
 SCHEMA = 1
 
-Subject = Proposal | Completed | Candidate | Individual
+Subject = Proposal | CompletedReply | Candidate | Individual
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """Every kind of event; payloads hold ids and small numbers only, never texts."""
 
     RUN_CREATED = "run.created"
@@ -55,6 +55,6 @@ class Event:
         subject: the value with the long texts that storage keeps beside the event; never part of the event itself.
     """
 
-    kind: Kind
+    kind: EventKind
     payload: Mapping[str, Any]
     subject: Subject | None = field(default=None, compare=False, repr=False)

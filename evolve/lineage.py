@@ -16,7 +16,7 @@ _SEEN, _AIRBORNE = range(2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LineageRecord:
     """How one candidate stands.
 
     Attributes:
@@ -114,11 +114,11 @@ class Lineage:
         """Rows of candidates that were evaluated."""
         return np.array([self._rows[candidate_id] for candidate_id in candidate_ids], dtype=np.intp)
 
-    def standing(self, candidate_id: str) -> Standing:
+    def standing(self, candidate_id: str) -> LineageRecord:
         """How a candidate stands that was evaluated."""
         row = self.rows([candidate_id])
         parent = int(self._counts[row[0], _PARENT])
-        return Standing(
+        return LineageRecord(
             parent=self._ids[parent] if parent >= 0 else None,
             visits=int(self.visits(row)[0]),
             in_flight=int(self.in_flight(row)[0]),

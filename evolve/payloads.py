@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evolve.credit.yields import grouped_drops
 from evolve.identity import candidate_id
 from evolve.money import Money
-from evolve.proposal import Candidate, Charge, Completed, Individual, Proposal, Usage
+from evolve.proposal import Candidate, Charge, CompletedReply, Individual, Proposal, Usage
 from evolve.reply_form import ReplyForm
-from evolve.yields import grouped_drops
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -120,7 +120,7 @@ def describe_rejection(
 
 
 def describe_completion(
-    number: int, answers: int, completed: Completed, recovered: Mapping[str, int]
+    number: int, answers: int, completed: CompletedReply, recovered: Mapping[str, int]
 ) -> dict[str, Any]:
     """Payload of `proposal.answered`.
 
@@ -142,12 +142,12 @@ def describe_completion(
     }
 
 
-def describe_failure(number: int, reason: str, cut: Completed | None = None) -> dict[str, Any]:
+def describe_failure(number: int, reason: str, cut: CompletedReply | None = None) -> dict[str, Any]:
     """Payload of `proposal.failed`; of a completion that was cut off, with what it had taken by then."""
     return {"number": number, "reason": reason, **(_spent(cut) if cut is not None else {})}
 
 
-def _spent(completed: Completed) -> dict[str, Any]:
+def _spent(completed: CompletedReply) -> dict[str, Any]:
     charges = describe_charges(completed.charges)
     return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
 

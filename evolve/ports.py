@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from evolve.evaluation import PLAIN, Evaluation, Scoring
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
 from evolve.proposal import Proposal, Reply
 from evolve.reply_form import ReplyForm
-from evolve.vectors import Embedded
+from evolve.similarity.vectors import EmbeddedPrograms
 
 
 class Policy(Protocol):
@@ -86,7 +86,7 @@ class Embedder(Protocol):
     def name(self) -> str:
         """The policy's name in records and statistics."""
 
-    async def embed(self, programs: Sequence[Program]) -> Embedded:
+    async def embed(self, programs: Sequence[Program]) -> EmbeddedPrograms:
         """The vectors of programs, float32 and of norm 1, of one length over a run; None for one that it cannot embed.
 
         Raises:
@@ -105,5 +105,5 @@ class Evaluator(Protocol):
     def waiting(self) -> str:
         """Why evaluations cannot go on at present, one sentence; empty: they can."""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program. Cancelling the call ends the evaluation's processes."""

@@ -20,7 +20,7 @@ class Candidate:
         fingerprint: hash of the normalised program; equal ones are duplicates.
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
         bar: fitness that further repeats of its evaluation depend on; None: all are made.
-        recovered: what of its answer was not in the form asked for; see `evolve.edit.Child`.
+        recovered: what of its answer was not in the form asked for; see `evolve.answers.edit.Child`.
     """
 
     id: str
@@ -150,7 +150,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class RejectedText:
     """Part of the completion of a chain that made no answer, with the reason."""
 
     chain: int
@@ -199,7 +199,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class CompletedReply:
     """The last reply to a proposal: what the policy wrote and what it cost.
 
     Attributes:
@@ -216,7 +216,7 @@ class Completed:
     completions: tuple[str, ...]
     finish_reasons: tuple[str, ...] = ()
     prompt: Prompt | None = None
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[RejectedText, ...] = ()
     recovered: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = Usage()
     cost: Money | None = None
@@ -226,4 +226,4 @@ class Completed:
     reasoning: tuple[str, ...] = ()
 
 
-Reply = Answer | Completed
+Reply = Answer | CompletedReply

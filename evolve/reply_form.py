@@ -10,7 +10,7 @@ class ReplyForm:
     """How a policy is asked to write.
 
     Attributes:
-        format: how the answers of a chain are set apart; see `evolve.chain.parse_format`.
+        format: how the answers of a chain are set apart; see `evolve.answers.chain.parse_format`.
         edits: what is written: `rewrite` (a whole program), `continue` (the rest of one that begins as its parent does)
             or `diff` (edits of the parent).
         answers: m, answers asked of one chain.

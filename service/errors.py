@@ -137,7 +137,7 @@ class UnreachableError(ServiceError):
     """The policy or the service does not answer."""
 
 
-class HurriedError(UnreachableError):
+class RateLimitedError(UnreachableError):
     """The service was asked too often; it answers again in a while."""
 
 

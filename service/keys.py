@@ -5,7 +5,7 @@ import string
 import zlib
 from dataclasses import dataclass, field
 
-from service.seal import Seal
+from service.signer import Signer
 
 KEY, SHARE = "evo", "evs"
 _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -13,7 +13,7 @@ _RANDOM, _CHECK, _SHOWN = 37, 6, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minted:
+class NewKey:
     """A new key: `text` is shown once, `shown` may be seen again, `hash` is stored."""
 
     text: str = field(repr=False)
@@ -21,11 +21,11 @@ class Minted:
     hash: str
 
 
-def mint(seal: Seal, prefix: str = KEY) -> Minted:
+def mint(seal: Signer, prefix: str = KEY) -> NewKey:
     """Make a key: its prefix, 37 random characters (220 bits), and a checksum that tells slips from strangers."""
     body = f"{prefix}_" + "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     text = body + _checksum(body)
-    return Minted(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(seal, text))
+    return NewKey(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(seal, text))
 
 
 def well_formed(text: str) -> bool:
@@ -36,14 +36,14 @@ def well_formed(text: str) -> bool:
     return _checksum(text[:-_CHECK]) == text[-_CHECK:]
 
 
-def digest(seal: Seal, text: str) -> str:
+def digest(seal: Signer, text: str) -> str:
     """What is stored and looked up of a key."""
     return seal.digest("api-key", text)
 
 
 def identity_proof(key: str, url: str, challenge: str) -> str:
     """What only somebody who knows a key can answer to a challenge, at one address."""
-    return Seal(key).digest("identity", f"{challenge} {url}")
+    return Signer(key).digest("identity", f"{challenge} {url}")
 
 
 def _checksum(body: str) -> str:

@@ -37,7 +37,7 @@ class Padded:
         return torch.arange(self.ids.shape[1], device=self.ids.device)[None] < self.lengths[:, None]
 
 
-class Pool:
+class MazePool:
     """Mazes of the training split with their shortest ways, made when first asked for."""
 
     def __init__(self, size: int) -> None:

@@ -7,16 +7,16 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from evolve.chain import ChainFormat, parse_format
+from evolve.answers.chain import ChainFormat, parse_format
+from evolve.credit.operators import MUTATE
 from evolve.errors import PolicyRefused
-from evolve.fingerprint import fingerprint
-from evolve.operators import MUTATE
+from evolve.multiobjective.scalarization import dirichlet, scalarise
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Individual, Proposal
-from evolve.scalarization import dirichlet, scalarise
+from evolve.similarity.fingerprint import fingerprint
 from training.candidate_sources import CandidateSource
 from training.errors import TrainingError
-from training.replies import reads_back, write_reply
+from training.reply_writer import reads_back, write_reply
 
 Count = Callable[[str], int]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.problem import Problem
-from evolve.statistics import collinearity_warning
+from evolve.statistics.answer_sets import collinearity_warning
 from training.adapter_files import (
     CHECKPOINTS,
     LOG,

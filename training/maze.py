@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from training.batches import Pool
+from training.batches import MazePool
 from training.checkpoints import Checkpoint, Checkpoints
 from training.errors import ModelError, OtherRecipeError, TrainingError
 from training.export import export, read_model
-from training.journal import Journal
 from training.llama import Weights, digest, initial
 from training.recipe import Recipe
 from training.reinforce import advantages_of, choose_parents, experience, figures_of, policy_loss
+from training.training_log import TrainingLog
 from training.warm_start import imitation_loss, lesson, rate_at
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from evolve.domains.maze import Maze
-    from training.reinforce import Experience, Parent
+    from training.reinforce import Experience, ShownWalk
 
 WARM_START, REINFORCE = "warm-start", "reinforce"
 _WARM, _REINFORCED, _DRAWN = 1, 2, 3  # which random streams a stage draws from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class TrainingProgress:
     """A step done: `step` of `steps` in a stage, and what was seen in it."""
 
     stage: str
@@ -38,11 +38,11 @@ class Progress:
     figures: Mapping[str, float]
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[TrainingProgress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunFolder:
     """Where a run keeps what: a folder of its own.
 
     Attributes:
@@ -56,7 +56,7 @@ class Place:
     warn: Callable[[str], None] = print
 
 
-def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
+def warm_start(recipe: Recipe, place: RunFolder, report: Report) -> Weights:
     """Imitate the demonstrator; goes on from the newest checkpoint if there is one."""
     settings = recipe.warm_start
     run = _Run(
@@ -65,7 +65,7 @@ def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
         WARM_START,
         lambda: initial(recipe.shape, torch.Generator().manual_seed(recipe.seed), place.device),
     )
-    pool = Pool(recipe.pool)
+    pool = MazePool(recipe.pool)
     for step in run.steps(settings.steps, settings.rate, decay=settings.decay):
         run.rate(rate_at(step, settings.steps, settings.rate))
         kind = recipe.kinds[step % len(recipe.kinds)]
@@ -77,12 +77,12 @@ def warm_start(recipe: Recipe, place: Place, report: Report) -> Weights:
     return run.weights
 
 
-def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> Weights:
+def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report) -> Weights:
     """Reinforce a policy; goes on from the newest checkpoint if there is one."""
     settings = recipe.reinforcement
     begun = {name: weight.detach().clone() for name, weight in base.items()}
     run = _Run(recipe, place, REINFORCE, lambda: begun, base=digest(begun))
-    pool = Pool(recipe.pool)
+    pool = MazePool(recipe.pool)
     turns = _turns(recipe)
     before: Experience | None = None
     asked: list[Maze] = []
@@ -94,7 +94,7 @@ def reinforce(recipe: Recipe, base: Weights, place: Place, report: Report) -> We
             asked = [field.maze for field in pool.draw(turn.kind, settings.mazes, drawn)]
             before = None
         rng = np.random.default_rng([recipe.seed, _REINFORCED, step])
-        shown: list[Parent | None] = [None] * len(asked) if before is None else choose_parents(before, rng)
+        shown: list[ShownWalk | None] = [None] * len(asked) if before is None else choose_parents(before, rng)
         with _half(place.device), torch.no_grad():
             generator = _generator(recipe.seed, _REINFORCED, step, place.device)
             found = experience(run.weights, recipe.shape, settings, asked, shown, generator)
@@ -145,13 +145,13 @@ class _Run:
     """Weights and optimizer of one stage, with what is kept of its steps."""
 
     def __init__(
-        self, recipe: Recipe, place: Place, stage: str, begin: Callable[[], Weights], *, base: str = ""
+        self, recipe: Recipe, place: RunFolder, stage: str, begin: Callable[[], Weights], *, base: str = ""
     ) -> None:
         self._recipe: dict[str, Any] = asdict(recipe) | {"base": base}
         self._place, self._stage = place, stage
         place.folder.mkdir(parents=True, exist_ok=True)
         self._checkpoints = Checkpoints(place.folder / "checkpoints")
-        self._journal = Journal(place.folder / "journal.jsonl")
+        self._journal = TrainingLog(place.folder / "journal.jsonl")
         found = self._checkpoints.newest(stage, place.warn)
         if found is not None and found.recipe != self._recipe:
             raise OtherRecipeError(
@@ -198,7 +198,7 @@ class _Run:
                     optimizer=self._optimizer.state_dict(),
                 )
             )
-        report(Progress(stage=self._stage, step=finished, steps=steps, figures=figures))
+        report(TrainingProgress(stage=self._stage, step=finished, steps=steps, figures=figures))
 
 
 def _generator(seed: int, stage: int, step: int, device: str = "cpu") -> torch.Generator:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from evolve.domains.maze import OBJECTIVES, Maze, optimum
-from evolve.scalarization import Floats
-from evolve.statistics import best_at_k, expected_max_at_k, mean_pairwise_l2, pass_at_k, volume
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.answer_sets import best_at_k, expected_max_at_k, mean_pairwise_l2, pass_at_k, volume
 from evolve.vpo import draw_weights
 
 KS = (1, 2, 4, 8, 16, 32, 64)

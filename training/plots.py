@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 _PANELS = (
     ("reward", {"mean": "mean of the answers", "set": "set reward of a chain", "best": "best answer of a prompt"}),

@@ -8,11 +8,11 @@ import torch
 
 from training.card import card
 from training.evaluation import evaluate
-from training.journal import Journal
 from training.llama import Weights
-from training.maze import REINFORCE, Place, Report, base_of, keep_model, reinforce, warm_start
+from training.maze import REINFORCE, Report, RunFolder, base_of, keep_model, reinforce, warm_start
 from training.plots import draw_training
 from training.recipe import Recipe
+from training.training_log import TrainingLog
 
 BASE = "base"
 VALIDATED = 100
@@ -20,7 +20,7 @@ ANSWERS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class TrainingRequest:
     """What is to be trained.
 
     Attributes:
@@ -38,14 +38,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainedPolicy:
     """A policy that was trained: its model folder, and by kind of maze what it was measured at."""
 
     folder: Path
     figures: Mapping[str, Mapping[str, float]]
 
 
-def train_policy(wanted: Wanted, place: Place, report: Report) -> Trained:
+def train_policy(wanted: TrainingRequest, place: RunFolder, report: Report) -> TrainedPolicy:
     """Train, or go on with a training that was stopped, and write the model folders of the base and the policy.
 
     Raises:
@@ -58,12 +58,12 @@ def train_policy(wanted: Wanted, place: Place, report: Report) -> Trained:
     if wanted.base is None:
         _keep(base, wanted, place, BASE)
     trained = _keep(reinforce(recipe, base, place, report), wanted, place)
-    lines = [line for line in Journal(place.folder / "journal.jsonl").lines() if line["stage"] == REINFORCE]
+    lines = [line for line in TrainingLog(place.folder / "journal.jsonl").lines() if line["stage"] == REINFORCE]
     draw_training(lines, f"{wanted.method}, seed {recipe.seed}", place.folder / "training.svg")
     return trained
 
 
-def _keep(weights: Weights, wanted: Wanted, place: Place, method: str = "") -> Trained:
+def _keep(weights: Weights, wanted: TrainingRequest, place: RunFolder, method: str = "") -> TrainedPolicy:
     method = method or wanted.method
     recipe = wanted.recipe
     # Measured as they are stored.
@@ -85,4 +85,4 @@ def _keep(weights: Weights, wanted: Wanted, place: Place, method: str = "") -> T
         answers=ANSWERS,
     )
     keep_model(weights, recipe, folder, text)
-    return Trained(folder=folder, figures=figures)
+    return TrainedPolicy(folder=folder, figures=figures)

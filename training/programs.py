@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evolve.chain import ChainParser
-from evolve.edit import apply_answer
+from evolve.answers.chain import ChainParser
+from evolve.answers.edit import apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
-from evolve.fingerprint import fingerprint
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.special import restore
+from evolve.prompt.control_tokens import restore
+from evolve.similarity.fingerprint import fingerprint
 from evolve.vpo.group import Rollout
 from training.adapters.completions import Completion
 from training.errors import TrainingError
 from training.records import Record, Records, Scale
 
 if TYPE_CHECKING:
-    from evolve.scalarization import Floats
+    from evolve.multiobjective.scalarization import Floats
 
 Evaluate = Callable[[Sequence[Program]], Sequence[Evaluation]]
 

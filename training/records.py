@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from evolve.chain import ChainFormat, parse_format
-from evolve.continuation import CONTINUE
+from evolve.answers.chain import ChainFormat, parse_format
+from evolve.answers.continuation import CONTINUE
 from evolve.errors import EvolveError
+from evolve.multiobjective.scalarization import Floats
 from evolve.program import Program
-from evolve.scalarization import Floats
 from training.errors import TrainingError
 
 

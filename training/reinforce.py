@@ -9,9 +9,9 @@ import torch
 
 from evolve.domains import MazeDomain, grade
 from evolve.domains.maze import Maze, steps
-from evolve.scalarization import Floats
-from evolve.statistics import expected_max, mean_pairwise_l2
-from evolve.vpo import Group, Options, draw_weights, estimator
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.answer_sets import expected_max, mean_pairwise_l2
+from evolve.vpo import Options, RolloutGroup, draw_weights, estimator
 from training import measures
 from training.batches import Padded
 from training.demonstrator import Rng
@@ -27,7 +27,7 @@ _DOMAIN = MazeDomain()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parent:
+class ShownWalk:
     """A walk that a prompt shows, with its reward vector (4,)."""
 
     moves: str
@@ -54,7 +54,7 @@ def experience(
     shape: Shape,
     settings: Reinforcement,
     asked: Sequence[Maze],
-    parents: Sequence[Parent | None],
+    parents: Sequence[ShownWalk | None],
     generator: "Generator",
 ) -> Experience:
     """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them.
@@ -90,20 +90,20 @@ def _device_of(weights: Weights) -> str:
     return str(next(iter(weights.values())).device)
 
 
-def _prompt(maze: Maze, m: int, parent: Parent | None) -> list[str]:
+def _prompt(maze: Maze, m: int, parent: ShownWalk | None) -> list[str]:
     if parent is None:
         return prompt_words(maze, m)
     return prompt_words(maze, m, steps(maze, parent.moves), parent.rewards)
 
 
-def choose_parents(found: Experience, rng: Rng) -> list[Parent | None]:
+def choose_parents(found: Experience, rng: Rng) -> list[ShownWalk | None]:
     """For each prompt the answer that is best under weights drawn for it, as a search chooses; None: there is none."""
-    chosen: list[Parent | None] = []
+    chosen: list[ShownWalk | None] = []
     for rewards, moves in zip(found.rewards, found.moves, strict=True):
         flat = rewards.reshape(-1, rewards.shape[-1])
         best = int((flat @ rng.dirichlet(np.ones(flat.shape[1]))).argmax())
         walked = moves[best]
-        chosen.append(None if walked is None else Parent(moves=walked, rewards=flat[best]))
+        chosen.append(None if walked is None else ShownWalk(moves=walked, rewards=flat[best]))
     return chosen
 
 
@@ -114,7 +114,7 @@ def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Float
     and what little they differ by, once normalised, is noise: training came to a stand with it.
     """
     groups = [
-        Group.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha))
+        RolloutGroup.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha))
         for rewards in found.rewards
     ]
     return np.concatenate(estimator(settings.method)(groups, Options()))

@@ -13,7 +13,7 @@ import numpy as np
 
 from evolve.domains.maze import MOVES, OBJECTIVES, Maze, Rules, brief
 from evolve.domains.maze.words import COLUMNS, THINGS
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 MAX_SIDE = 9
 MAX_MOVES = 64

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evolve.domains.maze import reward, steps, walk
-from training.batches import Padded, Pool
+from training.batches import MazePool, Padded
 from training.demonstrator import Demonstrator, Field, Rng
 from training.llama import Weights, reply_losses
 from training.recipe import Shape, WarmStart
@@ -24,7 +24,7 @@ class Lesson:
     replies: Padded
 
 
-def lesson(pool: Pool, kind: str, settings: WarmStart, rng: Rng, device: str = "cpu") -> Lesson:
+def lesson(pool: MazePool, kind: str, settings: WarmStart, rng: Rng, device: str = "cpu") -> Lesson:
     """Draw mazes and let the demonstrator answer them."""
     demonstrator = Demonstrator(stops=_STOPS.get(kind, 6))
     shown = rng.random() < settings.parents

@@ -2,9 +2,9 @@
 
 from evolve.archives.archive import Archive, Insertion, Status
 from evolve.archives.axis import Axis
-from evolve.archives.cells import CellArchive
 from evolve.archives.dominated_novelty import DominatedNoveltyArchive
-from evolve.archives.opening import DEFAULT_MEASURES, open_archive
+from evolve.archives.factory import DEFAULT_MEASURES, open_archive
+from evolve.archives.map_elites import CellArchive
 from evolve.archives.pareto import ParetoArchive
 from evolve.archives.partition import CvtPartition, GridPartition, Partition
 from evolve.archives.top import TopArchive

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from evolve.population import Population
+from evolve.archives.population import Population
 from evolve.proposal import Individual
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Measure
-from evolve.scalarization import Floats
 
 
 class Axis:

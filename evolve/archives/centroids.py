@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 ROUNDS = 25
 MAX_SAMPLES = 50_000

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from evolve.archives.archive import Insertion, Status
 from evolve.archives.axis import Axis
-from evolve.archives.rows import Rows
-from evolve.population import Population, fitness_of
+from evolve.archives.population import Population, fitness_of
+from evolve.archives.row_table import Rows
+from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Measure
 from evolve.proposal import Individual
-from evolve.scalarization import Floats
 
 _AT_ONCE = 4_000_000  # distances that are held at once
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.archives.archive import Insertion, Status
-from evolve.contribution import EXACT, contributions
-from evolve.pareto import crowding
-from evolve.population import Population
+from evolve.archives.population import Population
+from evolve.multiobjective.contribution import EXACT, contributions
+from evolve.multiobjective.pareto import crowding
+from evolve.multiobjective.scalarization import Floats, normalise
 from evolve.proposal import Individual
-from evolve.scalarization import Floats, normalise
 
 # The row that leaves a front of (n, k), whose last row is the one that is offered; with the ages of the others.
 Ages = NDArray[np.int64]

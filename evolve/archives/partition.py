@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from evolve.archives.axis import Axis
 from evolve.archives.centroids import centroids, nearest
+from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Measure
-from evolve.scalarization import Floats
 
 Cell = tuple[int, ...]
 

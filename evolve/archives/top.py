@@ -1,7 +1,7 @@
 """Top-k: the fittest, whatever they are like."""
 
 from evolve.archives.archive import Insertion, Status
-from evolve.population import Population, fitness_of
+from evolve.archives.population import Population, fitness_of
 from evolve.proposal import Individual
 
 

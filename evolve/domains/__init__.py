@@ -1,10 +1,20 @@
 """Domains: kinds of tasks with a prompt, a parser, and a reward vector for every answer."""
 
-from evolve.domains.domain import Domain, Grades, Reply, grade
+from evolve.domains.domain import Domain, DomainReply, ScoredReply, grade
 from evolve.domains.eureqa import Eureqa
 from evolve.domains.livecodebench import LiveCodeBench
 from evolve.domains.maze.domain import MazeDomain
 from evolve.domains.musique import Musique
 from evolve.domains.toolrl import ToolRL
 
-__all__ = ["Domain", "Eureqa", "Grades", "LiveCodeBench", "MazeDomain", "Musique", "Reply", "ToolRL", "grade"]
+__all__ = [
+    "Domain",
+    "DomainReply",
+    "Eureqa",
+    "LiveCodeBench",
+    "MazeDomain",
+    "Musique",
+    "ScoredReply",
+    "ToolRL",
+    "grade",
+]

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from evolve.chain import MAX_ANSWER, ChainFormat, ChainParser
-from evolve.domains.domain import Reply
+from evolve.answers.chain import MAX_ANSWER, ChainFormat, ChainParser
+from evolve.answers.reasoning import ReasoningFilter
+from evolve.domains.domain import DomainReply
 from evolve.errors import ConfigurationError
-from evolve.reasoning import ReasoningFilter
 
 Answer = TypeVar("Answer")
 Read = Callable[[str], tuple[Answer | None, str]]
@@ -64,11 +64,11 @@ def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
     return found[:m], [f"{rest} answer{'s' if rest > 1 else ''} beyond the {m} asked for"] if rest > 0 else []
 
 
-def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> Reply[Answer]:
+def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> DomainReply[Answer]:
     """Read what was found as answers, and fill up to `m`."""
     pairs = [read(text) for text in found]
     pairs += [(None, MISSING)] * (m - len(pairs))
-    return Reply(
+    return DomainReply(
         answers=tuple(answer for answer, _ in pairs),
         reasons=tuple(reason for _, reason in pairs),
         dropped=tuple(dropped),

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -14,7 +14,7 @@ _Asked_contra = TypeVar("_Asked_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply(Generic[Answer]):
+class DomainReply(Generic[Answer]):
     """A completion taken apart.
 
     Attributes:
@@ -29,7 +29,7 @@ class Reply(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grades(Generic[Answer]):
+class ScoredReply(Generic[Answer]):
     """A completion scored.
 
     Attributes:
@@ -38,7 +38,7 @@ class Grades(Generic[Answer]):
     """
 
     rewards: Floats
-    reply: Reply[Answer]
+    reply: DomainReply[Answer]
 
 
 class Domain(Protocol[_Asked_contra, Answer]):
@@ -57,7 +57,7 @@ class Domain(Protocol[_Asked_contra, Answer]):
     def prompt(self, question: _Asked_contra, m: int = 1) -> str:
         """What a policy is asked when `m` answers are wanted in one completion: the task, then the form."""
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Answer]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Answer]:
         """Take the answers out of a completion.
 
         Args:
@@ -74,7 +74,9 @@ class Domain(Protocol[_Asked_contra, Answer]):
         """Equal for answers of one completion that count once."""
 
 
-def grade(domain: Domain[Question, Answer], question: Question, text: str, m: int, cut: bool = False) -> Grades[Answer]:
+def grade(
+    domain: Domain[Question, Answer], question: Question, text: str, m: int, cut: bool = False
+) -> ScoredReply[Answer]:
     """Score a completion that was asked for `m` answers.
 
     An answer given before in the same completion earns nothing: it covers nothing new.
@@ -92,4 +94,6 @@ def grade(domain: Domain[Question, Answer], question: Question, text: str, m: in
             rewards[place] = vector
         else:
             reasons[place] = f"counts once with answer {first + 1}"
-    return Grades(rewards=rewards, reply=Reply(answers=reply.answers, reasons=tuple(reasons), dropped=reply.dropped))
+    return ScoredReply(
+        rewards=rewards, reply=DomainReply(answers=reply.answers, reasons=tuple(reasons), dropped=reply.dropped)
+    )

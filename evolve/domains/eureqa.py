@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from evolve.domains.blocks import blocks, field, fill
-from evolve.domains.domain import Reply
+from evolve.domains.domain import DomainReply
 from evolve.domains.overlap import same
 from evolve.errors import ProblemError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 LETTERS = "ABCDE"
 OBJECTIVES = tuple(f"entity_{letter}" for letter in LETTERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class EureqaQuestion:
     """A question.
 
     Attributes:
@@ -49,16 +49,16 @@ class Eureqa:
 
     name: str = "eureqa"
 
-    def objectives(self, question: Question) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+    def objectives(self, question: EureqaQuestion) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """entity_A to entity_E."""
         return OBJECTIVES
 
-    def task(self, question: Question) -> str:
+    def task(self, question: EureqaQuestion) -> str:
         """The narrative and the masks."""
         masks = "\n".join(f"{tag}: {mask}" for tag, mask in zip(OBJECTIVES, question.masks, strict=True))
         return f"{question.narrative}\n\nFive names are masked. Work back from the one that is given:\n{masks}"
 
-    def prompt(self, question: Question, m: int = 1) -> str:
+    def prompt(self, question: EureqaQuestion, m: int = 1) -> str:
         """The narrative, the masks, and the form of the reply."""
         form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in OBJECTIVES)
         ask = (
@@ -71,7 +71,7 @@ class Eureqa:
         )
         return f"{self.task(question)}\n\n{ask}\n"
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[tuple[str, ...]]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[tuple[str, ...]]:
         """Chains in `<response_i>` tags, each with `<entity_A>` to `<entity_E>`.
 
         Raises:
@@ -79,7 +79,7 @@ class Eureqa:
         """
         return fill(*blocks(text, "response", m, cut), m, _chain)
 
-    def reward(self, question: Question, answer: tuple[str, ...]) -> Floats:
+    def reward(self, question: EureqaQuestion, answer: tuple[str, ...]) -> Floats:
         """(5,): 1 for each entity named right, whatever the case, punctuation, articles and underscores."""
         return np.array([float(_matches(*pair)) for pair in zip(answer, question.entities, strict=True)])
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evolve.chain import ChainFormat, example
+from evolve.answers.chain import ChainFormat, example
+from evolve.answers.markup import Fence, fence
 from evolve.domains.blocks import check_count, fill, spoken, tagged
-from evolve.domains.domain import Reply
+from evolve.domains.domain import DomainReply
 from evolve.errors import ProblemError, ProgramError
-from evolve.fingerprint import fingerprint
-from evolve.markup import Fence, fence
+from evolve.multiobjective.scalarization import Floats
 from evolve.program import Program
-from evolve.scalarization import Floats
+from evolve.similarity.fingerprint import fingerprint
 
 MAX_TESTS = 16
 MAX_TEST_BYTES = 8192
@@ -39,7 +39,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CodingTask:
     """A programming task.
 
     Attributes:
@@ -62,7 +62,7 @@ class Question:
             raise ProblemError("a programming task needs at least one test of at most 8192 bytes")
 
 
-Judge = Callable[[Question, str], Sequence[float]]
+Judge = Callable[[CodingTask, str], Sequence[float]]
 
 
 def choose(tests: Sequence[Test]) -> tuple[Test, ...]:
@@ -72,7 +72,7 @@ def choose(tests: Sequence[Test]) -> tuple[Test, ...]:
     return tuple(tests[place] for place in sorted(smallest))
 
 
-def passed(question: Question, outcomes: Sequence[float]) -> Floats:
+def passed(question: CodingTask, outcomes: Sequence[float]) -> Floats:
     """Reward vector of the tests' outcomes: 1 for exactly 1 or True, else 0; a test that was not reached is not passed.
 
     Raises:
@@ -96,11 +96,11 @@ class LiveCodeBench:
     judge: Judge
     name: str = "livecodebench"
 
-    def objectives(self, question: Question) -> tuple[str, ...]:
+    def objectives(self, question: CodingTask) -> tuple[str, ...]:
         """test_1, test_2 and so on, as many as the question has."""
         return tuple(f"test_{number}" for number in range(1, len(question.tests) + 1))
 
-    def task(self, question: Question) -> str:
+    def task(self, question: CodingTask) -> str:
         """The statement, and the code that the program begins with."""
         how = (
             f"Begin with this code:\n```python\n{question.starter}\n```"
@@ -109,7 +109,7 @@ class LiveCodeBench:
         )
         return f"{question.statement}\n\n{how}"
 
-    def prompt(self, question: Question, m: int = 1) -> str:
+    def prompt(self, question: CodingTask, m: int = 1) -> str:
         """The task, the code it begins with, and the form of the reply."""
         check_count(m)
         form = example(_FENCES, m, "...").replace("```\n...", "```python\n...")
@@ -122,7 +122,7 @@ class LiveCodeBench:
         )
         return f"{self.task(question)}\n\n{ask}\n{form}\n"
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[str]:
         """Programs in fenced blocks, with or without lines `---` between them; the last fence may be left open.
 
         Raises:
@@ -131,7 +131,7 @@ class LiveCodeBench:
         check_count(m)
         return fill(*tagged(spoken(text), _FENCES, m, cut), m, _source)
 
-    def reward(self, question: Question, answer: str) -> Floats:
+    def reward(self, question: CodingTask, answer: str) -> Floats:
         """1 for each test passed, by the judge."""
         return passed(question, self.judge(question, answer))
 

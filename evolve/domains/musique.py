@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from evolve.domains.blocks import blocks, field, fill
-from evolve.domains.domain import Reply
+from evolve.domains.domain import DomainReply
 from evolve.domains.overlap import f1, words
 from evolve.errors import ProblemError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 HOPS = 4
 ANSWER_WEIGHT = 3.0
@@ -22,7 +22,7 @@ _INDEX = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class MusiqueQuestion:
     """A question.
 
     Attributes:
@@ -49,7 +49,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cited:
+class CitedAnswer:
     """An answer, and the first four different paragraphs cited for it."""
 
     answer: str
@@ -62,16 +62,16 @@ class Musique:
 
     name: str = "musique"
 
-    def objectives(self, question: Question) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+    def objectives(self, question: MusiqueQuestion) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """hop_1 to hop_4, answer_f1."""
         return (*(f"hop_{number}" for number in range(1, HOPS + 1)), "answer_f1")
 
-    def task(self, question: Question) -> str:
+    def task(self, question: MusiqueQuestion) -> str:
         """The paragraphs and the question."""
         numbered = [f"[{place}] {title}\n{text}" for place, (title, text) in enumerate(question.paragraphs)]
         return "\n\n".join([*numbered, f"Question: {question.text}"])
 
-    def prompt(self, question: Question, m: int = 1) -> str:
+    def prompt(self, question: MusiqueQuestion, m: int = 1) -> str:
         """The paragraphs, the question, and the form of the reply."""
         form = "<support>0, 4</support>\n<answer>a name, a date, a few words</answer>"
         ask = (
@@ -83,7 +83,7 @@ class Musique:
         )
         return f"{self.task(question)}\n\n{ask}\n"
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Cited]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[CitedAnswer]:
         """Answers in `<response_i>` tags, each with `<support>` and `<answer>`.
 
         Raises:
@@ -91,7 +91,7 @@ class Musique:
         """
         return fill(*blocks(text, "response", m, cut), m, _cited)
 
-    def reward(self, question: Question, answer: Cited) -> Floats:
+    def reward(self, question: MusiqueQuestion, answer: CitedAnswer) -> Floats:
         """(5,): 1 for each hop whose paragraph is cited or that the question lacks; F1 of the answer's best form."""
         hops = [float(place in answer.support) for place in question.support]
         spare = [1.0] * (HOPS - len(hops))
@@ -103,12 +103,12 @@ class Musique:
         """(sum of the hops + 3 F1) / 7."""
         return float((vector[:-1].sum() + ANSWER_WEIGHT * vector[-1]) / (HOPS + ANSWER_WEIGHT))
 
-    def identity(self, answer: Cited, vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains have
+    def identity(self, answer: CitedAnswer, vector: Floats) -> Hashable:  # noqa: ARG002 - the shape all domains have
         """The reward vector."""
         return tuple(vector.tolist())
 
 
-def _cited(text: str) -> tuple[Cited | None, str]:
+def _cited(text: str) -> tuple[CitedAnswer | None, str]:
     answer = field(text, "answer")
     if not answer:
         return None, "the response holds no answer"
@@ -117,4 +117,4 @@ def _cited(text: str) -> tuple[Cited | None, str]:
     notes = [] if places else ["no paragraph is cited"]
     if len(places) > HOPS:
         notes.append(f"{len(places) - HOPS} paragraphs beyond the first {HOPS} do not count")
-    return Cited(answer=answer, support=tuple(places[:HOPS])), "; ".join(notes)
+    return CitedAnswer(answer=answer, support=tuple(places[:HOPS])), "; ".join(notes)

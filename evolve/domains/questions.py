@@ -35,8 +35,8 @@ def _maze(value: Mapping[str, Any]) -> Maze:
     return read(value["maze"])
 
 
-def _musique(value: Mapping[str, Any]) -> musique.Question:
-    return musique.Question(
+def _musique(value: Mapping[str, Any]) -> musique.MusiqueQuestion:
+    return musique.MusiqueQuestion(
         text=value["text"],
         paragraphs=tuple((title, text) for title, text in value["paragraphs"]),
         support=tuple(value["support"]),
@@ -45,18 +45,20 @@ def _musique(value: Mapping[str, Any]) -> musique.Question:
     )
 
 
-def _eureqa(value: Mapping[str, Any]) -> eureqa.Question:
-    return eureqa.Question(narrative=value["narrative"], masks=tuple(value["masks"]), entities=tuple(value["entities"]))
+def _eureqa(value: Mapping[str, Any]) -> eureqa.EureqaQuestion:
+    return eureqa.EureqaQuestion(
+        narrative=value["narrative"], masks=tuple(value["masks"]), entities=tuple(value["entities"])
+    )
 
 
-def _toolrl(value: Mapping[str, Any]) -> toolrl.Question:
-    calls = tuple(toolrl.Call(name=call["name"], arguments=call["arguments"]) for call in value["calls"])
-    return toolrl.Question(user=value["user"], system=value["system"], calls=calls)
+def _toolrl(value: Mapping[str, Any]) -> toolrl.ToolTask:
+    calls = tuple(toolrl.ToolCall(name=call["name"], arguments=call["arguments"]) for call in value["calls"])
+    return toolrl.ToolTask(user=value["user"], system=value["system"], calls=calls)
 
 
-def _livecodebench(value: Mapping[str, Any]) -> livecodebench.Question:
+def _livecodebench(value: Mapping[str, Any]) -> livecodebench.CodingTask:
     tests = tuple(livecodebench.Test(input=test["input"], output=test["output"]) for test in value["tests"])
-    return livecodebench.Question(
+    return livecodebench.CodingTask(
         statement=value["statement"], tests=tests, starter=value["starter"], function=value["function"]
     )
 

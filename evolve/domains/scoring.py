@@ -10,11 +10,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from evolve.domains.blocks import MISSING
-from evolve.domains.livecodebench import Question, Test
-from evolve.domains.musique import Cited
+from evolve.domains.feedback import remarks
+from evolve.domains.livecodebench import CodingTask, Test
+from evolve.domains.musique import CitedAnswer
 from evolve.domains.overlap import normalised
 from evolve.domains.questions import TEXT_DOMAINS, question_from_json
-from evolve.domains.remarks import remarks
 
 MAX_SHOWN = 200
 MAX_SHOWN = 3
@@ -46,7 +46,7 @@ def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, s
     return {**scores, **final, "feedback": "\n".join(line for line in said if line)}
 
 
-def _cited(answer: Cited) -> str:
+def _cited(answer: CitedAnswer) -> str:
     return normalised(answer.answer, articles=False)
 
 
@@ -69,7 +69,7 @@ def _with_tags(text: str) -> str:
 
 def inputs_of(question: Mapping[str, Any]) -> list[dict[str, str]]:
     """What a program is run on, test by test: `read`, its standard input, or `call` and `arguments`, lines of JSON."""
-    asked: Question = question_from_json("livecodebench", question)
+    asked: CodingTask = question_from_json("livecodebench", question)
     if asked.function:
         return [{"call": asked.function, "arguments": test.input} for test in asked.tests]
     return [{"read": test.input} for test in asked.tests]
@@ -82,7 +82,7 @@ def score_outputs(question: Mapping[str, Any], outputs: Sequence[Mapping[str, An
         question: as `question_as_json` gives it.
         outputs: for each test a `value` with `printed` and `failed`, empty where the program ended well, or `error`.
     """
-    asked: Question = question_from_json("livecodebench", question)
+    asked: CodingTask = question_from_json("livecodebench", question)
     verdicts = [
         _verdict(test, output, as_json=bool(asked.function)) for test, output in zip(asked.tests, outputs, strict=False)
     ]

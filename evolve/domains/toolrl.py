@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from evolve.chain import MAX_ANSWER
+from evolve.answers.chain import MAX_ANSWER
 from evolve.domains.blocks import check_count, fill, taken
 from evolve.domains.blocks import field as tag_text
-from evolve.domains.domain import Reply
+from evolve.domains.domain import DomainReply
 from evolve.domains.overlap import f1, same, words
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 OBJECTIVES = ("format", "tool_name", "arg_key", "arg_value")
 MAX_DEPTH = 20
@@ -32,7 +32,7 @@ FORM = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ToolCall:
     """One call of a tool."""
 
     name: str
@@ -40,7 +40,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ToolTask:
     """A task for tools.
 
     Attributes:
@@ -51,7 +51,7 @@ class Question:
 
     user: str
     system: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Attempt:
 
     thought: bool
     tried: bool
-    calls: tuple[Call, ...]
+    calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +75,15 @@ class ToolRL:
 
     name: str = "toolrl"
 
-    def objectives(self, question: Question) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
+    def objectives(self, question: ToolTask) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """Format, tool_name, arg_key, arg_value."""
         return OBJECTIVES
 
-    def task(self, question: Question) -> str:
+    def task(self, question: ToolTask) -> str:
         """The tools, with the form of a reply where the data name it, and what is asked for."""
         return "\n\n".join(part for part in (question.system, question.user) if part)
 
-    def prompt(self, question: Question, m: int = 1) -> str:
+    def prompt(self, question: ToolTask, m: int = 1) -> str:
         """The tools, the task, and the form of the reply."""
         check_count(m)
         parts = [self.task(question)]
@@ -96,7 +96,7 @@ class ToolRL:
             )
         return "\n\n".join(parts) + "\n"
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[Attempt]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Attempt]:
         """Attempts in numbered `<response_i>` tags, else one in the whole completion.
 
         Calls are JSON objects one after another, or an array of them; `arguments` is read as `parameters`.
@@ -112,7 +112,7 @@ class ToolRL:
         found, beyond = taken(found, m)
         return fill(found, [*dropped, *beyond], m, _attempt)
 
-    def reward(self, question: Question, answer: Attempt) -> Floats:
+    def reward(self, question: ToolTask, answer: Attempt) -> Floats:
         """(4,): format 0 or 1; F1 of the names; mean F1 of the arguments' names and mean match of the values wanted.
 
         Calls are paired with the calls wanted in order, by name and then by shared arguments; one without a partner
@@ -157,9 +157,9 @@ def _attempt(text: str) -> tuple[Attempt | None, str]:
     return Attempt(thought=sections["think"] is not None, tried=bool(body), calls=tuple(calls)), note
 
 
-def _calls(body: str) -> tuple[list[Call], str]:
+def _calls(body: str) -> tuple[list[ToolCall], str]:
     decoder, at = json.JSONDecoder(), 0
-    calls: list[Call] = []
+    calls: list[ToolCall] = []
     while at < len(body):
         gap = _SPACE.match(body, at)
         at = gap.end() if gap else at
@@ -177,13 +177,13 @@ def _calls(body: str) -> tuple[list[Call], str]:
     return calls, ""
 
 
-def _call(entry: object) -> Call | None:
+def _call(entry: object) -> ToolCall | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         return None
     arguments = entry.get("parameters", entry.get("arguments", {}))
     if not isinstance(arguments, dict) or not _shallow(arguments, MAX_DEPTH):
         return None
-    return Call(name=entry["name"], arguments=arguments)
+    return ToolCall(name=entry["name"], arguments=arguments)
 
 
 def _shallow(value: object, left: int) -> bool:
@@ -191,7 +191,7 @@ def _shallow(value: object, left: int) -> bool:
     return left > 0 and all(_shallow(one, left - 1) for one in inner)
 
 
-def paired(made: tuple[Call, ...], wanted: tuple[Call, ...]) -> list[tuple[Call, Call]]:
+def paired(made: tuple[ToolCall, ...], wanted: tuple[ToolCall, ...]) -> list[tuple[ToolCall, ToolCall]]:
     """Calls made with calls wanted: for each of these, in order, the one left that fits best by name and arguments."""
     free, pairs = list(made), []
     for goal in wanted:

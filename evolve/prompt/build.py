@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evolve.chain import example, parse_format
+from evolve.answers.chain import example, parse_format
+from evolve.answers.continuation import CONTINUE, first_lines
+from evolve.answers.regions import asks_region, framed, guarded, names_of_region
 from evolve.configuration import PromptConfig
-from evolve.continuation import CONTINUE, first_lines
+from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
+from evolve.credit.yields import times
 from evolve.errors import PolicyRefused
-from evolve.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
 from evolve.proposal import Individual, Message, Prompt, Proposal
-from evolve.regions import asks_region, framed, guarded, names_of_region
-from evolve.yields import times
 
 Count = Callable[[str], int]
 

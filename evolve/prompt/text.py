@@ -3,7 +3,7 @@
 import re
 
 from evolve.program import Program
-from evolve.special import neutralise
+from evolve.prompt.control_tokens import neutralise
 
 _BACKTICKS = re.compile(r"`+")
 # C0 and C1 controls but for tab and newline, characters that reorder or hide what a reader sees, halves of characters.

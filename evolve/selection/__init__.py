@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evolve.selection.choosing import Chosen, Knobs, Select, brief, briefly
 from evolve.selection.fronts import select_hypervolume, select_nsga2, select_nsga3
 from evolve.selection.lexicase import select_downsampled_lexicase, select_lexicase
 from evolve.selection.scalar import (
@@ -15,10 +14,11 @@ from evolve.selection.scalar import (
     select_tournament,
     select_uniform,
 )
+from evolve.selection.selection import Select, Selected, SelectionParams, brief, briefly
 from evolve.selection.tree import select_puct, select_ucb
-from evolve.selection.view import View
+from evolve.selection.view import ArchiveView
 
-__all__ = ["REGISTRY", "Chosen", "Knobs", "Select", "View", "brief", "briefly", "draw_selection"]
+__all__ = ["REGISTRY", "ArchiveView", "Select", "Selected", "SelectionParams", "brief", "briefly", "draw_selection"]
 
 REGISTRY: Mapping[str, Select] = {
     "boltzmann": select_boltzmann,

@@ -8,29 +8,29 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve import exact_volume
-from evolve.contribution import EXACT, contributions, draw_contributor
-from evolve.pareto import front, ranks
-from evolve.scalarization import Floats
-from evolve.selection.choosing import Chosen, Knobs, brief, draw
-from evolve.selection.view import View
+from evolve.multiobjective import exact_hypervolume
+from evolve.multiobjective.contribution import EXACT, contributions, draw_contributor
+from evolve.multiobjective.pareto import front, ranks
+from evolve.multiobjective.scalarization import Floats
+from evolve.selection.selection import Selected, SelectionParams, brief, draw
+from evolve.selection.view import ArchiveView
 
 Places = NDArray[np.intp]
 MAX_DIRECTIONS = 100
 FAR = 1e100  # its square is finite
 
 
-def select_nsga2(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_nsga2(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """The better of two members drawn with repetition: of lower rank, else less crowded (NSGA-II, Deb et al. 2002)."""
     del knobs
     layers, distances = view.once(_layers), view.once(_distances)
     first, second = (int(place) for place in rng.integers(len(view), size=2))
     better = (layers[second], -distances[second]) < (layers[first], -distances[first])
     place = second if better else first
-    return Chosen(place=place, why={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
+    return Selected(place=place, why={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
 
 
-def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_nsga3(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """A member near a reference direction: the direction is drawn among those that have any.
 
     Directions are those of Das and Dennis (1998), members belong to the nearest (NSGA-III, Deb and Jain 2014), and of
@@ -43,7 +43,7 @@ def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     first, second = (int(place) for place in crowd[rng.integers(len(crowd), size=2)])
     better = (layers[second], niches.distances[second]) < (layers[first], niches.distances[first])
     place = second if better else first
-    return Chosen(
+    return Selected(
         place=place,
         why={
             "rank": int(layers[place]),
@@ -53,7 +53,7 @@ def select_nsga3(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     )
 
 
-def select_hypervolume(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_hypervolume(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """A member in proportion to the volume that the front would lose without it.
 
     Measured from the problem's reference point, else from a tenth of the range below the worst of the members. Where
@@ -63,11 +63,11 @@ def select_hypervolume(view: View, rng: np.random.Generator, knobs: Knobs) -> Ch
     shares = view.once(_shares)
     if shares is not None:
         place = draw(shares, rng)
-        return Chosen(place=place, why={"share": brief(float(shares[place]))})
+        return Selected(place=place, why={"share": brief(float(shares[place]))})
     volumes = view.once(_volumes)
     row = draw_contributor(volumes.rows, rng)
     places = np.arange(len(view)) if row is None else np.flatnonzero(volumes.of == row)
-    return Chosen(place=int(places[rng.integers(len(places))]), why={"sampled": row is not None})
+    return Selected(place=int(places[rng.integers(len(places))]), why={"sampled": row is not None})
 
 
 @lru_cache(maxsize=16)
@@ -93,12 +93,12 @@ def _lattice(k: int, divisions: int) -> Floats:
     return (np.diff(edges, axis=1) - 1) / divisions
 
 
-def _layers(view: View) -> Places:
+def _layers(view: ArchiveView) -> Places:
     return ranks(view.signed_scores)
 
 
-def _distances(view: View) -> Floats:
-    """Crowding distance of each member within its rank, as `evolve.pareto.crowding` of that rank alone."""
+def _distances(view: ArchiveView) -> Floats:
+    """Crowding distance of each member within its rank, as `evolve.multiobjective.pareto.crowding` of that rank alone."""
     layers = view.once(_layers)
     total = np.zeros(len(layers))
     for column in view.signed_scores.T:
@@ -127,7 +127,7 @@ class _Niches:
     filled: Places
 
 
-def _niches(view: View) -> _Niches:
+def _niches(view: ArchiveView) -> _Niches:
     """Members by the nearest line from the ideal point: scores over the range of the front, seen from its best.
 
     Where the front has no range, that of all members counts.
@@ -157,7 +157,7 @@ class _Volumes:
     of: Places
 
 
-def _volumes(view: View) -> _Volumes:
+def _volumes(view: ArchiveView) -> _Volumes:
     scores = view.signed_scores
     best, worst = scores.max(axis=0), scores.min(axis=0)
     below = worst - 0.1 * np.where(best > worst, best - worst, 1.0)
@@ -170,11 +170,11 @@ def _volumes(view: View) -> _Volumes:
     return _Volumes(gains[kept], np.where(kept, np.cumsum(kept) - 1, -1)[which.reshape(-1)])
 
 
-def _shares(view: View) -> Floats | None:
+def _shares(view: ArchiveView) -> Floats | None:
     """Contributions of the members to the volume of the front, twins with half of theirs each; None: not computed."""
     volumes = view.once(_volumes)
     k = volumes.rows.shape[1]
-    found = contributions(volumes.rows, np.zeros(k)) if k <= EXACT else exact_volume.contributions(volumes.rows)
+    found = contributions(volumes.rows, np.zeros(k)) if k <= EXACT else exact_hypervolume.contributions(volumes.rows)
     if found is None:
         return None
     there = volumes.of >= 0

@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.selection.choosing import Chosen, Knobs
-from evolve.selection.view import View
+from evolve.selection.selection import Selected, SelectionParams
+from evolve.selection.view import ArchiveView
 
 MAX_TOLD = 8  # cases that an event names
 MAX_TOLD = 40  # characters of each
 
 
-def select_lexicase(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_lexicase(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """Epsilon-lexicase (La Cava et al. 2019, semi-dynamic), over all cases.
 
     Cases come in random order; of those still in, whoever is within epsilon of the best of them at the case stays in,
@@ -23,13 +23,13 @@ def select_lexicase(view: View, rng: np.random.Generator, knobs: Knobs) -> Chose
     return _choose(view, rng, rng.permutation(view.cases.shape[1]))
 
 
-def select_downsampled_lexicase(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_downsampled_lexicase(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """Epsilon-lexicase over a share of the cases drawn anew, at least one (Helmuth and Spector 2021)."""
     count = view.cases.shape[1]
     return _choose(view, rng, rng.choice(count, size=min(count, math.ceil(knobs.cases * count)), replace=False))
 
 
-def _choose(view: View, rng: np.random.Generator, order: NDArray[np.int64]) -> Chosen:
+def _choose(view: ArchiveView, rng: np.random.Generator, order: NDArray[np.int64]) -> Selected:
     results, epsilons = view.cases, view.once(_epsilons)
     pool = np.arange(len(view))
     decisive: list[int] = []
@@ -43,10 +43,10 @@ def _choose(view: View, rng: np.random.Generator, order: NDArray[np.int64]) -> C
             break
     place = int(pool[rng.integers(len(pool))])
     told = [view.case_names[case][:MAX_TOLD] for case in decisive[:MAX_TOLD]]
-    return Chosen(place=place, why={"cases": told, "left": len(pool)})
+    return Selected(place=place, why={"cases": told, "left": len(pool)})
 
 
-def _epsilons(view: View) -> NDArray[np.float64]:
+def _epsilons(view: ArchiveView) -> NDArray[np.float64]:
     """Median absolute deviation of each case among those that have it."""
     results = view.cases
     if np.isneginf(results).any():

@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.scalarization import dirichlet, scalarise, soft_argmax
-from evolve.selection.choosing import Chosen, Knobs, brief, draw
-from evolve.selection.view import View
+from evolve.multiobjective.scalarization import dirichlet, scalarise, soft_argmax
+from evolve.selection.selection import Selected, SelectionParams, brief, draw
+from evolve.selection.view import ArchiveView
 
 TOURNAMENT_SIZE = 4
 CONCENTRATION = 1.0  # uniform on the simplex
@@ -18,7 +18,7 @@ STEEPNESS = 10.0
 MAX_STEPS = 500.0  # the sigmoid is 0 or 1 long before
 
 
-def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_dirichlet(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """Draw w ~ Dirichlet(alpha), then a member by a soft argmax of w.r over the range of w.r in the view.
 
     The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
@@ -27,31 +27,31 @@ def select_dirichlet(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
     (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
-    return Chosen(place=int(place), weights=tuple(float(weight) for weight in weights))
+    return Selected(place=int(place), weights=tuple(float(weight) for weight in weights))
 
 
-def select_power_law(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_power_law(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
     cumulative = _power_law(len(view), knobs.alpha or EXPONENT)
     rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     rank = min(rank, len(view) - 1)
-    return Chosen(place=view.ranked(rank), why={"rank": rank})
+    return Selected(place=view.ranked(rank), why={"rank": rank})
 
 
-def select_tournament(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_tournament(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """The fittest of four members drawn with repetition."""
     del knobs
     entrants = rng.integers(len(view), size=TOURNAMENT_SIZE)
-    return Chosen(place=int(entrants[np.argmax(view.fitness[entrants])]))
+    return Selected(place=int(entrants[np.argmax(view.fitness[entrants])]))
 
 
-def select_uniform(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_uniform(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """Any member, each as likely as the others."""
     del knobs
-    return Chosen(place=int(rng.integers(len(view))))
+    return Selected(place=int(rng.integers(len(view))))
 
 
-def select_boltzmann(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_boltzmann(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """A member with probability softmax(u / T), where u is the fitness over its range in the view.
 
     T is the standard deviation of u, at least 0.01: whatever the scale of the fitness, the choice is as sharp.
@@ -62,10 +62,10 @@ def select_boltzmann(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
     shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
     temperature = max(float(shares.std()), MIN_TEMPERATURE)
     (place,) = soft_argmax(shares, 1, rng, temperature)
-    return Chosen(place=int(place), why={"temperature": brief(temperature)})
+    return Selected(place=int(place), why={"temperature": brief(temperature)})
 
 
-def select_offspring(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_offspring(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """A fit member that has few children: in proportion to sigmoid(10 (f - median) / MAD) / (1 + children).
 
     As ShinkaEvolve weighs parents; MAD is the median absolute deviation of the fitness in the view.
@@ -73,10 +73,10 @@ def select_offspring(view: View, rng: np.random.Generator, knobs: Knobs) -> Chos
     del knobs
     children = view.children
     place = draw(view.once(_fit) / (1 + children), rng)
-    return Chosen(place=place, why={"children": int(children[place])})
+    return Selected(place=place, why={"children": int(children[place])})
 
 
-def _fit(view: View) -> NDArray[np.float64]:
+def _fit(view: ArchiveView) -> NDArray[np.float64]:
     ahead = view.fitness - np.median(view.fitness)
     deviation = np.median(np.abs(ahead))
     with np.errstate(over="ignore"):

@@ -5,11 +5,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.selection.choosing import Chosen, Knobs, brief, highest
-from evolve.selection.view import View
+from evolve.selection.selection import Selected, SelectionParams, brief, highest
+from evolve.selection.view import ArchiveView
 
 
-def select_puct(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_puct(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """The highest Q + c R P sqrt(1 + T) / (1 + n), as TTT-Discover reuses states (2026).
 
     Q is the best fitness among a member and all that descends from it, not their mean: a search is after the best. R is
@@ -23,7 +23,7 @@ def select_puct(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     values = view.descended + urge
     free = ~view.related
     place = highest(np.where(free, values, -np.inf) if free.any() else values, rng)
-    return Chosen(
+    return Selected(
         place=place,
         why={
             "best": brief(float(view.descended[place])),
@@ -33,7 +33,7 @@ def select_puct(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     )
 
 
-def select_ucb(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
+def select_ucb(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
     """The highest u + c (sqrt(ln(1 + T) / N) - b / B): outcomes that were seldom met, and are not being tried.
 
     u is the fitness over its range in the view; N counts how often the run met the member's outcome (its rewards to
@@ -45,13 +45,13 @@ def select_ucb(view: View, rng: np.random.Generator, knobs: Knobs) -> Chosen:
     bonus = np.sqrt(math.log(1 + view.observations) / np.maximum(seen, 1))
     values = view.once(_level) + knobs.exploration * (bonus - airborne / max(view.flights, 1))
     place = highest(values, rng)
-    return Chosen(
+    return Selected(
         place=place,
         why={"seen": int(seen[place]), "in_flight": int(airborne[place]), "bonus": brief(float(bonus[place]))},
     )
 
 
-def _prior(view: View) -> NDArray[np.float64]:
+def _prior(view: ArchiveView) -> NDArray[np.float64]:
     """(N - rank) over its sum, rank 0 the fittest; equals have the mean of their ranks."""
     count = len(view)
     _, which, times = np.unique(view.fitness, return_inverse=True, return_counts=True)
@@ -59,6 +59,6 @@ def _prior(view: View) -> NDArray[np.float64]:
     return np.asarray(weights[which] * (2 / (count * (count + 1))))
 
 
-def _level(view: View) -> NDArray[np.float64]:
+def _level(view: ArchiveView) -> NDArray[np.float64]:
     spread = np.ptp(view.fitness)
     return (view.fitness - view.fitness.min()) / spread if spread > 0 else np.zeros(len(view))

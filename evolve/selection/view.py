@@ -6,16 +6,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.archives.population import Population
 from evolve.lineage import Lineage
-from evolve.population import Population
-from evolve.selection.cases import CaseTable
+from evolve.selection.case_table import CaseTable
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 _Result = TypeVar("_Result")
 
 
-class View:
+class ArchiveView:
     """Members of an archive by place, and how they stand in the lineage of the run.
 
     Attributes:
@@ -36,7 +36,7 @@ class View:
         self.reference = reference
         self._lineage = lineage
         self._version = -1
-        self._known: dict[Callable[[View], Any], Any] = {}
+        self._known: dict[Callable[[ArchiveView], Any], Any] = {}
         self._cases = CaseTable(members)
         self._found = np.zeros(16, dtype=np.intp)
         self._followed = 0
@@ -44,7 +44,7 @@ class View:
     def __len__(self) -> int:
         return len(self.members)
 
-    def once(self, compute: Callable[["View"], _Result]) -> _Result:
+    def once(self, compute: Callable[["ArchiveView"], _Result]) -> _Result:
         """What a function makes of the members, remembered until they change; it reads nothing else of the view."""
         if self._version != self.members.version:
             self._known.clear()

@@ -2,7 +2,7 @@
 
 from evolve.vpo.batch import WeightsOf, advantages
 from evolve.vpo.estimators import ESTIMATORS, Advantages, Estimator, Options, estimator
-from evolve.vpo.group import Group, Rollout
+from evolve.vpo.group import Rollout, RolloutGroup
 from evolve.vpo.reward import exact_set_reward, exact_specialists, reward_matrix, set_reward
 from evolve.vpo.vectors import Check, check_vectors
 from evolve.vpo.weights import DRAWS, Sampler, draw_weights, sobol
@@ -13,9 +13,9 @@ __all__ = [
     "Advantages",
     "Check",
     "Estimator",
-    "Group",
     "Options",
     "Rollout",
+    "RolloutGroup",
     "Sampler",
     "WeightsOf",
     "advantages",

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from evolve.vpo.estimators import DEFAULT, Options, estimator
-from evolve.vpo.group import Group, Rollout
+from evolve.vpo.group import Rollout, RolloutGroup
 
 WeightsOf = Callable[[Hashable, int], Floats]
 
@@ -52,10 +52,12 @@ def advantages(
     return found
 
 
-def _group(prompt: Hashable, rollouts: Sequence[Rollout], weights_of: WeightsOf, preference: ArrayLike | None) -> Group:
+def _group(
+    prompt: Hashable, rollouts: Sequence[Rollout], weights_of: WeightsOf, preference: ArrayLike | None
+) -> RolloutGroup:
     name = f"prompt {prompt!r}, rollout"
-    group = Group.of(rollouts, preference=preference, name=name)
+    group = RolloutGroup.of(rollouts, preference=preference, name=name)
     drawn = weights_of(prompt, max(group.objectives, 1))
     if not group.objectives:
-        return Group(rollouts=group.rollouts, preference=group.preference, weights=drawn)
-    return Group.of(group.rollouts, preference=group.preference, weights=drawn, name=name)
+        return RolloutGroup(rollouts=group.rollouts, preference=group.preference, weights=drawn)
+    return RolloutGroup.of(group.rollouts, preference=group.preference, weights=drawn, name=name)

@@ -17,9 +17,9 @@ from types import MappingProxyType
 import numpy as np
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
-from evolve.statistics import best_of_k_shares, expected_max
-from evolve.vpo.group import Group
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.answer_sets import best_of_k_shares, expected_max
+from evolve.vpo.group import RolloutGroup
 
 TINY = 1e-12
 
@@ -48,8 +48,8 @@ class Options:
 
 
 Advantages = tuple[Floats, ...]
-Estimator = Callable[[Sequence[Group], Options], Advantages]
-Value = Callable[[Floats, Group], float]
+Estimator = Callable[[Sequence[RolloutGroup], Options], Advantages]
+Value = Callable[[Floats, RolloutGroup], float]
 
 DEFAULT = Options()
 
@@ -65,7 +65,7 @@ def estimator(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
-def vpo(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def vpo(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """Set rewards under the group's shared weights, normalised in the group (arXiv 2605.22817).
 
     Each chain is rewarded for its own answers alone, and all of its answers share that.
@@ -76,22 +76,22 @@ def vpo(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
     return tuple(_normalised(_values(group, _set_value), options.epsilon) for group in groups)
 
 
-def grpo(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def grpo(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """The fixed scalar, normalised in the group (Shao et al. 2024, arXiv 2402.03300), with the population deviation."""
     return tuple(_normalised(_values(group, _mean), options.epsilon) for group in groups)
 
 
-def multi_rlvr(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def multi_rlvr(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """A chain's sum of the fixed scalar over its answers, normalised in the group: the baseline as published."""
     return tuple(_normalised(_values(group, _sum), options.epsilon) for group in groups)
 
 
-def multi_rlvr_best(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def multi_rlvr_best(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """A chain's best answer under the fixed scalar, normalised in the group: the stronger reading of that baseline."""
     return tuple(_normalised(_values(group, _best), options.epsilon) for group in groups)
 
 
-def max_at_k(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def max_at_k(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """Unbiased gradient of the expected best of k rollouts (arXiv 2510.23393), with a leave-one-out baseline.
 
     A rollout is credited, in each subset of k that holds it, with what the subset's best would lose without it:
@@ -105,7 +105,7 @@ def max_at_k(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
     return tuple(_leads(_values(group, _best), options.k) for group in groups)
 
 
-def gdpo(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def gdpo(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """Each objective normalised in its group, summed by preference, whitened over the batch (arXiv 2601.05242)."""
     summed = []
     for group in groups:
@@ -116,7 +116,7 @@ def gdpo(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
     return tuple(np.split(whole, np.cumsum([len(group) for group in groups])[:-1])) if groups else ()
 
 
-def maxrl(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def maxrl(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """(r - mean) / (mean + epsilon) in the group: a rare success counts the more (arXiv 2602.02710).
 
     Raises:
@@ -125,7 +125,7 @@ def maxrl(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
     return tuple(_over_mean(_values(group, _mean), options.epsilon) for group in groups)
 
 
-def entropic(groups: Sequence[Group], options: Options = DEFAULT) -> Advantages:
+def entropic(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
     """Exponential utility with the temperature that a divergence sets (TTT-Discover, arXiv 2601.16175).
 
     A_i = e^(beta r_i) / (mean over the others of e^(beta r_j)) - 1, with beta such that the softmax q of beta r is
@@ -149,30 +149,30 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
 )
 
 
-def _values(group: Group, value: Value) -> Floats:
+def _values(group: RolloutGroup, value: Value) -> Floats:
     """One number a rollout; 0 for one without a matrix."""
     return np.array([0.0 if matrix is None else value(matrix, group) for matrix in group.rollouts], dtype=np.float64)
 
 
-def _set_value(matrix: Floats, group: Group) -> float:
+def _set_value(matrix: Floats, group: RolloutGroup) -> float:
     if group.weights is None:
         raise RewardError("The estimator 'vpo' needs weights that the group shares: draw them with draw_weights.")
     return expected_max(matrix, group.weights)
 
 
-def _mean(matrix: Floats, group: Group) -> float:
+def _mean(matrix: Floats, group: RolloutGroup) -> float:
     return float((matrix @ group.preference).mean())
 
 
-def _sum(matrix: Floats, group: Group) -> float:
+def _sum(matrix: Floats, group: RolloutGroup) -> float:
     return float((matrix @ group.preference).sum())
 
 
-def _best(matrix: Floats, group: Group) -> float:
+def _best(matrix: Floats, group: RolloutGroup) -> float:
     return float((matrix @ group.preference).max())
 
 
-def _row(matrix: Floats | None, group: Group) -> Floats:
+def _row(matrix: Floats | None, group: RolloutGroup) -> Floats:
     """Mean over the answers, by objective."""
     return np.zeros(group.objectives) if matrix is None else np.asarray(matrix.mean(axis=0))
 

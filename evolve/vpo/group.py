@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from evolve.vpo.reward import checked_weights, reward_matrix
 
 Rollout = ArrayLike | Sequence[ArrayLike | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Group:
-    """What the answers to one prompt are worth; make it with `Group.of`, which checks everything.
+class RolloutGroup:
+    """What the answers to one prompt are worth; make it with `RolloutGroup.of`, which checks everything.
 
     Attributes:
         rollouts: one (m_i, k) matrix each, or None for a rollout without one (nothing could be parsed or scored).
@@ -35,7 +35,7 @@ class Group:
         weights: ArrayLike | None = None,
         preference: ArrayLike | None = None,
         name: str = "rollout",
-    ) -> "Group":
+    ) -> "RolloutGroup":
         """A group of what rollouts are worth, in any form that `reward_matrix` reads; an empty one counts as missing.
 
         Args:

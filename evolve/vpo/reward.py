@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evolve.errors import RewardError
-from evolve.pareto import front
-from evolve.scalarization import Floats
-from evolve.statistics import expected_max
+from evolve.multiobjective.pareto import front
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.answer_sets import expected_max
 
 MAX_SPECIALISTS = 16
 MAX_MAGNITUDE = 1e100  # squares and ratios of rewards up to here are finite

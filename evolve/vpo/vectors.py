@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evolve.vpo.estimators import DEFAULT, Options, estimator
-from evolve.vpo.group import Group, Rollout
+from evolve.vpo.group import Rollout, RolloutGroup
 from evolve.vpo.reward import exact_set_reward, set_reward
 from evolve.vpo.weights import draw_weights
 
@@ -92,7 +92,7 @@ def _set_rewards(rng: np.random.Generator) -> Iterator[Check]:
 
 
 def _estimated(vector: Vector) -> Check:
-    group = Group.of(vector.rollouts, weights=vector.weights)
+    group = RolloutGroup.of(vector.rollouts, weights=vector.weights)
     (found,) = estimator(vector.name)([group], vector.options)
     return Check(name=vector.name, expected=vector.expected, found=tuple(found.tolist()), tolerance=1e-5)
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats, dirichlet
+from evolve.multiobjective.scalarization import Floats, dirichlet
 
 Sampler = Literal["naive", "sobol"]
 

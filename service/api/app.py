@@ -17,17 +17,17 @@ from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
 from evolve import __version__
-from service.api import faults
-from service.api.access import requires
+from service.api import problem_errors
+from service.api.auth import requires
+from service.api.change_poller import ChangePoller
+from service.api.connection_limits import OpenConnections
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import declare, errors_of
+from service.api.event_feeds import FeedPages
 from service.api.event_pages import EventPages
-from service.api.feeds import FeedPages
-from service.api.folds import Folds
+from service.api.event_poller import EventPoller
 from service.api.methods import Methods
 from service.api.middleware import Envelope
-from service.api.opened import Opened
-from service.api.parts import Parts
-from service.api.roster import Roster
 from service.api.routes import (
     accounts,
     annotations,
@@ -51,8 +51,8 @@ from service.api.routes import (
     webhooks,
     workers,
 )
+from service.api.run_cache import RunCache
 from service.api.shared_reads import MAX_READS_AT_ONCE, SharedReads
-from service.api.watch import Watch
 from service.errors import UsageError
 from service.schemas.problem_details import ProblemDetails
 
@@ -119,19 +119,19 @@ DESCRIPTION = (
 )
 
 
-def create_api(parts: Parts) -> FastAPI:
+def create_api(parts: ApiDependencies) -> FastAPI:
     """The API over its parts, as an ASGI application."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         # More would only wait for the interpreter's one lock, and the slowest for all others.
         to_thread.current_default_thread_limiter().total_tokens = parts.settings.threads
-        app.state.watch = Watch(parts.standings, parts.events_poll_seconds)
-        slots, roster = asyncio.Semaphore(MAX_READS_AT_ONCE), Roster(parts.events_poll_seconds, parts.clock)
+        app.state.watch = EventPoller(parts.standings, parts.events_poll_seconds)
+        slots, roster = asyncio.Semaphore(MAX_READS_AT_ONCE), ChangePoller(parts.events_poll_seconds, parts.clock)
         app.state.event_pages = EventPages(SharedReads(slots))
         app.state.feed_pages = FeedPages(roster, parts.clock, SharedReads(slots))
-        app.state.folds = Folds(parts.columns, max(1, parts.settings.threads // 2))
-        app.state.opened = Opened(parts.settings.streams, parts.settings.all_streams)
+        app.state.folds = RunCache(parts.columns, max(1, parts.settings.threads // 2))
+        app.state.opened = OpenConnections(parts.settings.streams, parts.settings.all_streams)
         try:
             yield
         finally:
@@ -139,7 +139,7 @@ def create_api(parts: Parts) -> FastAPI:
 
     app = _described(lifespan)
     app.state.parts = parts
-    faults.install(app, _methods)
+    problem_errors.install(app, _methods)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
     app.add_middleware(Methods, allowed=_methods)
     if parts.settings.cors_origins:

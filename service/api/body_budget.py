@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service.api.faults import ApiFault
+from service.api.problem_errors import ApiFault
 from service.schemas.problem_details import Code
 
 # What almost every request fits into; these are not counted, so that large ones delay none of them.

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from service.api.access import requires
-from service.api.faults import MEDIA_TYPE, STATUSES
+from service.api.auth import requires
+from service.api.problem_errors import MEDIA_TYPE, STATUSES
 from service.schemas.problem_details import MEANINGS, Code, ProblemDetails
 
 CODES = "x-codes"

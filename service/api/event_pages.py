@@ -13,7 +13,7 @@ DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventPage:
+class StreamPage:
     """What comes next in a run.
 
     Attributes:
@@ -35,10 +35,10 @@ class EventPages:
     Pages with events are kept for those who come to them later, for events never change.
     """
 
-    def __init__(self, reads: SharedReads[EventPage]) -> None:
+    def __init__(self, reads: SharedReads[StreamPage]) -> None:
         self._reads = reads
 
-    async def page(self, reader: RunReader, run_id: str, after: int, kinds: Sequence[str] = ()) -> EventPage:
+    async def page(self, reader: RunReader, run_id: str, after: int, kinds: Sequence[str] = ()) -> StreamPage:
         """What comes behind an event of a run.
 
         Raises:
@@ -48,7 +48,7 @@ class EventPages:
         return await self._reads.page(key, lambda: _read(reader, *key))
 
 
-def _read(reader: RunReader, run_id: str, after: int, kinds: Sequence[str]) -> EventPage:
+def _read(reader: RunReader, run_id: str, after: int, kinds: Sequence[str]) -> StreamPage:
     # The state is read first: of a run that had ended by then nothing is missing from a page that is not full.
     sequence, state = reader.sequences([run_id]).get(run_id, (0, DELETED))
     try:
@@ -56,7 +56,7 @@ def _read(reader: RunReader, run_id: str, after: int, kinds: Sequence[str]) -> E
     except NotFoundError:
         events, state = [], DELETED
     full, last = len(events) == PAGE, events[-1].sequence if events else after
-    return EventPage(
+    return StreamPage(
         chunk=b"".join(told(str(one.event.kind), one.as_json(), str(one.sequence)) for one in events),
         # What a page that is not full lacks, up to the sequence that was read before it, is of kinds nobody wants.
         after=last if full else max(last, sequence),

@@ -11,10 +11,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.access import known, limit_headers
+from service.api.auth import known, limit_headers
 from service.api.body_budget import SMALL_TOTAL_BYTES, BodyBudget, BodyReservation
-from service.api.faults import ApiFault, answer, answer_error
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
+from service.api.problem_errors import ApiFault, answer, answer_error
 from service.errors import ServiceError
 from service.identifiers import new_id
 from service.ports import AuditEntry, Caller
@@ -45,7 +45,7 @@ class BodyRefusedError(Exception):
 class Envelope:
     """What every request and every answer is wrapped in."""
 
-    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+    def __init__(self, app: ASGIApp, parts: ApiDependencies) -> None:
         self._app, self._parts = app, parts
         self._large_bodies = BodyBudget(parts.settings.body_limit_mb * 1024 * 1024)
         self._small_bodies = BodyBudget(SMALL_TOTAL_BYTES)

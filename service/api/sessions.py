@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from fastapi import Request
 from fastapi.responses import Response
 
-from service.api.access import SESSION_COOKIE, csrf_token, session_of
-from service.api.parts import Parts
+from service.api.auth import SESSION_COOKIE, csrf_token, session_of
+from service.api.dependencies import ApiDependencies
 from service.ports import Scope
 
 SESSION_HOURS = 12
@@ -33,7 +33,9 @@ class OneTimeLogin:
         return right
 
 
-def open_session(request: Request, response: Response, parts: Parts, key_hash: str, scopes: Iterable[Scope]) -> None:
+def open_session(
+    request: Request, response: Response, parts: ApiDependencies, key_hash: str, scopes: Iterable[Scope]
+) -> None:
     """Set the cookies of a session.
 
     Args:
@@ -51,7 +53,7 @@ def open_session(request: Request, response: Response, parts: Parts, key_hash: s
     _set(request, response, SCOPES_COOKIE, ".".join(sorted(scopes)), until, hidden=True)
 
 
-def close_session(request: Request, response: Response, parts: Parts) -> None:
+def close_session(request: Request, response: Response, parts: ApiDependencies) -> None:
     """Void the session of a browser, with all copies of its cookie, and take the cookies away."""
     value = session_of(request, parts)
     if value is not None:

@@ -11,7 +11,7 @@ MAX_READS_AT_ONCE = 2  # of the threads that answer requests
 MAX_BYTES = 32 * 1024 * 1024
 
 
-class Chunk(Protocol):
+class ReadChunk(Protocol):
     """What is read: it is kept if it holds something to send."""
 
     @property
@@ -19,7 +19,7 @@ class Chunk(Protocol):
         """What is sent; empty: nothing for now."""
 
 
-Page = TypeVar("Page", bound=Chunk)
+Page = TypeVar("Page", bound=ReadChunk)
 
 
 class SharedReads(Generic[Page]):

@@ -54,7 +54,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class StreamPermit:
     """On what a stream is let in, and goes on.
 
     Attributes:
@@ -80,10 +80,10 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, chunks: Chunks, admission: Admission | None = None, *, read_seconds: float = READ_SECONDS
+        self, chunks: Chunks, admission: StreamPermit | None = None, *, read_seconds: float = READ_SECONDS
     ) -> None:
         self._chunks, self._read_seconds = chunks, read_seconds
-        self._admission = admission or Admission(enter=nullcontext, lost=asyncio.Event().wait)
+        self._admission = admission or StreamPermit(enter=nullcontext, lost=asyncio.Event().wait)
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 

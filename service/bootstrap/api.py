@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 
 from service.api.app import refuse_unaudited
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
+from service.bootstrap.cached_check import CachedCheck, Check
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.kept import Check, Kept
 from service.bootstrap.secret import open_seal
 from service.bootstrap.storage import database_url
-from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.submit_run import BundledSubmissions
 from service.bootstrap.workers import queue_url
 from service.config import Settings
 from service.db.accounts import SqlAccounts
@@ -23,7 +23,6 @@ from service.db.batches import SqlBatchStore
 from service.db.deletion import SqlDeletions
 from service.db.engine import Database, open_database
 from service.db.evaluated import SqlEvaluationRecords
-from service.db.holdings import SqlHoldings
 from service.db.intents import SqlRunIntents
 from service.db.keys import SqlKeyStore
 from service.db.problems import SqlProblemStore
@@ -34,6 +33,7 @@ from service.db.run_columns import SqlColumnStore
 from service.db.schema import Revision
 from service.db.schema import revision as revision_of
 from service.db.sessions import SqlSessions
+from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
 from service.net.address import check_address
@@ -72,7 +72,7 @@ async def open_parts(
     broker: MemoryBroker | None = None,
     login: "OneTimeLogin | None" = None,
     local_key: "LocalKey | None" = None,
-) -> AsyncIterator[Parts]:
+) -> AsyncIterator[ApiDependencies]:
     """Everything that the API stands on.
 
     Args:
@@ -90,7 +90,7 @@ async def open_parts(
     async with AsyncExitStack() as stack:
         database = stack.enter_context(closing(_open_database(settings, override)))
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
-        yield Parts(
+        yield ApiDependencies(
             settings=settings.api,
             clock=database.clock,
             seal=seal,
@@ -131,8 +131,8 @@ def _open_database(settings: Settings, override: str | None) -> Database:
     return open_database(database_url(settings, override), connections=connections)
 
 
-def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, Kept]:
-    kept = {name: Kept(check) for name, check in checks.items()}
+def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, CachedCheck]:
+    kept = {name: CachedCheck(check) for name, check in checks.items()}
     for check in kept.values():
         stack.push_async_callback(check.aclose)
     return kept

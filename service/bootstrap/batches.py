@@ -8,14 +8,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from service.bootstrap.control import COMMAND_LINE, StoredControl
-from service.bootstrap.site import ServiceChoice, Where, choose_service
+from service.bootstrap.run_controller import COMMAND_LINE, StoredControl
+from service.bootstrap.run_source import ServiceChoice, SourceOptions, choose_service
 from service.bootstrap.storage import Storage, database_url, open_storage, refuse_missing
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
 from service.runner.lease import LEASE_SECONDS
-from service.runner.owner import is_gone, this_process
+from service.runner.process_identity import is_gone, this_process
 from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class BatchSite:
 
 
 @contextmanager
-def open_batches(settings: "Settings", where: Where, *, make: bool = False) -> Iterator[BatchSite]:
+def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = False) -> Iterator[BatchSite]:
     """The place where batches are.
 
     Args:
@@ -161,7 +161,7 @@ class StoredBatches:
 
     def add_problem(self, folder: Path) -> str:
         """Store a problem's folder, whose runs may do what those of `evolve run` may."""
-        from service.bootstrap.submissions import problem_document
+        from service.bootstrap.submit_run import problem_document
         from service.ports import NewProblem
         from service.problems.load import load_problem
 
@@ -179,7 +179,7 @@ class StoredBatches:
 
     def create(self, body: BatchCreate) -> Batch:
         """Store a batch with its runs: all of them or none."""
-        from service.bootstrap.submissions import created_at
+        from service.bootstrap.submit_run import created_at
         from service.identifiers import new_id
 
         now = self._clock.now()
@@ -246,10 +246,10 @@ class StoredBatches:
 
     def _planned(self, request: RunRequest, now: datetime) -> NewRun:
         """The run that a request asks for: of a folder of one's own, else of a problem that was stored earlier."""
-        from service.bootstrap.answering import read_templates
         from service.bootstrap.plan import RunOrder, new_run, plan_loaded
         from service.bootstrap.policies import operator_policies, own_policies
-        from service.bootstrap.submissions import WORKERS, BundledSubmissions, problem_document
+        from service.bootstrap.policy_factory import read_templates
+        from service.bootstrap.submit_run import WORKERS, BundledSubmissions, problem_document
         from service.identifiers import new_id
 
         loaded = self._own.get(request.problem)

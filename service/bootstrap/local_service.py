@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from service.config import data_home
 from service.errors import RefusedError
 from service.keys import identity_proof, well_formed
-from service.runner.owner import boot, is_gone, this_process
+from service.runner.process_identity import boot, is_gone, this_process
 
 if TYPE_CHECKING:
     from service.api.local_key import LocalKey

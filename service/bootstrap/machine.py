@@ -9,7 +9,7 @@ from service.config import SandboxSettings
 from service.errors import RefusedError, ServiceError
 from service.sandbox import scratch
 from service.sandbox.evaluator import open_evaluator
-from service.sandbox.layers import Layer, Level
+from service.sandbox.layers import IsolationLevel, Layer
 from service.sandbox.selftest import refusal
 
 _EVALUATOR = "def score(outputs, program):\n    return {}\n"
@@ -57,7 +57,7 @@ async def require_sandbox(settings: SandboxSettings) -> SandboxReport:
 
 async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
     """Open the sandbox, let it test itself, and report what holds."""
-    required = Level(settings.own)
+    required = IsolationLevel(settings.own)
     problem = Problem(
         name="doctor",
         seeds=(Program.of({"main.py": "def run():\n    return None\n"}),),
@@ -77,4 +77,6 @@ async def examine_sandbox(settings: SandboxSettings) -> SandboxReport:
                     reason="" if enough else refusal(evaluator.report, required),
                 )
         except ServiceError as error:
-            return SandboxReport(level=str(Level.NONE), required=str(required), enough=False, reason=str(error))
+            return SandboxReport(
+                level=str(IsolationLevel.NONE), required=str(required), enough=False, reason=str(error)
+            )

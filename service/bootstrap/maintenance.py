@@ -12,29 +12,29 @@ from service.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from service.config import Settings
     from service.db.engine import Database
-    from service.db.maintenance import Retention
+    from service.db.maintenance import RetentionPolicy
 
 
-def retention(settings: "Settings", older_than: int | None, keep_labels: Sequence[str]) -> "Retention":
+def retention(settings: "Settings", older_than: int | None, keep_labels: Sequence[str]) -> "RetentionPolicy":
     """What is kept, by a flag, else by the settings.
 
     Raises:
         UsageError: neither says how long a run is kept.
     """
-    from service.db.maintenance import Retention
+    from service.db.maintenance import RetentionPolicy
 
     days = settings.retention.days if older_than is None else older_than
     if days is None:
         raise UsageError("say how long runs are kept: --older-than DAYS, or the setting retention.days")
     audit = settings.retention.audit_days
-    return Retention(
+    return RetentionPolicy(
         runs=timedelta(days=days),
         audit=None if audit is None else timedelta(days=audit),
         keep_labels=tuple(keep_labels),
     )
 
 
-def prune_database(settings: "Settings", db: str | None, kept: "Retention", *, dry_run: bool) -> dict[str, int]:
+def prune_database(settings: "Settings", db: str | None, kept: "RetentionPolicy", *, dry_run: bool) -> dict[str, int]:
     """Remove what is not kept; how many of each kind."""
     from service.db.engine import open_database
     from service.db.maintenance import prune

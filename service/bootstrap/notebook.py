@@ -13,33 +13,33 @@ from pathlib import Path
 from typing import Any, cast
 
 from evolve.configuration import DeterministicConfig, RunConfig
-from evolve.driver import Driver
-from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
 from evolve.events import Event
 from evolve.identity import digest
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.prompt import build_prompt, build_review_prompt
-from evolve.result import Result
-from service.bootstrap.answering import Answering, BuildFor, answering, prompt_builder, read_templates
-from service.bootstrap.calling import Beside, CallingThread, attempts, is_asynchronous
+from evolve.search.driver import Driver
+from evolve.search.ensemble import EnsembleMember
+from evolve.search.result import Result
+from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.labels import named
-from service.bootstrap.line import Line
+from service.bootstrap.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
 from service.bootstrap.notebook_problem import Function, read_problem, scored_by
-from service.bootstrap.parts import scoring
-from service.bootstrap.plan import Plan, RunOrder, plan_loaded
+from service.bootstrap.notebook_result import RunResult, told
+from service.bootstrap.plan import RunOrder, RunPlan, plan_loaded
+from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
+from service.bootstrap.progress_line import ProgressLine
 from service.bootstrap.read_paths import private_places
-from service.bootstrap.retold import RunResult, told
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
 from service.errors import InvalidProblemError, ServiceError, UsageError
-from service.policy.cast import Cast, refuse_unread
+from service.policy.critic import Critic, reviewed
 from service.policy.function import FunctionPolicy, form_for
-from service.policy.reviewed import Critic, reviewed
+from service.policy.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
-from service.problems.nearest import hint
+from service.problems.suggestion import hint
 from service.sandbox.function import FunctionEvaluator
 
 Asked = str | Policy | Function
@@ -109,7 +109,7 @@ def run(
     plan = _plan(replace(order, labels=named(name, labels or {})), loaded)
     _check_critic(critic, plan, own)
     called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
-    return _sit(partial(_Sitting, plan, order, called, on_event, progress=progress), plan, {})
+    return _sit(partial(_NotebookSession, plan, order, called, on_event, progress=progress), plan, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +121,12 @@ class _Called:
     critic: Function | None
 
 
-class _Sitting:
+class _NotebookSession:
     """One run: opens what it needs, drives it, and closes it."""
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RunPlan,
         order: RunOrder,
         called: _Called,
         on_event: Watcher | None,
@@ -138,7 +138,7 @@ class _Sitting:
         self.calls = CallingThread()
         self._plan, self._order = plan, order
         self._called = called
-        self._watchers: list[Watcher] = [Line(plan.config.budget)] if progress else []
+        self._watchers: list[Watcher] = [ProgressLine(plan.config.budget)] if progress else []
         self._watchers += [on_event] if on_event else []
         self._earlier, self._extension = earlier, extension
         self._settings = load_settings()
@@ -179,7 +179,7 @@ class _Sitting:
             for watcher in self._watchers:
                 self.calls.tell(partial(watcher, event))
 
-    def _ordered(self, members: Sequence[Member]) -> RunConfig:
+    def _ordered(self, members: Sequence[EnsembleMember]) -> RunConfig:
         config = self._plan.config
         given = "deterministic" in self._order.flags or "deterministic.window" in self._order.flags
         if given or config.deterministic.window or any(one.policy.concurrency != 1 for one in members):
@@ -187,12 +187,12 @@ class _Sitting:
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[Answering]:
+    async def _answering(self) -> AsyncIterator[PolicyFactory]:
         config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
-            members: list[Member] = []
+            members: list[EnsembleMember] = []
             critic: Critic | None = None
-            asked = Answering(members=())
+            asked = PolicyFactory(members=())
             if called.critic is not None:
                 critic = Critic(
                     await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
@@ -206,7 +206,7 @@ class _Sitting:
                 if not hasattr(own, "propose"):
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
-                members.append(reviewed(Member(policy=policy), critic))
+                members.append(reviewed(EnsembleMember(policy=policy), critic))
             yield replace(asked, members=tuple(members), critic=critic)
 
     @asynccontextmanager
@@ -267,11 +267,11 @@ class _Sitting:
 
 
 def _sit(
-    make: Callable[..., _Sitting], plan: Plan, budget: Mapping[str, Any], earlier: RunResult | None = None
+    make: Callable[..., _NotebookSession], plan: RunPlan, budget: Mapping[str, Any], earlier: RunResult | None = None
 ) -> RunResult:
     """Drive a run to its end, a new one or one that goes on under a changed budget."""
     sitting = make(earlier=earlier, extension=budget)
-    result = Beside(sitting.work, sitting.calls, sitting.stop).run()
+    result = MainThreadExecutor(sitting.work, sitting.calls, sitting.stop).run()
     return told(_with_seed(result), plan, partial(_sit, make, plan))
 
 
@@ -291,20 +291,20 @@ def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Pol
     return words, own
 
 
-def _check_critic(critic: Function | None, plan: Plan, own: Sequence[Policy | Function]) -> None:
+def _check_critic(critic: Function | None, plan: RunPlan, own: Sequence[Policy | Function]) -> None:
     """Refuse a critic that is none, a second one, and one that nobody reads."""
     if critic is None:
         return
     if not callable(critic):
         raise UsageError(f"critic is a {type(critic).__name__}: give a function that takes a prompt")
-    named = Cast.of(plan.policies)
+    named = PolicyRoles.of(plan.policies)
     if named.critic is not None:
         raise UsageError(f"{_name(critic)} and {named.critic.name} both have the role critic: a run takes one")
     if not own:
         refuse_unread(_name(critic), named)
 
 
-def _plan(order: RunOrder, loaded: LoadedProblem) -> Plan:
+def _plan(order: RunOrder, loaded: LoadedProblem) -> RunPlan:
     _refuse_unknown(order.flags)
     plan = plan_loaded(order, loaded, "", words=_WORDS)
     for warning in plan.warnings:

@@ -8,8 +8,8 @@ from typing import Any
 
 from evolve.problem import Limits, Problem
 from service.errors import NotFoundError, UsageError
+from service.problems.inline_problem import InlineProblem, load_sketch, loaded_from, scored_here, scored_in_sandbox
 from service.problems.load import LoadedProblem, load_problem
-from service.problems.sketch import Sketch, load_sketch, loaded_from, scored_here, scored_in_sandbox
 
 Function = Callable[[Any], Any]
 
@@ -29,7 +29,7 @@ def read_problem(
         raise UsageError("the problem is empty: give its folder, such as . for this one, or a seed's text")
     text = isinstance(problem, str) and evaluate is not None and not _is_folder(problem)
     if text:
-        drawn = Sketch(seed=str(problem), **sketch)
+        drawn = InlineProblem(seed=str(problem), **sketch)
         return load_sketch(drawn if name is None else replace(drawn, name=name))
     if sketch:
         raise UsageError(

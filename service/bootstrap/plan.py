@@ -9,14 +9,14 @@ from typing import Any
 
 from evolve.budget import check_money
 from evolve.configuration import RunConfig
-from evolve.embedding import check_embedder
 from evolve.money import shared_currency
 from evolve.problem import Problem
+from evolve.search.embedding import check_embedder
 from service.bootstrap.labels import check_labels
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.cast import Cast, read_policies, together, with_params
+from service.policy.roles import PolicyRoles, read_policies, together, with_params
 from service.policy.settings import PolicySettings
 from service.policy.sources import read_policy
 from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord
@@ -72,7 +72,7 @@ class RunOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunPlan:
     """A run before anything of it is started.
 
     Attributes:
@@ -95,7 +95,7 @@ class Plan:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> Plan:
+def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> RunPlan:
     """A new run of a problem.
 
     Raises:
@@ -106,7 +106,7 @@ def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> Plan:
     return plan_loaded(order, load_problem(place), new_id("run", now))
 
 
-def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: str = "the flags") -> Plan:
+def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: str = "the flags") -> RunPlan:
     """A new run of a problem that was read; raises the rest of the same errors.
 
     Args:
@@ -119,7 +119,7 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), (words, order.flags)]
     config = read_config(layers)
-    return Plan(
+    return RunPlan(
         run_id=run_id,
         problem=loaded.problem,
         bundle=loaded.bundle,
@@ -147,7 +147,7 @@ def limits_of(layers: Sequence[Layer], place: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def plan_again(run_id: str, storage: Storage, slots: int | None, budget: Mapping[str, Any] = UNCHANGED) -> Plan:
+def plan_again(run_id: str, storage: Storage, slots: int | None, budget: Mapping[str, Any] = UNCHANGED) -> RunPlan:
     """A stored run, to go on with; its problem is what it was, whatever became of the folder.
 
     Args:
@@ -167,7 +167,7 @@ def plan_again(run_id: str, storage: Storage, slots: int | None, budget: Mapping
     return replace(plan, config=replace(plan.config, concurrency=replace(plan.config.concurrency, evaluations=slots)))
 
 
-def plan_stored(record: RunRecord, log: RunLog) -> Plan:
+def plan_stored(record: RunRecord, log: RunLog) -> RunPlan:
     """What is stored of a run, as a plan, whether or not it has ended.
 
     Raises:
@@ -175,7 +175,7 @@ def plan_stored(record: RunRecord, log: RunLog) -> Plan:
         InvalidProblemError, ConfigurationError, UsageError: this version cannot read it.
     """
     bundle = log.bundle(record.id)
-    return Plan(
+    return RunPlan(
         run_id=record.id,
         problem=replace(load_bundle(bundle, record.problem_name).problem, name=record.problem_name),
         bundle=bundle,
@@ -186,20 +186,20 @@ def plan_stored(record: RunRecord, log: RunLog) -> Plan:
     )
 
 
-def new_run(plan: Plan, isolation: str, now: datetime) -> NewRun:
+def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
     """The record of a new run.
 
     Raises:
         ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, or it
             compares by embeddings without an embedder, or has one for nothing.
     """
-    embedder = Cast.of(plan.policies).embedder
+    embedder = PolicyRoles.of(plan.policies).embedder
     check_embedder(plan.config, embedder.name if embedder else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     return record_of(plan, isolation, now)
 
 
-def record_of(plan: Plan, isolation: str, now: datetime) -> NewRun:
+def record_of(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
     """What is stored of a run that can be made; nothing is checked."""
     problem = plan.problem
     return NewRun(

@@ -13,7 +13,7 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.cast import READERS, Cast, together
+from service.policy.roles import READERS, PolicyRoles, together
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy
 from service.ports import PolicyWords
@@ -32,7 +32,7 @@ Operators = Mapping[str, PolicySettings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class PolicyAccess:
     """How a policy is reached: with a key or without, over the network as it is or to checked addresses only."""
 
     policy: PolicySettings
@@ -134,7 +134,7 @@ class PolicyChoice:
         for words in described:
             with suppress(RefusedError):
                 found.append(self._again(words))
-        return together(_distinct(found)) if Cast.of(found).authors else [self._operators[SYNTAX]]
+        return together(_distinct(found)) if PolicyRoles.of(found).authors else [self._operators[SYNTAX]]
 
     def again(self, described: Sequence[Mapping[str, Any]]) -> list[PolicySettings]:
         """The policies of an earlier run: the operator's where they are the same, else without keys.
@@ -189,7 +189,7 @@ def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
     return [policy for place, policy in enumerate(policies) if policy not in policies[:place]]
 
 
-def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> Way:
+def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> PolicyAccess:
     """How the policy of a run is reached; waits for the resolver of names.
 
     Args:
@@ -202,11 +202,11 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> W
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
     """
     if not submitted(source):
-        return Way(policy=policy, key=policy.read_key())
+        return PolicyAccess(policy=policy, key=policy.read_key())
     own = operator_policies(settings).get(policy.name)
     if own is not None and _same_place(own, policy) and (policy.kind != "litellm" or own.model == policy.model):
         mine = policy.model_copy(update={key: getattr(own, key) for key in _KEYS})
-        return Way(policy=mine, key=mine.read_key())
+        return PolicyAccess(policy=mine, key=mine.read_key())
     if policy.kind == "litellm":
         raise RefusedError(LIBRARY_REFUSED)
     from service.net.transport import PinnedTransport
@@ -215,4 +215,4 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> W
     bare = policy.model_copy(update=dict.fromkeys(_KEYS, ""))
     keep = policy.concurrency + 8
     transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)
-    return Way(policy=bare, key=None, transport=transport)
+    return PolicyAccess(policy=bare, key=None, transport=transport)

@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evolve.format_yield import FormatYield, measure_format_yield
 from evolve.ports import Adapted, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
-from service.bootstrap.answering import answering
+from evolve.search.format_yield import FormatYield, measure_format_yield
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import scoring
-from service.bootstrap.plan import Plan, RunOrder, plan_new
+from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.plan import RunOrder, RunPlan, plan_new
+from service.bootstrap.policy_factory import answering
 from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import UsageError
@@ -98,7 +98,7 @@ async def check_policies(
 
 async def _check_author(
     settings: Settings,
-    plan: Plan,
+    plan: RunPlan,
     author: PolicySettings,
     evaluator: Evaluator,
     trying: Callable[[PolicySettings, str], None],
@@ -113,7 +113,7 @@ async def _check_author(
 
 async def _check(
     settings: Settings,
-    plan: Plan,
+    plan: RunPlan,
     author: PolicySettings,
     evaluator: Evaluator,
     trying: Callable[[PolicySettings, str], None],

@@ -11,8 +11,8 @@ from evolve.problem import EvaluatorSpec, Problem
 from service.config import SECRETS_DIR, SandboxSettings, Settings, config_file, data_home
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.problems.project import lies_relative
-from service.sandbox.inside import view
-from service.sandbox.inside.cell import interpreter_paths
+from service.sandbox.inside import visible_files
+from service.sandbox.inside.sandbox_spec import interpreter_paths
 from service.sandbox.scratch import PREFIX
 
 SCORER_READ = "evaluator.scorer_read"
@@ -86,7 +86,7 @@ def _unique(paths: Sequence[str]) -> tuple[str, ...]:
 
 def _is_shown(text: str, opened: Sequence[str]) -> bool:
     """Whether a path, or something below it, lies where every program may read."""
-    places = map(Path, (*opened, *view.SYSTEM, *interpreter_paths()))
+    places = map(Path, (*opened, *visible_files.SYSTEM, *interpreter_paths()))
     return any(Path(text).is_relative_to(place) or place.is_relative_to(text) for place in places)
 
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.parts import refuse_unpermitted
-from service.bootstrap.plan import Plan, RunOrder, plan_stored
+from service.bootstrap.evaluator_factory import refuse_unpermitted
+from service.bootstrap.plan import RunOrder, RunPlan, plan_stored
+from service.bootstrap.policy_factory import answering
 from service.bootstrap.read_paths import private_places
 from service.bootstrap.runs import open_scorer
 from service.bootstrap.storage import Storage
-from service.bootstrap.together import together
+from service.bootstrap.supervise import together
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
 from service.ports import RunRecord
-from service.runner.drive import RunJob
 from service.runner.metrics import RunMetrics
-from service.runner.owner import this_process
-from service.runner.reassess import Reassessment
+from service.runner.process_identity import this_process
+from service.runner.reevaluate import Reevaluation
+from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
 
-Evaluating = Callable[[Plan], AbstractAsyncContextManager[Evaluator]]
+Evaluating = Callable[[RunPlan], AbstractAsyncContextManager[Evaluator]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ async def open_batch_runner(
     order, private = RunOrder(require_isolation=require_isolation), private_places(settings, storage.url)
 
     @asynccontextmanager
-    async def evaluating(plan: Plan) -> AsyncIterator[Evaluator]:
+    async def evaluating(plan: RunPlan) -> AsyncIterator[Evaluator]:
         async with open_scorer(_with_slots(plan, slots), settings, order, private) as scorer:
             warn(scorer.warnings)
             yield scorer.evaluator
@@ -140,7 +140,7 @@ def _limit_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
 
 
-def _with_slots(plan: Plan, slots: int) -> Plan:
+def _with_slots(plan: RunPlan, slots: int) -> RunPlan:
     """A plan whose run has so many slots, where its configuration does not say how many."""
     concurrency = plan.config.concurrency
     if concurrency.evaluations:
@@ -182,11 +182,11 @@ class StoredJobs:
             )
 
     @asynccontextmanager
-    async def open_again(self, record: RunRecord) -> AsyncIterator[Reassessment]:
+    async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:
         """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
         async with self._evaluating(plan) as evaluator:
-            yield Reassessment(
+            yield Reevaluation(
                 run_id=record.id,
                 problem=plan.problem,
                 config=plan.config,
@@ -217,7 +217,7 @@ def _opened(
 
 
 def _through(url: str) -> Evaluating:
-    def evaluating(plan: Plan) -> AbstractAsyncContextManager[Evaluator]:
+    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
         return queued(url, plan.problem, plan.bundle)
 
     return evaluating
@@ -226,7 +226,7 @@ def _through(url: str) -> Evaluating:
 def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:
     """Evaluation by the workers of this process; what the operator does not allow its programs is refused."""
 
-    def evaluating(plan: Plan) -> AbstractAsyncContextManager[Evaluator]:
+    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
         refuse_unpermitted(plan.problem, settings.sandbox)
         return queued_here(broker, plan.problem, plan.bundle)
 

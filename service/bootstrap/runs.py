@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evolve.evaluation import Evaluation, Scoring
+from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
-from service.bootstrap.answering import answering
-from service.bootstrap.control import COMMAND_LINE
 from service.bootstrap.environments import environment_warning, with_environment
-from service.bootstrap.parts import scoring
-from service.bootstrap.plan import Plan, RunOrder, new_run, plan_again, plan_new
+from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
 from service.bootstrap.policies import submitted
+from service.bootstrap.policy_factory import answering
 from service.bootstrap.read_paths import private_places
+from service.bootstrap.run_controller import COMMAND_LINE
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
@@ -27,8 +27,8 @@ from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
 from service.problems.load import load_problem
 from service.problems.project import Project
-from service.runner.drive import RunJob
-from service.runner.owner import this_process
+from service.runner.process_identity import this_process
+from service.runner.run_loop import RunJob
 from service.sandbox.evaluator import SandboxEvaluator
 from service.sandbox.layers import REACHABLE
 from service.sandbox.selftest import shortcomings
@@ -40,7 +40,7 @@ PATIENCE_SECONDS = 60.0  # somebody watches this run, and will rather hear of a 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedRun:
     """A run that is ready to be driven.
 
     Attributes:
@@ -63,7 +63,7 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[Opened]:
+async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
@@ -102,7 +102,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             patience_seconds=PATIENCE_SECONDS,
         )
         warnings = (*plan.warnings, *scorer.warnings)
-        yield Opened(
+        yield OpenedRun(
             job=job,
             critic=asked.critic.name if asked.critic else "",
             activity=asked.activity,
@@ -114,7 +114,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         )
 
 
-def _continued(plan: Plan, record: RunRecord, order: RunOrder, storage: Storage, clock: Clock) -> Plan:
+def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
     """The plan of a stored run that goes on, with what of its budget is changed; one that has ended is continued."""
     from service.db.intents import SqlRunIntents
 
@@ -167,7 +167,7 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
     async with AsyncExitStack() as stack:
         opened: list[SandboxEvaluator] = []
 
-        async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+        async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
             # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
             if not opened:
                 private = private_places(settings)
@@ -191,7 +191,7 @@ class Scorer:
 
 @asynccontextmanager
 async def open_scorer(
-    plan: Plan, settings: Settings, order: RunOrder, private: Sequence[Path]
+    plan: RunPlan, settings: Settings, order: RunOrder, private: Sequence[Path]
 ) -> AsyncIterator[Scorer]:
     """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
     url = queue_url(settings, order.queue)
@@ -218,7 +218,7 @@ async def open_scorer(
         yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
-def _plan(order: RunOrder, storage: Storage, clock: Clock) -> Plan:
+def _plan(order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
     if order.resume is not None:
         return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from service.bootstrap.storage import database_url
 from service.config import make_folder
 from service.errors import RefusedError, UsageError
-from service.seal import Seal
+from service.signer import Signer
 
 if TYPE_CHECKING:
     from service.config import Settings
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HOW = "name one with EVOLVE_API__SECRET or the secrets file evolve_api__secret"
 
 
-def open_seal(settings: "Settings", override: str | None = None) -> Seal:
+def open_seal(settings: "Settings", override: str | None = None) -> Signer:
     """The seal of this installation; beside a SQLite database its secret is made when there is none.
 
     Raises:
@@ -24,11 +24,11 @@ def open_seal(settings: "Settings", override: str | None = None) -> Seal:
         RefusedError: the file with the secret may be read by others, or cannot be made.
     """
     if settings.api.secret is not None:
-        return Seal(settings.api.secret.get_secret_value())
+        return Signer(settings.api.secret.get_secret_value())
     scheme, _, path = database_url(settings, override).partition(":///")
     if scheme != "sqlite":
         raise UsageError(f"the API needs a secret that all its processes share: {_HOW}")
-    return Seal(_kept(Path(path).expanduser().with_suffix(".secret")))
+    return Signer(_kept(Path(path).expanduser().with_suffix(".secret")))
 
 
 def _kept(path: Path) -> str:

@@ -17,7 +17,7 @@ import uvicorn
 from prometheus_client import Gauge
 
 from service.api.local_key import LocalKey
-from service.api.schema_awaited import create_waiting_api
+from service.api.migration_wait import create_waiting_api
 from service.api.sessions import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
@@ -26,20 +26,20 @@ from service.bootstrap.request_deadlines import deadline_protocol
 from service.bootstrap.runners import open_runner
 from service.bootstrap.secret import open_seal
 from service.bootstrap.storage import open_storage
-from service.bootstrap.together import Part, together
+from service.bootstrap.supervise import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
 from service.config import ApiSettings, Settings
 from service.errors import StorageError, UnreachableError, UsageError
 from service.keys import mint
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import read_queue_gauges
-from service.webhooks.deliver import Dispatcher
+from service.webhooks.deliver import WebhookDispatcher
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.applications import Starlette
 
-    from service.api.parts import Parts
+    from service.api.dependencies import ApiDependencies
     from service.ports import Deletions
     from service.runner.runner import Runner
     from service.worker.worker import Worker
@@ -54,7 +54,7 @@ KEEP_ALIVE_SECONDS = 75
 # The addresses that mean all of them, and how a browser of this machine names them.
 _ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound to
 
-Create = Callable[["Parts"], "FastAPI"]
+Create = Callable[["ApiDependencies"], "FastAPI"]
 
 log = structlog.get_logger(__name__)
 
@@ -202,9 +202,9 @@ def _local_key(settings: Settings, db: str | None, address: Address) -> LocalKey
 
 
 @asynccontextmanager
-async def _beside(parts: "Parts", settings: Settings) -> AsyncIterator[None]:
+async def _beside(parts: "ApiDependencies", settings: Settings) -> AsyncIterator[None]:
     """What goes on beside the answering of requests: webhooks are told, gauges read, deleted runs removed."""
-    dispatcher = Dispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
+    dispatcher = WebhookDispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
     works: dict[str, Part] = {
         "webhooks": dispatcher.run,
         "gauges": partial(_read_gauges, parts),
@@ -230,7 +230,7 @@ async def keep_up(name: str, work: Part, pause_seconds: float = GAUGE_SECONDS) -
         await asyncio.sleep(pause_seconds)
 
 
-async def _read_gauges(parts: "Parts") -> None:
+async def _read_gauges(parts: "ApiDependencies") -> None:
     while True:
         with suppress(UnreachableError):
             await read_queue_gauges(parts.workers)

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from service.client.words import checked
+from service.client.messages import checked
 from service.errors import InvalidProblemError
 from service.problems.openevolve import without_keys
 from service.problems.project import Project, as_project

@@ -15,9 +15,9 @@ from evolve import __version__
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
+from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.key_file import key_in
 from service.bootstrap.machine import require_sandbox
-from service.bootstrap.parts import scoring
 from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import UsageError
@@ -27,7 +27,7 @@ from service.problems.load import load_bundle
 if TYPE_CHECKING:
     from service.queue.evaluator import QueuedEvaluator
     from service.queue.memory import MemoryBroker
-    from service.worker.worker import Pace, Worker
+    from service.worker.worker import Worker, WorkerIntervals
 
 CPU, GPU = "cpu", "gpu"
 # A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
@@ -36,7 +36,7 @@ _POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class OpenedWorker:
     """A worker, ready to run, and what it has published of itself."""
 
     worker: "Worker"
@@ -44,7 +44,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TaskSource:
     """Where a worker takes tasks: at a service over HTTP, else at a queue; `queue` None: what the settings say."""
 
     queue: str | None = None
@@ -93,7 +93,9 @@ async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) 
 
 
 @asynccontextmanager
-async def open_worker(settings: Settings, place: Place, pool: str, slots: int | None) -> AsyncIterator[Opening]:
+async def open_worker(
+    settings: Settings, place: TaskSource, pool: str, slots: int | None
+) -> AsyncIterator[OpenedWorker]:
     """A worker of a pool, whose sandbox has tested itself and whose queue or service has answered.
 
     Args:
@@ -115,10 +117,10 @@ async def open_worker(settings: Settings, place: Place, pool: str, slots: int | 
         yield await _opening(settings, leases, beat, pace)
 
 
-Leasing = Callable[[str, str], AbstractAsyncContextManager[tuple[EvaluationLeases, "Pace | None"]]]
+Leasing = Callable[[str, str], AbstractAsyncContextManager[tuple[EvaluationLeases, "WorkerIntervals | None"]]]
 
 
-def _leasing(settings: Settings, place: Place) -> Leasing:
+def _leasing(settings: Settings, place: TaskSource) -> Leasing:
     """How tasks are leased at a place, by pool and worker."""
     if place.server is not None:
         if place.queue is not None:
@@ -147,18 +149,18 @@ async def _leased_from_redis(url: str, pool: str, worker_id: str) -> AsyncIterat
 @asynccontextmanager
 async def _leased_remotely(
     server: str, key: str, pool: str, worker_id: str
-) -> AsyncIterator[tuple[EvaluationLeases, "Pace"]]:
+) -> AsyncIterator[tuple[EvaluationLeases, "WorkerIntervals"]]:
     from service.client.leases import RemoteEvaluationLeases, connect_service
-    from service.worker.worker import Pace
+    from service.worker.worker import WorkerIntervals
 
     async with connect_service(server, key) as client:
-        yield RemoteEvaluationLeases(client, pool, worker_id), Pace(ask=REMOTE_ASK_SECONDS)
+        yield RemoteEvaluationLeases(client, pool, worker_id), WorkerIntervals(ask=REMOTE_ASK_SECONDS)
 
 
 @asynccontextmanager
 async def open_local_worker(
     settings: Settings, broker: "MemoryBroker", slots: int | None = None, pool: str = CPU
-) -> AsyncIterator[Opening]:
+) -> AsyncIterator[OpenedWorker]:
     """A worker beside the runs that it works for, in the same process and event loop.
 
     Args:
@@ -189,12 +191,14 @@ async def _first_beat(settings: Settings, pool: str, slots: int | None) -> Worke
     )
 
 
-async def _opening(settings: Settings, leases: EvaluationLeases, beat: WorkerBeat, pace: "Pace | None") -> Opening:
+async def _opening(
+    settings: Settings, leases: EvaluationLeases, beat: WorkerBeat, pace: "WorkerIntervals | None"
+) -> OpenedWorker:
     from service.sandbox import scratch
     from service.worker.worker import Worker
 
     await leases.beat(beat)
-    return Opening(worker=Worker(leases, _opener(settings, beat.slots), beat, pace, scratch.has_room), beat=beat)
+    return OpenedWorker(worker=Worker(leases, _opener(settings, beat.slots), beat, pace, scratch.has_room), beat=beat)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from evolve.evaluation import Outcome
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from service.cli.terminal import plain
 from service.policy.activity import Activity
 
@@ -39,16 +39,16 @@ class AnswerTally:
     def take(self, event: Event) -> None:
         """Count one event."""
         match event.kind:
-            case Kind.PROPOSAL_CREATED:
+            case EventKind.PROPOSAL_CREATED:
                 self.in_flight.add(event.payload["number"])
-            case Kind.PROPOSAL_ANSWERED:
+            case EventKind.PROPOSAL_ANSWERED:
                 self.in_flight.discard(event.payload["number"])
                 self.dropped += event.payload["dropped"]
-            case Kind.PROPOSAL_FAILED:
+            case EventKind.PROPOSAL_FAILED:
                 self.in_flight.discard(event.payload["number"])
-            case Kind.CANDIDATE_EVALUATED if event.payload["outcome"] not in (Outcome.OK, Outcome.CANCELLED):
+            case EventKind.CANDIDATE_EVALUATED if event.payload["outcome"] not in (Outcome.OK, Outcome.CANCELLED):
                 self.failed[event.payload["outcome"]] += 1
-            case Kind.RUN_PAUSED | Kind.RUN_RESUMED:
+            case EventKind.RUN_PAUSED | EventKind.RUN_RESUMED:
                 self.in_flight.clear()
 
 

@@ -11,12 +11,7 @@ from service.cli.control_app import control_app
 from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
-from service.cli.policy_app import policy_app
-from service.cli.results_app import results_app
-from service.cli.study_app import study_app
-from service.cli.train_app import train_app
-from service.cli.vpo_app import vpo_app
-from service.cli.words import (
+from service.cli.options import (
     HELP,
     ConfigFile,
     Db,
@@ -45,6 +40,11 @@ from service.cli.words import (
     required_isolation,
     terminal_of,
 )
+from service.cli.policy_app import policy_app
+from service.cli.results_app import results_app
+from service.cli.study_app import study_app
+from service.cli.train_app import train_app
+from service.cli.vpo_app import vpo_app
 
 app = typer.Typer(
     name="evolve",
@@ -171,9 +171,9 @@ def run(
     """Search for better programs until the budget ends."""
     terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
-        from service.cli import wish as words
+        from service.cli import run_options as words
     project, config = words.named_for_run(problem, evaluator, config, python)
-    wish = words.Wish(
+    wish = words.RunOptions(
         problem=project,
         asked=words.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
         resume=resume,
@@ -235,6 +235,6 @@ def init(
     json: Json = False,
 ) -> None:
     """Make a small problem that runs, to start from."""
-    from service.cli.problem import Beginning, init
+    from service.cli.problem import ProblemTemplate, init
 
-    init(terminal_of(ctx, json), folder, Beginning(domain=domain, data=data, number=number))
+    init(terminal_of(ctx, json), folder, ProblemTemplate(domain=domain, data=data, number=number))

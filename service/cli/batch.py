@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.batches import Batches, BatchSite, open_batches
 from service.bootstrap.policies import submitted
-from service.bootstrap.site import Where, advising_local
-from service.cli import figures
+from service.bootstrap.run_source import SourceOptions, advising_local
+from service.cli import formatting
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
 from service.cli.listing import plain_table
@@ -53,7 +53,7 @@ class BatchOptions:
         return (self.named == LAST or _ID.fullmatch(self.named) is not None) and not Path(self.named).is_file()
 
 
-def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
+def run_batch(terminal: Terminal, where: SourceOptions, options: BatchOptions) -> int:
     """Submit a batch, or find one, see it to its end, and return the exit code.
 
     Raises:
@@ -77,7 +77,7 @@ def run_batch(terminal: Terminal, where: Where, options: BatchOptions) -> int:
                 batch = _submit(site.batches, document, Path(options.named).parent)
         if not options.detach and _paused_here(terminal, site, batch):
             return run_batch(terminal, replace(where, server=""), replace(options, named=batch.id))
-        again = terminal.command(f"batch {figures.short(batch.id)}")
+        again = terminal.command(f"batch {formatting.short(batch.id)}")
         if options.detach and document is not None:
             terminal.emit(batch.model_dump(mode="json")) if terminal.as_json else terminal.show(batch.id)
             terminal.note(f"next: {again}", style="dim")
@@ -153,7 +153,7 @@ def _labelled(document: dict[str, Any], options: BatchOptions) -> dict[str, Any]
 
 
 def _submit(batches: Batches, document: dict[str, Any], beside: Path) -> "Batch":
-    from service.client.words import checked
+    from service.client.messages import checked
     from service.schemas.batches import BatchCreate
 
     known: dict[str, str] = {}
@@ -212,14 +212,14 @@ def _show(terminal: Terminal, summary: "BatchSummary") -> None:
         table.add_row(
             *([plain(group.problem)] if several else []),
             plain(group.group),
-            figures.count(group.runs),
-            *([figures.count(group.ended)] if going else []),
-            figures.exact(group.best),
-            figures.exact(group.median),
-            figures.count(group.evaluations),
-            figures.count(group.tokens),
+            formatting.count(group.runs),
+            *([formatting.count(group.ended)] if going else []),
+            formatting.exact(group.best),
+            formatting.exact(group.median),
+            formatting.count(group.evaluations),
+            formatting.count(group.tokens),
             *([group.cost or "–"] if paid else []),
         )
     terminal.show(f"{plain(summary.batch.name)}: {summary.batch.state}", table)
-    following = f"batch {figures.short(summary.batch.id)}" if going else "runs"
+    following = f"batch {formatting.short(summary.batch.id)}" if going else "runs"
     terminal.note(f"next: {terminal.command(following)}", style="dim")

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from service.bootstrap.batches import BatchSite, StoredBatches
+from service.bootstrap.evaluator_factory import level_of
 from service.bootstrap.liveness import watched
 from service.bootstrap.machine import require_sandbox
-from service.bootstrap.parts import level_of
 from service.bootstrap.runners import open_batch_runner
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url
-from service.cli import figures
+from service.cli import formatting
 from service.cli.batch_progress import BatchProgress, opening, rests
 from service.cli.main import INTERRUPTED
 from service.cli.problem import show_warnings
@@ -129,7 +129,7 @@ class _Drive:
     def _hear(self) -> None:
         """The first signal has all runs paused, the second leaves at once; all that was shown is stored."""
         if self._stopping.is_set():
-            again = self._terminal.command(f"batch {figures.short(self._batch.id)}")
+            again = self._terminal.command(f"batch {formatting.short(self._batch.id)}")
             os.write(2, f"\nevolve: left at once; {again}\n".encode())
             os._exit(INTERRUPTED)
         self._stopping.set()

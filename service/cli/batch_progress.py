@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from service.bootstrap.batches import Batches
-from service.cli import figures
+from service.cli import formatting
 from service.cli.main import FAILED, INTERRUPTED, INVALID, OK
 from service.cli.records import as_score
 from service.cli.terminal import Terminal, plain
@@ -37,7 +37,7 @@ class BatchProgress:
                 self._terminal.note(f"[{len(self._ended)}/{len(runs)}] {_result(run)}")
             waits = "" if run.state in ENDED else str((run.waiting or {}).get("reason", ""))
             if waits and self._waits.get(run.id) != waits:
-                self._terminal.note(f"{figures.short(run.id)} waits: {waits}", style="yellow")
+                self._terminal.note(f"{formatting.short(run.id)} waits: {waits}", style="yellow")
             self._waits[run.id] = waits
 
 
@@ -64,8 +64,8 @@ def wait_for_batch(terminal: Terminal, batches: Batches, batch: "Batch") -> None
 def opening(batch: "Batch", runs: Sequence[RunRecord]) -> str:
     """Which batch it is, and how far it is."""
     ended = sum(run.state in ENDED for run in runs)
-    count = figures.plural(len(runs), "run")
-    return f"batch {figures.short(batch.id)}: {count}{f', {ended} of them ended' if ended else ''}"
+    count = formatting.plural(len(runs), "run")
+    return f"batch {formatting.short(batch.id)}: {count}{f', {ended} of them ended' if ended else ''}"
 
 
 def batch_code(terminal: Terminal, runs: Sequence[RunRecord], batch: "Batch") -> int:
@@ -74,19 +74,21 @@ def batch_code(terminal: Terminal, runs: Sequence[RunRecord], batch: "Batch") ->
     Paused runs come before failed ones, for the batch can go on. Failed ones give the code that their runs would give.
     """
     if paused := sum(run.state == PAUSED for run in runs):
-        name = figures.short(batch.id)
+        name = formatting.short(batch.id)
         resume, again = terminal.command(f"resume {name}"), terminal.command(f"batch {name}")
-        terminal.note(f"{figures.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}")
+        terminal.note(
+            f"{formatting.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}"
+        )
         return INTERRUPTED
     failed, cancelled = ([run for run in runs if run.state == state] for state in ("failed", "cancelled"))
     alike: dict[str, list[RunRecord]] = defaultdict(list)
     for run in failed:
         alike[_reason(run)].append(run)
     for reason, some in alike.items():
-        first = terminal.command(f"show {figures.short(some[0].id)}")
-        terminal.note(f"evolve: {figures.plural(len(some), 'run')} failed: {reason}; the first of them: {first}")
+        first = terminal.command(f"show {formatting.short(some[0].id)}")
+        terminal.note(f"evolve: {formatting.plural(len(some), 'run')} failed: {reason}; the first of them: {first}")
     if cancelled:
-        terminal.note(f"evolve: {figures.plural(len(cancelled), 'run')} cancelled")
+        terminal.note(f"evolve: {formatting.plural(len(cancelled), 'run')} cancelled")
     if failed and not cancelled and all(run.reason == UNSCORED for run in failed):
         return INVALID
     return FAILED if failed or cancelled or not runs else OK
@@ -96,10 +98,10 @@ def _result(run: RunRecord) -> str:
     group = group_name(run)
     what = ", ".join([run.problem_name, *([group] if group else []), f"seed {run.seed}"])
     if run.state == "failed":
-        return plain(f"{what}: failed: {_reason(run)}; {figures.short(run.id)}")
-    best = figures.number(as_score(run, run.best_fitness))
-    done, seconds = figures.count(run.counters.evaluations), figures.duration(run.active_seconds)
-    return plain(f"{what}: {run.state}, best {best}, {done} evaluated in {seconds}; {figures.short(run.id)}")
+        return plain(f"{what}: failed: {_reason(run)}; {formatting.short(run.id)}")
+    best = formatting.number(as_score(run, run.best_fitness))
+    done, seconds = formatting.count(run.counters.evaluations), formatting.duration(run.active_seconds)
+    return plain(f"{what}: {run.state}, best {best}, {done} evaluated in {seconds}; {formatting.short(run.id)}")
 
 
 def _reason(run: RunRecord) -> str:

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from service.bootstrap.batches import Batches, open_batches
-from service.bootstrap.site import Where
-from service.cli import figures
+from service.bootstrap.run_source import SourceOptions
+from service.cli import formatting
 from service.cli.control import standing
 from service.cli.listing import plain_table
 from service.cli.records import LAST
@@ -33,7 +33,7 @@ def find_batch(batches: Batches, named: str) -> "Batch":
     return newest[0]
 
 
-def list_batches(terminal: Terminal, where: Where, limit: int) -> None:
+def list_batches(terminal: Terminal, where: SourceOptions, limit: int) -> None:
     """Print batches, newest first."""
     with open_batches(load_settings(), where) as site:
         batches = site.batches.batches(limit)
@@ -47,17 +47,17 @@ def list_batches(terminal: Terminal, where: Where, limit: int) -> None:
     table = plain_table("batch", "name~", "state", "runs>", "ended>", "created")
     for batch in batches:
         table.add_row(
-            figures.short(batch.id),
+            formatting.short(batch.id),
             plain(batch.name),
             batch.state,
-            figures.count(sum(batch.states.values())),
-            figures.count(_ended(batch)),
+            formatting.count(sum(batch.states.values())),
+            formatting.count(_ended(batch)),
             f"{batch.created_at.astimezone():%m-%d %H:%M}",
         )
     terminal.show(table)
 
 
-def want_batch(terminal: Terminal, where: Where, named: str, desired_state: str) -> None:
+def want_batch(terminal: Terminal, where: SourceOptions, named: str, desired_state: str) -> None:
     """Want the runs of a batch that have not ended running, paused or cancelled, and say how it stands.
 
     Raises:
@@ -76,7 +76,7 @@ def want_batch(terminal: Terminal, where: Where, named: str, desired_state: str)
     over = desired_state == CANCELLED and _ended(batch) == sum(batch.states.values())
     terminal.show(standing(batch.id, desired_state if over else batch.state, desired_state))
     terminal.note(states_words(batch))
-    terminal.note(f"next: {terminal.command(f'batch {figures.short(batch.id)}')}", style="dim")
+    terminal.note(f"next: {terminal.command(f'batch {formatting.short(batch.id)}')}", style="dim")
 
 
 def states_words(batch: "Batch") -> str:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from service.bootstrap.site import Site
-from service.cli import figures
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
 from service.cli.export import STDOUT, write_program
 from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
@@ -13,7 +13,7 @@ from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
 
 
-def show_best(terminal: Terminal, site: Site, run_id: str, *, weights: str | None, output: Path | None) -> None:
+def show_best(terminal: Terminal, site: RunSite, run_id: str, *, weights: str | None, output: Path | None) -> None:
     """Print the best candidate, and write its program where asked to."""
     reader = site.reader
     run = find_run(reader, run_id)
@@ -33,9 +33,9 @@ def show_best(terminal: Terminal, site: Site, run_id: str, *, weights: str | Non
         return
     rows = candidate_rows(candidate)
     if value is not None:
-        rows.insert(4, ("weighted", f"{figures.exact(value)} under {weights}"))
+        rows.insert(4, ("weighted", f"{formatting.exact(value)} under {weights}"))
     terminal.show(facts(rows))
-    name = figures.short(candidate.id)
+    name = formatting.short(candidate.id)
     if written:
         terminal.note(f"written: {', '.join(written)}", style="dim")
     elif candidate.number:  # a seed has neither

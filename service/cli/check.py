@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evolve.evaluation import Trace
-from service.bootstrap.site import ServiceChoice, Where, advising_local, choose_service
-from service.cli import figures
+from service.bootstrap.run_source import ServiceChoice, SourceOptions, advising_local, choose_service
+from service.cli import formatting
 from service.cli.environment import offer_environment
 from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.main import INVALID, OK
@@ -61,7 +61,7 @@ class Checked:
     document: Mapping[str, Any] = field(default_factory=dict)
 
 
-def check_anywhere(terminal: Terminal, project: Project, where: Where, *, yes: bool = False) -> int:
+def check_anywhere(terminal: Terminal, project: Project, where: SourceOptions, *, yes: bool = False) -> int:
     """Check a problem and explain every complaint; 8 when there is any.
 
     Args:
@@ -161,7 +161,9 @@ def _show(terminal: Terminal, project: Project, checked: Checked) -> int:
     for seed in checked.seeds:
         _show_texts(terminal, seed)
     if not checked.ok:
-        terminal.note(f"{figures.plural(len(checked.complaints), 'complaint')}: the problem cannot be searched on yet")
+        terminal.note(
+            f"{formatting.plural(len(checked.complaints), 'complaint')}: the problem cannot be searched on yet"
+        )
         return INVALID
     for error in checked.errors:
         terminal.show(plain(f"✗ the evaluator reports an error of the seed, and scores it all the same: {error}"))
@@ -194,9 +196,9 @@ def _indented(text: str) -> list[str]:
 def _pace(report: "CheckReport") -> str:
     """How long a run will take."""
     cores = len(os.sched_getaffinity(0))
-    workers = figures.plural(min(report.slots or cores, cores), "worker")
-    evaluations = figures.plural(report.evaluations, "evaluation")
-    took = figures.duration(report.run_seconds(cores))
+    workers = formatting.plural(min(report.slots or cores, cores), "worker")
+    evaluations = formatting.plural(report.evaluations, "evaluation")
+    took = formatting.duration(report.run_seconds(cores))
     return f"{evaluations} take about {took} with {workers}, if programs are as fast as the seed"
 
 
@@ -238,8 +240,8 @@ def seeds_table(seeds: Sequence[CheckedSeed]) -> "Table":
     answered = any(seed.answer is not None for seed in seeds)
     table = plain_table("seed", "outcome", "fitness>", "took>", "scores~", *(["answer~"] if answered else []))
     for seed in seeds:
-        scores = ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in seed.scores.items())
-        answer = [plain(figures.cut(seed.answer or "–", MAX_ANSWER))] if answered else []
-        took = figures.duration(seed.seconds)
-        table.add_row(plain(seed.name), seed.outcome, figures.exact(seed.fitness), took, scores, *answer)
+        scores = ", ".join(f"{plain(name)} {formatting.number(value)}" for name, value in seed.scores.items())
+        answer = [plain(formatting.cut(seed.answer or "–", MAX_ANSWER))] if answered else []
+        took = formatting.duration(seed.seconds)
+        table.add_row(plain(seed.name), seed.outcome, formatting.exact(seed.fitness), took, scores, *answer)
     return table

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from service.bootstrap.site import Site
-from service.cli import figures
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
@@ -20,7 +20,7 @@ COLUMNS = 4
 
 
 def show_comparison(
-    terminal: Terminal, site: Site, words: Sequence[str], *, over: "Axis", by: str = "", at: str = ""
+    terminal: Terminal, site: RunSite, words: Sequence[str], *, over: "Axis", by: str = "", at: str = ""
 ) -> None:
     """Print runs side by side, what is to be expected of each group of them, and which group is ahead.
 
@@ -79,14 +79,14 @@ def comparison_table(found: "RunComparison") -> "Table":
     table = plain_table("run", "problem~", "seed>", "state", *headings, "best>", "evaluated>", *costs, "policies~")
     for run in found.runs:
         table.add_row(
-            figures.short(run.run_id),
+            formatting.short(run.run_id),
             plain(run.problem),
             str(run.seed),
             run.state,
-            *(figures.number(_signed(run.best[place], _sign(run))) for place in places),
-            figures.exact(_signed(run.final_fitness, _sign(run))),
-            figures.count(run.evaluations),
-            *([figures.count(run.tokens)] if "tokens>" in costs else []),
+            *(formatting.number(_signed(run.best[place], _sign(run))) for place in places),
+            formatting.exact(_signed(run.final_fitness, _sign(run))),
+            formatting.count(run.evaluations),
+            *([formatting.count(run.tokens)] if "tokens>" in costs else []),
             *([run.cost or "–"] if paid else []),
             plain(", ".join(run.policies)),
         )
@@ -100,7 +100,9 @@ def levels_table(found: "RunComparison") -> "Table":
     table = plain_table("group~", "seeds>", *headings)
     for group in found.groups:
         table.add_row(
-            plain(group.title), figures.count(len(set(group.seeds))), *(_level(level, sign) for level in group.levels)
+            plain(group.title),
+            formatting.count(len(set(group.seeds))),
+            *(_level(level, sign) for level in group.levels),
         )
     return table
 
@@ -123,21 +125,21 @@ def _signed(value: float | None, sign: int) -> float | None:
 
 
 def _expected(group: "ComparedGroup", sign: int, word: str) -> list[str]:
-    best = ", ".join(figures.number(_signed(value, sign)) for value in group.best_at_k)
+    best = ", ".join(formatting.number(_signed(value, sign)) for value in group.best_at_k)
     seeds = ", ".join(map(str, group.seeds))
-    mean, deviation = figures.exact(_signed(group.final_mean, sign)), figures.number(group.final_deviation, 3)
+    mean, deviation = formatting.exact(_signed(group.final_mean, sign)), formatting.number(group.final_deviation, 3)
     return [
-        f"{figures.plural(len(group.run_ids), 'run')} of {plain(group.title)}, seeds {seeds}",
+        f"{formatting.plural(len(group.run_ids), 'run')} of {plain(group.title)}, seeds {seeds}",
         f"  {word} {mean} ± {deviation}; expected best of 1, 2, ... runs: {best}",
     ]
 
 
 def _level(level: "GroupLevel", sign: int) -> str:
-    mean = figures.number(_signed(level.mean, sign), 5)
+    mean = formatting.number(_signed(level.mean, sign), 5)
     if level.low is None or level.high is None:
         return mean
     low, high = sorted((sign * level.low, sign * level.high))
-    return f"{mean} [{figures.number(low, 4)}, {figures.number(high, 4)}]"
+    return f"{mean} [{formatting.number(low, 4)}, {formatting.number(high, 4)}]"
 
 
 def _verdicts(found: "RunComparison") -> list[str]:
@@ -152,10 +154,10 @@ def _verdicts(found: "RunComparison") -> list[str]:
 
 def _place(found: "RunComparison", value: float) -> str:
     if found.over == "time":
-        return figures.duration(value)
+        return formatting.duration(value)
     if found.over == "money":
-        return f"{figures.number(value, 3)} {found.currency}".rstrip()
-    return figures.count(int(value))
+        return f"{formatting.number(value, 3)} {found.currency}".rstrip()
+    return formatting.count(int(value))
 
 
 def _spread(length: int) -> list[int]:

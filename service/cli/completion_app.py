@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, terminal_of
+from service.cli.options import HELP, Json, terminal_of
 
 VARIABLE = "_EVOLVE_COMPLETE"
 completion_app = typer.Typer(context_settings=HELP)

@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from service.cli import figures
+from service.cli import formatting
 from service.cli.terminal import plain
 from service.errors import NotFoundError
 from service.ports import ProposalRecord, ResultReader, RunRecord
-from service.projections.endings import length_advice
+from service.projections.end_reasons import length_advice
 
 MAX_PROPOSALS = 100
 
@@ -29,6 +29,6 @@ def _proposal(reader: ResultReader, run: RunRecord, number: int) -> ProposalReco
 
 
 def _endings(endings: Counter[str]) -> str:
-    shares = [f"{reason or 'not said'} {figures.share(n / endings.total())}" for reason, n in endings.most_common(3)]
+    shares = [f"{reason or 'not said'} {formatting.share(n / endings.total())}" for reason, n in endings.most_common(3)]
     advice = length_advice(endings)
     return plain(", ".join(shares) + (f" ({advice})" if advice else ""))

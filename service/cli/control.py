@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.bootstrap.control import Helm
-from service.cli import figures
+from service.bootstrap.run_controller import RunController
+from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
 from service.cli.terminal import Terminal
 from service.errors import UsageError
@@ -15,7 +15,7 @@ _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
 _COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "goes on"}
 
 
-def want(terminal: Terminal, helm: Helm, run_id: str, desired_state: str) -> None:
+def want(terminal: Terminal, helm: RunController, run_id: str, desired_state: str) -> None:
     """Want a run running, paused or cancelled, and say how it stands."""
     run = helm.control.want(find_run(helm.site.reader, run_id), desired_state)
     if terminal.as_json:
@@ -31,7 +31,7 @@ def standing(id_: str, state: str, desired_state: str) -> str:
     return f"{id_} {(_DONE if done else _COMING)[desired_state]}"
 
 
-def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any]) -> None:
+def extend(terminal: Terminal, helm: RunController, run_id: str, budget: Mapping[str, Any]) -> None:
     """Give a run another budget; one that has ended goes on with it."""
     given = {key: value for key, value in budget.items() if value is not None}
     if not given:
@@ -51,7 +51,7 @@ def extend(terminal: Terminal, helm: Helm, run_id: str, budget: Mapping[str, Any
 
 def fork(
     terminal: Terminal,
-    helm: Helm,
+    helm: RunController,
     name: str,
     settings: Sequence[str],
     flags: Mapping[str, Any],
@@ -68,11 +68,13 @@ def fork(
         terminal.emit(run_json(run))
         return
     terminal.show(run.id)
-    terminal.note(f"it begins with {figures.short(candidate.id)} of {figures.short(candidate.run_id)}", style="dim")
+    terminal.note(
+        f"it begins with {formatting.short(candidate.id)} of {formatting.short(candidate.run_id)}", style="dim"
+    )
     _say_who_drives(terminal, helm, run)
 
 
-def delete(terminal: Terminal, helm: Helm, run_id: str) -> None:
+def delete(terminal: Terminal, helm: RunController, run_id: str) -> None:
     """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
     run = find_run(helm.site.reader, run_id)
     if run_id != run.id:
@@ -84,10 +86,10 @@ def delete(terminal: Terminal, helm: Helm, run_id: str) -> None:
         terminal.note(f"{run.id} is removed")
 
 
-def _say_who_drives(terminal: Terminal, helm: Helm, run: RunRecord) -> None:
+def _say_who_drives(terminal: Terminal, helm: RunController, run: RunRecord) -> None:
     if run.state in ENDED or run.state == PAUSED == run.desired_state:
         return
-    name = figures.short(run.id)
+    name = formatting.short(run.id)
     if helm.alone and run.desired_state == RUNNING and run.state in ("queued", PAUSED):
         drive = terminal.command(f"run --resume {name}")
         terminal.note(f"a runner goes on with it; where there is none: {drive}", style="dim")

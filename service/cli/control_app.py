@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.words import (
+from service.cli.options import (
     HELP,
     Db,
     Isolation,
@@ -25,8 +25,8 @@ from service.cli.words import (
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from service.bootstrap.control import Helm
-    from service.bootstrap.site import Where
+    from service.bootstrap.run_controller import RunController
+    from service.bootstrap.run_source import SourceOptions
 
 PANEL = "Runs"
 BATCH, MAX_PARALLEL = "bat_", 256
@@ -42,14 +42,14 @@ Evaluations = Annotated[
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")]
 
 
-def _helm_of(where: "Where") -> "AbstractContextManager[Helm]":
-    from service.bootstrap.control import open_helm
+def _helm_of(where: "SourceOptions") -> "AbstractContextManager[RunController]":
+    from service.bootstrap.run_controller import open_helm
     from service.config import load_settings
 
     return open_helm(load_settings(), where)
 
 
-def _want(ctx: typer.Context, named: str, state: str, where: "Where", *, json: bool) -> None:
+def _want(ctx: typer.Context, named: str, state: str, where: "SourceOptions", *, json: bool) -> None:
     terminal = terminal_of(ctx, json, where.db, where)
     if named.startswith(BATCH):
         from service.cli.batches import want_batch

@@ -12,7 +12,7 @@ from service.bootstrap.maintenance import (
     retention,
 )
 from service.bootstrap.storage import check_database, database_url, upgrade_database
-from service.cli.figures import plural
+from service.cli.formatting import plural
 from service.cli.main import FAILED, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings, redacted

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, Yes, terminal_of
+from service.cli.options import HELP, Db, Json, Yes, terminal_of
 
 db_app = typer.Typer(help="Look after the database.", context_settings=HELP, no_args_is_help=True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from evolve.program import Program
-from service.bootstrap.site import Site
-from service.cli.figures import plural
+from service.bootstrap.run_source import RunSite
+from service.cli.formatting import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
@@ -19,7 +19,7 @@ NOUNS = {"events": "event"}
 
 
 def export_run(
-    terminal: Terminal, site: Site, run_id: str, output: Path | None, form: Form = "jsonl", *, training: bool = False
+    terminal: Terminal, site: RunSite, run_id: str, output: Path | None, form: Form = "jsonl", *, training: bool = False
 ) -> None:
     """Write a run to a file or stdout: its candidates in order of age, its events, or every answered proposal.
 
@@ -44,7 +44,7 @@ def export_run(
     _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
 
 
-def _export_parquet(terminal: Terminal, site: Site, run_id: str, output: Path | None) -> None:
+def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path | None) -> None:
     from service.cli.parquet import check_parquet, write_parquet
 
     if output is None or output == STDOUT:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from service.cli import figures
+from service.cli import formatting
 from service.cli.terminal import plain
 from service.ports import RunRecord
 
@@ -24,7 +24,7 @@ def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
     shown = groups[:MAX_GROUPS]
     duplicates = sum(group.count for group in failures.items if group.outcome == DUPLICATE)
     rest = failures.count - duplicates - sum(group.count for group in shown)
-    lines = [_line(group) for group in shown] + ([f"{figures.count(rest)} for other reasons"] if rest else [])
+    lines = [_line(group) for group in shown] + ([f"{formatting.count(rest)} for other reasons"] if rest else [])
     return [("failures", "\n".join(lines))]
 
 
@@ -45,8 +45,8 @@ def remark(run: RunRecord, failures: "RunFailures | None") -> str:
     if spoiled < NEARLY_ALL * counters.answers:
         return ""
     why = _first(failures, ("rejected", DUPLICATE))
-    of_all = f"{figures.count(spoiled)} of {figures.count(counters.answers)}"
-    often = f"; {figures.plural(why.count, 'time')}: {_words(why)}" if why else ""
+    of_all = f"{formatting.count(spoiled)} of {formatting.count(counters.answers)}"
+    often = f"; {formatting.plural(why.count, 'time')}: {_words(why)}" if why else ""
     return f"Nearly every answer was rejected or a duplicate ({of_all}){often}"
 
 
@@ -56,9 +56,9 @@ def _first(failures: "RunFailures", outcomes: Sequence[str]) -> "FailureGroup | 
 
 def _line(group: "FailureGroup") -> str:
     share = group.seconds_share
-    time = f", {figures.share(share)} of the time" if share is not None and share >= 0.01 else ""
+    time = f", {formatting.share(share)} of the time" if share is not None and share >= 0.01 else ""
     told = f": {_words(group)}" if group.reason else ""
-    return f"{figures.count(group.count)} {plain(group.outcome)}{time}{told}"
+    return f"{formatting.count(group.count)} {plain(group.outcome)}{time}{told}"
 
 
 def _words(group: "FailureGroup") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, Queue, terminal_of
+from service.cli.options import HELP, Db, Json, Queue, terminal_of
 
 PANEL = "Installation"
 installation_app = typer.Typer(context_settings=HELP)
@@ -97,10 +97,10 @@ def worker(
     """Evaluate candidates for runs that go on elsewhere, until told to stop."""
     terminal = terminal_of(ctx, as_json=False)
     with terminal.doing("starting"):
-        from service.bootstrap.workers import Place
+        from service.bootstrap.workers import TaskSource
         from service.cli.worker import work
 
-    place = Place(queue=queue, server=server, api_key_file=api_key_file)
+    place = TaskSource(queue=queue, server=server, api_key_file=api_key_file)
     raise typer.Exit(
         work(terminal, place, pool=pool, slots=slots, metrics_port=metrics_port, metrics_host=metrics_host)
     )

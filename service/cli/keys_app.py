@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, terminal_of
+from service.cli.options import HELP, Db, Json, terminal_of
 
 keys_app = typer.Typer(help="Look after the keys that open the API.", context_settings=HELP, no_args_is_help=True)
 

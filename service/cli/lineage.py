@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.cli import figures
+from service.cli import formatting
 from service.cli.records import as_score, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunRecord
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LineageStep:
     """One generation.
 
     Attributes:
@@ -47,10 +47,10 @@ def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) ->
     others = sum(edge.role != "parent" for candidate in line for edge in candidate.parents)
     terminal.note(_closing(run, steps, others), style="dim")
     if steps[-1].added is not None:
-        terminal.note(f"next: {terminal.command(f'diff {figures.short(line[-1].id)}')}", style="dim")
+        terminal.note(f"next: {terminal.command(f'diff {formatting.short(line[-1].id)}')}", style="dim")
 
 
-def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[Step]:
+def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[LineageStep]:
     """The steps of a line that starts at the seed."""
     highest: float | None = None
     before: CandidateRecord | None = None
@@ -58,11 +58,11 @@ def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[Step
         record = candidate.fitness is not None and (highest is None or candidate.fitness > highest)
         highest = candidate.fitness if record else highest
         if before is None:
-            yield Step(candidate=candidate, record=record)
+            yield LineageStep(candidate=candidate, record=record)
         else:
             added, removed = _changed(reader, before, candidate)
             delta = None if candidate.fitness is None or before.fitness is None else candidate.fitness - before.fitness
-            yield Step(candidate=candidate, delta=delta, added=added, removed=removed, record=record)
+            yield LineageStep(candidate=candidate, delta=delta, added=added, removed=removed, record=record)
         before = candidate
 
 
@@ -72,7 +72,7 @@ def _changed(reader: ResultReader, before: CandidateRecord, after: CandidateReco
     return tally(reader.program(before.id), reader.program(after.id))
 
 
-def lineage_table(run: RunRecord, steps: Sequence[Step]) -> "Table":
+def lineage_table(run: RunRecord, steps: Sequence[LineageStep]) -> "Table":
     """A row a step, on a stem from the seed down."""
     from rich.table import Table
 
@@ -88,7 +88,7 @@ def lineage_table(run: RunRecord, steps: Sequence[Step]) -> "Table":
     return table
 
 
-def _row(run: RunRecord, step: Step, *, last: bool) -> tuple["Text", ...]:
+def _row(run: RunRecord, step: LineageStep, *, last: bool) -> tuple["Text", ...]:
     from rich.text import Text
 
     candidate = step.candidate
@@ -99,9 +99,9 @@ def _row(run: RunRecord, step: Step, *, last: bool) -> tuple["Text", ...]:
     )
     return (
         Text("●" if first or step.record else "○", style="bold green" if last else "green" if step.record else "dim"),
-        Text(figures.short(candidate.id), style="bold" if last else ""),
-        Text(figures.exact(as_score(run, candidate.fitness))),
-        Text(figures.signed(as_score(run, step.delta)), style=change),
+        Text(formatting.short(candidate.id), style="bold" if last else ""),
+        Text(formatting.exact(as_score(run, candidate.fitness))),
+        Text(formatting.signed(as_score(run, step.delta)), style=change),
         lines,
         Text(_how(candidate)),
     )
@@ -110,21 +110,21 @@ def _row(run: RunRecord, step: Step, *, last: bool) -> tuple["Text", ...]:
 def _how(candidate: CandidateRecord) -> str:
     if candidate.number == 0:
         return "seed"
-    others = [figures.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
+    others = [formatting.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
     crossed = f" with {', '.join(others)}" if others else ""
     return plain(f"{candidate.operator}{crossed} #{candidate.number} by {candidate.policy}")
 
 
-def _closing(run: RunRecord, steps: Sequence[Step], others: int) -> str:
+def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:
     last, first = steps[-1].candidate, steps[0].candidate
     if len(steps) == 1:
         return "a seed: nothing led to it"
-    inspired = f", {figures.plural(others, 'further program')} shown on the way" if others else ""
+    inspired = f", {formatting.plural(others, 'further program')} shown on the way" if others else ""
     gained = ""
     if last.fitness is not None and first.fitness is not None:
-        gained = f", {figures.signed(as_score(run, last.fitness - first.fitness))} from the seed"
-    return f"{figures.plural(len(steps) - 1, 'step')}{gained}{inspired}"
+        gained = f", {formatting.signed(as_score(run, last.fitness - first.fitness))} from the seed"
+    return f"{formatting.plural(len(steps) - 1, 'step')}{gained}{inspired}"
 
 
-def _json(step: Step) -> dict[str, object]:
+def _json(step: LineageStep) -> dict[str, object]:
     return {**candidate_json(step.candidate), "delta": step.delta, "added": step.added, "removed": step.removed}

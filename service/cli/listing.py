@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from service.bootstrap.site import Site
-from service.cli import figures
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
 from service.cli.records import as_score, find_run, policy_names, run_json, run_name, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunFilter, RunRecord
@@ -48,22 +48,22 @@ def runs_table(runs: Sequence[RunRecord], now: datetime, width: int) -> "Table":
     paid = any(run.counters.cost not in (None, "0") for run in runs)
     named = any(run_name(run) for run in runs)
     columns = [
-        Column(heading="run", rank=0, cells=[figures.short(run.id) for run in runs]),
+        Column(heading="run", rank=0, cells=[formatting.short(run.id) for run in runs]),
         Column(heading="problem", rank=0, cells=[plain(run.problem_name) for run in runs]),
         *(
-            [Column(heading="name", rank=2, cells=[figures.cut(run_name(run), MAX_CELL) for run in runs])]
+            [Column(heading="name", rank=2, cells=[formatting.cut(run_name(run), MAX_CELL) for run in runs])]
             if named
             else []
         ),
         Column(heading="state", rank=1, cells=[run.state for run in runs]),
-        Column(heading="best>", rank=0, cells=[figures.number(as_score(run, run.best_fitness)) for run in runs]),
-        Column(heading="evaluated>", rank=3, cells=[figures.count(run.counters.evaluations) for run in runs]),
-        Column(heading="valid>", rank=9, cells=[figures.count(run.counters.valid) for run in runs]),
-        Column(heading="policy", rank=6, cells=[figures.cut(policy_names(run), MAX_CELL) for run in runs]),
+        Column(heading="best>", rank=0, cells=[formatting.number(as_score(run, run.best_fitness)) for run in runs]),
+        Column(heading="evaluated>", rank=3, cells=[formatting.count(run.counters.evaluations) for run in runs]),
+        Column(heading="valid>", rank=9, cells=[formatting.count(run.counters.valid) for run in runs]),
+        Column(heading="policy", rank=6, cells=[formatting.cut(policy_names(run), MAX_CELL) for run in runs]),
         Column(heading="seed>", rank=7, cells=[str(run.seed) for run in runs]),
         Column(heading="strategy", rank=8, cells=[plain(str(run.config.get("strategy", ""))) for run in runs]),
         *([Column(heading="cost>", rank=5, cells=[run.counters.cost or "–" for run in runs])] if paid else []),
-        Column(heading="age>", rank=4, cells=[figures.age(now - run.created_at) for run in runs]),
+        Column(heading="age>", rank=4, cells=[formatting.age(now - run.created_at) for run in runs]),
     ]
     kept = fitting(columns, width)
     table = plain_table(*(column.heading for column in kept))
@@ -73,7 +73,7 @@ def runs_table(runs: Sequence[RunRecord], now: datetime, width: int) -> "Table":
     return table
 
 
-def list_programs(terminal: Terminal, site: Site, run_id: str, limit: int | None, text: str = "") -> None:
+def list_programs(terminal: Terminal, site: RunSite, run_id: str, limit: int | None, text: str = "") -> None:
     """Print candidates: the best first up to a limit, or without one all of them in order of age.
 
     Args:
@@ -114,14 +114,14 @@ def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Ta
         parent = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
         word = outcome_word(candidate)
         table.add_row(
-            figures.short(candidate.id),
-            figures.number(as_score(run, candidate.fitness)),
+            formatting.short(candidate.id),
+            formatting.number(as_score(run, candidate.fitness)),
             Text(word, style=OUTCOME_STYLES.get(word, "red")),
             "seed" if candidate.number == 0 else f"{candidate.number}.{candidate.position}",
             candidate.operator if candidate.number else "",
             plain(candidate.policy),
-            figures.short(parent) if parent else "",
-            *([plain(figures.cut(candidate.answer or "–", MAX_ANSWER))] if answered else []),
+            formatting.short(parent) if parent else "",
+            *([plain(formatting.cut(candidate.answer or "–", MAX_ANSWER))] if answered else []),
         )
     return table
 

@@ -17,7 +17,7 @@ _SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoraWish:
+class LoraOptions:
     """The words of `evolve train lora`; `numbers` are settings of `training.lora.LoraSettings`, None: its default."""
 
     problem: Path
@@ -33,7 +33,7 @@ class LoraWish:
     numbers: Mapping[str, float | None]
 
 
-def train_on_records(terminal: Terminal, wish: LoraWish) -> None:
+def train_on_records(terminal: Terminal, wish: LoraOptions) -> None:
     """Train an adapter for a model that the user brings, on the prompts of the user's own runs.
 
     Raises:
@@ -41,7 +41,7 @@ def train_on_records(terminal: Terminal, wish: LoraWish) -> None:
         InvalidProblemError, RefusedError: the problem's programs cannot be scored here.
         RewardError: alpha is out of its range.
     """
-    from service.bootstrap.judging import judging
+    from service.bootstrap.sync_scoring import judging
     from training.base_model import require_frameworks
     from training.lora import train_lora
 
@@ -57,7 +57,7 @@ def train_on_records(terminal: Terminal, wish: LoraWish) -> None:
     terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {_next(terminal, wish)}")
 
 
-def _settings(wish: LoraWish) -> "LoraSettings":
+def _settings(wish: LoraOptions) -> "LoraSettings":
     from training.adapters.weighting import Weighting
     from training.lora import LoraSettings
 
@@ -85,5 +85,5 @@ def _report(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{steps}  {seen}")
 
 
-def _next(terminal: Terminal, wish: LoraWish) -> str:
+def _next(terminal: Terminal, wish: LoraOptions) -> str:
     return terminal.command(f"run {wish.problem} --policy http://localhost:8000/v1 --model NAME")

@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from service.bootstrap.site import Site
-from service.cli import figures
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.show import Rows, facts
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from service.schemas.statistics import RunStatistics, Yield
 
 
-def show_metrics(terminal: Terminal, site: Site, run_id: str, *, alone: bool) -> None:
+def show_metrics(terminal: Terminal, site: RunSite, run_id: str, *, alone: bool) -> None:
     """Print what a run came to.
 
     Raises:
@@ -46,31 +46,31 @@ def metric_rows(found: "RunStatistics") -> Rows:
     rewards, programs, moved, chain = found.rewards, found.programs, found.migrations, found.chain
     return [
         ("best", _best(found)),
-        ("evaluated", f"{figures.count(found.evaluations)} ({figures.count(found.valid)} valid)"),
-        ("wasted", f"{figures.plural(found.duplicates, 'duplicate')}, {figures.count(found.rejected)} rejected"),
+        ("evaluated", f"{formatting.count(found.evaluations)} ({formatting.count(found.valid)} valid)"),
+        ("wasted", f"{formatting.plural(found.duplicates, 'duplicate')}, {formatting.count(found.rejected)} rejected"),
         ("hypervolume", _volume(found)),
         ("coverage", _covered(found)),
-        ("QD score", None if found.qd_score is None else figures.number(found.qd_score)),
-        ("reward vectors", f"{figures.count(rewards.distinct)} distinct of {figures.count(rewards.valid)}"),
-        ("  L1", None if rewards.l1 is None else f"{figures.number(rewards.l1, 4)} between two"),
+        ("QD score", None if found.qd_score is None else formatting.number(found.qd_score)),
+        ("reward vectors", f"{formatting.count(rewards.distinct)} distinct of {formatting.count(rewards.valid)}"),
+        ("  L1", None if rewards.l1 is None else f"{formatting.number(rewards.l1, 4)} between two"),
         ("  L2", _drawn(rewards.l2, rewards.looked_at, rewards.valid)),
         ("programs", _drawn(programs.tokens, programs.looked_at, found.valid, "in tokens")),
         ("", _drawn(programs.tree, programs.looked_at, found.valid, "in syntax trees")),
         (
             "chains",
             chain
-            and f"{figures.number(chain.answers, 3)} evaluated answers, {figures.number(chain.distinct, 3)} distinct,"
-            f" utility {figures.number(chain.utility, 3)}{_of(chain.looked_at, chain.chains)}",
+            and f"{formatting.number(chain.answers, 3)} evaluated answers, {formatting.number(chain.distinct, 3)} distinct,"
+            f" utility {formatting.number(chain.utility, 3)}{_of(chain.looked_at, chain.chains)}",
         ),
         (
             "migrants",
-            f"{figures.count(moved.arrivals)} arrived, {figures.count(moved.used)} were built upon,"
-            f" {figures.count(moved.gained)} brought {figures.plural(moved.improvements, 'improvement')}"
+            f"{formatting.count(moved.arrivals)} arrived, {formatting.count(moved.used)} were built upon,"
+            f" {formatting.count(moved.gained)} brought {formatting.plural(moved.improvements, 'improvement')}"
             if moved.arrivals
             else None,
         ),
         ("recovered", recovered_words(found) or None),
-        ("collinearity", None if found.collinearity is None else figures.number(found.collinearity.value, 3)),
+        ("collinearity", None if found.collinearity is None else formatting.number(found.collinearity.value, 3)),
     ]
 
 
@@ -79,7 +79,7 @@ def recovered_words(found: "RunStatistics") -> str:
     counts: Counter[str] = Counter()
     for one in found.policies:
         counts.update(one.recovered)
-    return ", ".join(f"{figures.count(count)} {plain(kind)}" for kind, count in counts.most_common())
+    return ", ".join(f"{formatting.count(count)} {plain(kind)}" for kind, count in counts.most_common())
 
 
 def draws_table(found: "RunStatistics") -> "Table":
@@ -90,8 +90,8 @@ def draws_table(found: "RunStatistics") -> "Table":
         cells = []
         for draws in (answers, chains):
             one = draws.get(k)
-            cells += [figures.number(one.best), figures.share(one.passed)] if one else ["", ""]
-        table.add_row(figures.count(k), *cells)
+            cells += [formatting.number(one.best), formatting.share(one.passed)] if one else ["", ""]
+        table.add_row(formatting.count(k), *cells)
     return table
 
 
@@ -100,7 +100,7 @@ def passes(found: "RunStatistics") -> str:
     if found.threshold is None:
         return "a fitness above the best seed's"
     whose = "run" if found.threshold_from == "budget" else "objective"
-    return f"a fitness of {figures.exact(found.threshold)} or better, the target of the {whose}"
+    return f"a fitness of {formatting.exact(found.threshold)} or better, the target of the {whose}"
 
 
 def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
@@ -119,9 +119,9 @@ def yields_table(noun: str, yields: "Sequence[Yield]") -> "Table":
         counts = (one.answers, one.dropped, one.rejected, one.duplicates, one.evaluations)
         table.add_row(
             plain(one.name),
-            *(figures.count(count) for count in counts),
-            figures.share(one.valid / one.evaluations if one.evaluations else None),
-            figures.count(one.improvements),
+            *(formatting.count(count) for count in counts),
+            formatting.share(one.valid / one.evaluations if one.evaluations else None),
+            formatting.count(one.improvements),
         )
     return table
 
@@ -132,9 +132,9 @@ def prices_table(noun: str, yields: "Sequence[Yield]") -> "Table":
     for one in yields:
         table.add_row(
             plain(one.name),
-            figures.count(one.tokens),
-            figures.number(one.tokens_per_improvement, 4),
-            figures.number(one.improvements_per_million_tokens, 4),
+            formatting.count(one.tokens),
+            formatting.number(one.tokens_per_improvement, 4),
+            formatting.number(one.improvements_per_million_tokens, 4),
             one.cost or "–",
             one.cost_per_improvement or "–",
         )
@@ -144,25 +144,25 @@ def prices_table(noun: str, yields: "Sequence[Yield]") -> "Table":
 def _best(found: "RunStatistics") -> str:
     if found.best_fitness is None or found.best_at is None:
         return "–"
-    return f"{figures.exact(found.best_fitness)} after {figures.plural(found.best_at, 'evaluation')}"
+    return f"{formatting.exact(found.best_fitness)} after {formatting.plural(found.best_at, 'evaluation')}"
 
 
 def _volume(found: "RunStatistics") -> str | None:
     if found.hypervolume is None:
         return None
     about = "" if found.hypervolume_exact else "about "
-    return f"{about}{figures.number(found.hypervolume)}, of a front of {figures.count(found.front or 0)}"
+    return f"{about}{formatting.number(found.hypervolume)}, of a front of {formatting.count(found.front or 0)}"
 
 
 def _covered(found: "RunStatistics") -> str | None:
     if found.cells is None:
         return None
-    return f"{figures.plural(found.cells, 'cell')} filled, {figures.share(found.coverage)}"
+    return f"{formatting.plural(found.cells, 'cell')} filled, {formatting.share(found.coverage)}"
 
 
 def _drawn(value: float | None, looked_at: int, whole: int, words: str = "between two") -> str | None:
-    return None if value is None else f"{figures.number(value, 4)} {words}{_of(looked_at, whole)}"
+    return None if value is None else f"{formatting.number(value, 4)} {words}{_of(looked_at, whole)}"
 
 
 def _of(looked_at: int, whole: int) -> str:
-    return f" ({figures.count(looked_at)} drawn from {figures.count(whole)})" if looked_at < whole else ""
+    return f" ({formatting.count(looked_at)} drawn from {formatting.count(whole)})" if looked_at < whole else ""

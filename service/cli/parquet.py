@@ -10,7 +10,7 @@ from typing import Any
 
 from evolve.events import SCHEMA
 from service.errors import UsageError
-from service.schemas.foreign import readable
+from service.schemas.untrusted_text import readable
 
 ROWS = 500  # of a row group: sources are long
 _NUMBERS, _TIMES = ("scores", "measures", "cases", "spread"), ("created_at", "evaluated_at")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, Model, Params, PolicyNames, named_folder, terminal_of
+from service.cli.options import HELP, Json, Model, Params, PolicyNames, named_folder, terminal_of
 
 policy_app = typer.Typer(help="Look at a policy before a run.", context_settings=HELP, no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.bootstrap.plan import RunOrder
 from service.bootstrap.policy_check import PolicyReport, all_usable, check_policies
-from service.cli import figures
+from service.cli import formatting
 from service.cli.listing import plain_table
 from service.cli.main import FAILED, OK
 from service.cli.show import facts, styled
@@ -19,7 +19,7 @@ from service.policy.recommendation import advice, as_policy_file, recommended_se
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from evolve.format_yield import FormatYield
+    from evolve.search.format_yield import FormatYield
     from service.policy.settings import PolicySettings
 
 MAX_LOSSES = 5
@@ -101,10 +101,10 @@ def _rows(report: PolicyReport) -> list[tuple[str, Any]]:
         ("policy", plain(settings.name)),
         ("server", plain(settings.base_url or settings.kind)),
         ("model", plain(report.model or settings.model)),
-        ("context", f"{figures.count(report.context_tokens)} tokens, {source}"),
+        ("context", f"{formatting.count(report.context_tokens)} tokens, {source}"),
         ("streaming", "yes" if report.streams else "no: answers are read when a completion has ended"),
         ("speed", _speed(report)),
-        ("prompt cache", f"{figures.share(cached / sent)} of the prompt tokens" if cached else "none was told"),
+        ("prompt cache", f"{formatting.share(cached / sent)} of the prompt tokens" if cached else "none was told"),
     ]
     return rows + [("adapted", plain(f"{one.parameter} {one.action}: {one.reason}")) for one in report.adapted]
 
@@ -120,25 +120,25 @@ def _table(report: PolicyReport) -> "Table":
     for found in report.yields:
         table.add_row(
             _form(found),
-            figures.count(found.asked),
-            figures.count(found.parsed),
-            figures.count(found.new),
-            styled(figures.count(found.valid), "green" if found.valid else "red"),
-            figures.count(found.tokens["output"]),
+            formatting.count(found.asked),
+            formatting.count(found.parsed),
+            formatting.count(found.new),
+            styled(formatting.count(found.valid), "green" if found.valid else "red"),
+            formatting.count(found.tokens["output"]),
             f"{found.valid_per_kilotoken:.2f}",
-            figures.duration(found.completed.seconds if found.completed else None),
+            formatting.duration(found.completed.seconds if found.completed else None),
         )
     return table
 
 
 def _form(found: "FormatYield") -> str:
-    return f"{found.form.edits}, {figures.plural(found.form.answers, 'answer')} a completion"
+    return f"{found.form.edits}, {formatting.plural(found.form.answers, 'answer')} a completion"
 
 
 def _losses(report: PolicyReport) -> list[str]:
     refused = [plain(f"refused: {found.refusal}") for found in report.yields if found.refusal]
     lines = [f"{count} x {reason}" for found in report.yields for reason, count in found.losses.most_common(2)]
-    return refused + [plain(figures.cut(line, 160)) for line in lines[:MAX_LOSSES]]
+    return refused + [plain(formatting.cut(line, 160)) for line in lines[:MAX_LOSSES]]
 
 
 def _conclude(terminal: Terminal, options: PolicyCheckOptions, text: str, *, usable: bool) -> None:

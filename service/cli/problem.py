@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from service.cli import figures
+from service.cli import formatting
 from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
 from service.problems.domains.init import init_domain
@@ -22,12 +22,12 @@ def show_warnings(terminal: Terminal, warnings: Sequence[str]) -> None:
         terminal.note(f"warning: {warning}", style="yellow")
     if len(unique) > len(shown):
         terminal.note(
-            f"{figures.plural(len(unique) - len(shown), 'more warning')}: evolve -v shows all", style="yellow"
+            f"{formatting.plural(len(unique) - len(shown), 'more warning')}: evolve -v shows all", style="yellow"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class ProblemTemplate:
     """What a problem is begun from: a question of a domain, or, without one, a small problem in Python."""
 
     domain: str | None = None
@@ -35,7 +35,7 @@ class Beginning:
     number: int | None = None
 
 
-def init(terminal: Terminal, folder: Path, beginning: Beginning) -> None:
+def init(terminal: Terminal, folder: Path, beginning: ProblemTemplate) -> None:
     """Make a problem that runs, and say what to do with it."""
     files = _begin(folder, beginning)
     if terminal.as_json:
@@ -48,7 +48,7 @@ def init(terminal: Terminal, folder: Path, beginning: Beginning) -> None:
     )
 
 
-def _begin(folder: Path, beginning: Beginning) -> tuple[Path, ...]:
+def _begin(folder: Path, beginning: ProblemTemplate) -> tuple[Path, ...]:
     if beginning.domain is not None:
         return init_domain(folder, beginning.domain, beginning.data, beginning.number)
     if beginning.data is not None or beginning.number is not None:

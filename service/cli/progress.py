@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evolve.money import Money
-from service.cli import figures
+from service.cli import formatting
 from service.cli.activity import AnswerTally, ReadActivity, TokenRate, activity_parts, no_activity
 from service.cli.records import budget_used
 from service.cli.terminal import OutputClosed, Terminal, plain
@@ -27,7 +27,7 @@ QUIET_SECONDS = 15.0
 MIN_FAILED_SHARE = 0.2  # of evaluations, from which on the line names the most frequent failure
 
 
-class Pace:
+class EvaluationRate:
     """Candidates a second over the last seconds."""
 
     def __init__(self, window_seconds: float = PACE_SECONDS) -> None:
@@ -86,12 +86,12 @@ def used(status: "RunStatus") -> dict[str, float]:
     }
 
 
-class Reading:
+class ProgressReading:
     """What the lines show: the last status, brought forward to now, and what policies do meanwhile."""
 
     def __init__(self, goal: Goal, read: ReadActivity) -> None:
         self._goal, self._read = goal, read
-        self._pace, self._rate = Pace(), TokenRate()
+        self._pace, self._rate = EvaluationRate(), TokenRate()
         self._usage, self._left = UsageWindow(), TimeLeft()
         self.tally = AnswerTally()
         self.status: RunStatus | None = None
@@ -146,7 +146,7 @@ def pieces(
     """
     counters = status.counters
     score = status.best_scores.get(goal.objective, status.best_fitness)
-    best, pace = f"best {figures.number(score)}", f"{figures.number(rate, 3)}/s"
+    best, pace = f"best {formatting.number(score)}", f"{formatting.number(rate, 3)}/s"
     often = counters.failed >= MIN_FAILED_SHARE * max(1, counters.evaluations)
     kind = f" ({plain(failure)})" if failure and often else ""
     outcomes = f"{counters.valid} valid {counters.failed} failed{kind} {counters.duplicates} dup"
@@ -193,7 +193,7 @@ class LiveLine:
         from rich.live import Live
 
         self._monotonic = monotonic
-        self._reading = Reading(goal, read)
+        self._reading = ProgressReading(goal, read)
         self._live = Live(
             console=terminal.err,
             get_renderable=self.render,
@@ -232,7 +232,7 @@ class PlainLines:
         self, terminal: Terminal, goal: Goal, monotonic: Callable[[], float], read: ReadActivity = no_activity
     ) -> None:
         self._terminal, self._monotonic, self._read = terminal, monotonic, read
-        self._reading = Reading(goal, read)
+        self._reading = ProgressReading(goal, read)
         self._next_at = monotonic() + PLAIN_SECONDS
         self._held_up: tuple[str, tuple[str, ...]] = "", ()
 

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from service.bootstrap.site import Site, Where
-from service.cli import figures
+from service.bootstrap.run_source import RunSite, SourceOptions
+from service.cli import formatting
 from service.cli.export import STDOUT, writing
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
@@ -13,7 +13,9 @@ from service.errors import ConflictError
 from service.ports import RunRecord
 
 
-def report_run(terminal: Terminal, site: Site, where: Where, run_id: str, output: Path | None, *, force: bool) -> None:
+def report_run(
+    terminal: Terminal, site: RunSite, where: SourceOptions, run_id: str, output: Path | None, *, force: bool
+) -> None:
     """Write the report of a run to a file, which is not there yet, or to stdout.
 
     Raises:
@@ -23,7 +25,7 @@ def report_run(terminal: Terminal, site: Site, where: Where, run_id: str, output
 
     configure_logging(terminal.verbosity, color=terminal.color)
     run = find_run(site.reader, run_id)
-    path = output or Path(f"{figures.short(run.id)}.html")
+    path = output or Path(f"{formatting.short(run.id)}.html")
     if path == STDOUT:
         terminal.write(asyncio.run(_made(where, run)))
         return
@@ -38,9 +40,9 @@ def report_run(terminal: Terminal, site: Site, where: Where, run_id: str, output
         terminal.note(f"report of {run.id} written to {path}: open it in a browser")
 
 
-async def _made(where: Where, run: RunRecord) -> str:
+async def _made(where: SourceOptions, run: RunRecord) -> str:
+    from service.bootstrap.api_access import open_reading
     from service.bootstrap.clock import SystemClock
-    from service.bootstrap.reporting import open_reading
     from service.dashboard.report import write_report
 
     async with open_reading(load_settings(), where) as api:

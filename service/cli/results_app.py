@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from evolve.voting import MIN_SHARE
-from service.cli.words import (
+from evolve.statistics.voting import MIN_SHARE
+from service.cli.options import (
     HELP,
     MAX_ROWS,
     Db,

@@ -12,26 +12,26 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from service.bootstrap.plan import RunOrder
-from service.bootstrap.runs import Opened, open_run
-from service.bootstrap.site import stored_site
+from service.bootstrap.run_source import stored_site
+from service.bootstrap.runs import OpenedRun, open_run
 from service.bootstrap.storage import Storage, open_storage
-from service.cli import figures
-from service.cli.ending import limit_sources
+from service.cli import formatting
+from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.problem import show_warnings
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
-from service.cli.summary import Outcome, read_outcome, show_summary, summary_json
+from service.cli.run_options import RunOptions, require_own_problem
+from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
-from service.cli.wish import Wish, require_own_problem
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
-from service.runner.drive import drive
-from service.runner.orders import Orders
-from service.runner.orders import Wish as Wanted
+from service.runner.desired_state import DesiredState as Wanted
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 
 if TYPE_CHECKING:
     from service.runner.status import RunObserver
@@ -41,7 +41,7 @@ UNSCORED = "error"  # the reason of a run that ends at its seeds
 SHOW_CURSOR = b"\x1b[?25h"
 
 
-def run_search(terminal: Terminal, wish: Wish) -> int:
+def run_search(terminal: Terminal, wish: RunOptions) -> int:
     """Run the search and return the exit code."""
     from service.telemetry import configure_logging
 
@@ -69,7 +69,7 @@ def run_search(terminal: Terminal, wish: Wish) -> int:
         return _code(terminal, wish, outcome, interrupted=interrupted)
 
 
-def _order(wish: Wish) -> RunOrder:
+def _order(wish: RunOptions) -> RunOrder:
     wish.require_sense(workers=True)
     return RunOrder(
         problem=wish.problem,
@@ -87,7 +87,7 @@ def _order(wish: Wish) -> RunOrder:
 
 async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
-    orders = Orders()
+    orders = RunOrders()
     async with AsyncExitStack() as parts:
         with terminal.doing("opening policy and sandbox"):
             opened = await parts.enter_async_context(open_run(settings, order, storage))
@@ -114,7 +114,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
     return opened.job.run_id, status.state not in ("succeeded", "failed", "cancelled")
 
 
-async def _hear(opened: Opened, orders: Orders, observer: "RunObserver") -> None:
+async def _hear(opened: OpenedRun, orders: RunOrders, observer: "RunObserver") -> None:
     """Pass on what people elsewhere want of the run, until it is asked to stop here; lines in a log go on meanwhile."""
     while orders.wish is Wanted.RUNNING:
         with suppress(StorageError):  # the loop of the run says so
@@ -126,7 +126,7 @@ async def _hear(opened: Opened, orders: Orders, observer: "RunObserver") -> None
             observer.tick()
 
 
-def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None]) -> "RunObserver":
+def _observer(terminal: Terminal, opened: OpenedRun, ask_to_stop: Callable[[], None]) -> "RunObserver":
     if terminal.as_json:
         return EventLines(terminal, ask_to_stop)
     problem = opened.job.problem
@@ -141,16 +141,16 @@ def _observer(terminal: Terminal, opened: Opened, ask_to_stop: Callable[[], None
     return lines(terminal, goal, opened.job.clock.monotonic, opened.activity)
 
 
-def _opening(opened: Opened) -> str:
+def _opening(opened: OpenedRun) -> str:
     job, config = opened.job, opened.job.config
     verb = "continuing" if opened.resumed else "searching"
-    islands = figures.plural(config.islands, "island")
+    islands = formatting.plural(config.islands, "island")
     names = [member.policy.name for member in job.policies]
     asked = f"policy {names[0]}" if len(names) == 1 else f"policies {', '.join(names)}"
     asked += f", critic {opened.critic}" if opened.critic else ""
     return (
         f"{verb} {job.problem.name}: {islands}, {asked}, seed {config.seed},"
-        f" isolation {opened.isolation}; run {figures.short(job.run_id)}; Ctrl-C stops it cleanly"
+        f" isolation {opened.isolation}; run {formatting.short(job.run_id)}; Ctrl-C stops it cleanly"
     )
 
 
@@ -176,7 +176,7 @@ class _Interrupts:
         if self._heard:
             if self._terminal.err.is_terminal:
                 os.write(2, SHOW_CURSOR)  # the live line hid it
-            again = self._terminal.command(f"run --resume {figures.short(self._run_id)}")
+            again = self._terminal.command(f"run --resume {formatting.short(self._run_id)}")
             os.write(2, f"\nevolve: left at once; {again}\n".encode())
             os._exit(INTERRUPTED)
         self._heard = True
@@ -187,13 +187,13 @@ class _Interrupts:
         self._terminal.note("stopping: what is under way is let go, what is shown is stored; once more leaves at once")
 
 
-def _code(terminal: Terminal, wish: Wish, outcome: Outcome, *, interrupted: bool) -> int:
+def _code(terminal: Terminal, wish: RunOptions, outcome: RunOutcome, *, interrupted: bool) -> int:
     run = outcome.run
     if interrupted:
-        done = figures.plural(run.counters.evaluations, "evaluation")
-        again = terminal.command(f"run --resume {figures.short(run.id)}")
+        done = formatting.plural(run.counters.evaluations, "evaluation")
+        again = terminal.command(f"run --resume {formatting.short(run.id)}")
         terminal.note(
-            f"stopped after {done}, best {figures.number(as_score(run, run.best_fitness))}; go on with: {again}"
+            f"stopped after {done}, best {formatting.number(as_score(run, run.best_fitness))}; go on with: {again}"
         )
         return INTERRUPTED
     if run.state == "cancelled":

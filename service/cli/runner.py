@@ -8,7 +8,7 @@ from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import Storage, open_storage, wait_for_schema
-from service.cli import figures
+from service.cli import formatting
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, load_settings
@@ -43,7 +43,7 @@ async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
-        maximum = figures.plural(opened.maximum, "run")
+        maximum = formatting.plural(opened.maximum, "run")
         terminal.note(
             f"driving up to {maximum} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolve.continuation import CONTINUE
+from evolve.answers.continuation import CONTINUE
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.config import load_settings
@@ -13,14 +13,14 @@ from service.errors import UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
-    from service.bootstrap.run_sources import RunSource
+    from service.bootstrap.training_sources import RunSource
     from training.sft import SftResult, SftSettings
 
 _SHOWN = ("loss", "token_accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SftWish:
+class SftOptions:
     """The words of `evolve train sft`; None: the default, or what the runs' own policy says.
 
     Attributes:
@@ -44,7 +44,7 @@ class SftWish:
     numbers: Mapping[str, float | None]
 
 
-def train_on_runs(terminal: Terminal, wish: SftWish) -> None:
+def train_on_runs(terminal: Terminal, wish: SftOptions) -> None:
     """Train an adapter on the programs that runs accepted.
 
     Raises:
@@ -84,8 +84,8 @@ def train_on_runs(terminal: Terminal, wish: SftWish) -> None:
     _say(terminal, wish, settings.updates, result)
 
 
-def _sources(wish: SftWish) -> "Iterator[RunSource]":
-    from service.bootstrap.run_sources import existing_storage, export_source, stored_source
+def _sources(wish: SftOptions) -> "Iterator[RunSource]":
+    from service.bootstrap.training_sources import existing_storage, export_source, stored_source
 
     exports = [name for name in wish.runs if _is_file(name)]
     stored = [name for name in wish.runs if not _is_file(name)]
@@ -102,7 +102,7 @@ def _is_file(name: str) -> bool:
     return path.is_file() or bool(path.suffix) or path.name != name
 
 
-def _settings(wish: SftWish, form: Mapping[str, str]) -> "SftSettings":
+def _settings(wish: SftOptions, form: Mapping[str, str]) -> "SftSettings":
     from training.demonstrations import DemonstrationSettings
     from training.sft import SftSettings
 
@@ -128,7 +128,7 @@ def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{updates}  {seen}")
 
 
-def _say(terminal: Terminal, wish: SftWish, updates: int, result: "SftResult") -> None:
+def _say(terminal: Terminal, wish: SftOptions, updates: int, result: "SftResult") -> None:
     if terminal.as_json:
         values = {"updates": result.updates, "demonstrations": result.demonstrations, "too_long": result.too_long}
         print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(result.adapter), **values}))

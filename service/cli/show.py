@@ -5,16 +5,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolve.assessment import Assessment
 from evolve.program import Program
-from service.bootstrap.site import Site
-from service.cli import figures
-from service.cli.assessed import assessment_json, assessment_rows
-from service.cli.ending import Limit, ending_limit, limit_sources, limit_words
+from evolve.search.assessment import Assessment
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
+from service.cli.assessment import assessment_json, assessment_rows
+from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
 from service.cli.export import STDOUT, write_program
 from service.cli.failures import failure_rows, failures_json
-from service.cli.front import front_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
+from service.cli.pareto_front import front_words
 from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json, run_name
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
@@ -33,7 +33,7 @@ Rows = list[tuple[str, Any]]
 
 
 def show_anything(
-    terminal: Terminal, site: Site, identity: str, *, source: bool, prompt: bool, output: Path | None = None
+    terminal: Terminal, site: RunSite, identity: str, *, source: bool, prompt: bool, output: Path | None = None
 ) -> None:
     """Print a run or a candidate, whichever the id names.
 
@@ -58,7 +58,7 @@ def show_anything(
         show_proposal(terminal, found, prompt=prompt)
     elif source or prompt:
         raise UsageError(
-            f"--source, --prompt and -o are about a candidate: evolve best {figures.short(found.id)} names one"
+            f"--source, --prompt and -o are about a candidate: evolve best {formatting.short(found.id)} names one"
         )
     elif terminal.as_json:
         terminal.emit(_run_json(site, found))
@@ -66,10 +66,10 @@ def show_anything(
         rows = run_rows(found, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
         terminal.show(facts(rows))
         if found.best_candidate_id:
-            terminal.note(f"next: {terminal.command(f'best {figures.short(found.id)}')}", style="dim")
+            terminal.note(f"next: {terminal.command(f'best {formatting.short(found.id)}')}", style="dim")
 
 
-def _run_json(site: Site, run: RunRecord) -> dict[str, Any]:
+def _run_json(site: RunSite, run: RunRecord) -> dict[str, Any]:
     front, limit = site.front(run), _limit(site, run)
     return {
         **run_json(run),
@@ -80,7 +80,7 @@ def _run_json(site: Site, run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _limit(site: Site, run: RunRecord) -> Limit | None:
+def _limit(site: RunSite, run: RunRecord) -> EndingLimit | None:
     """The limit that ended a run; its events are asked for only where one did."""
     return ending_limit(run, {}) and ending_limit(run, limit_sources(site.events(run.id, 0)))
 
@@ -100,7 +100,7 @@ def show_proposal(terminal: Terminal, proposal: ProposalRecord, *, prompt: bool)
                 ("asked for", _form(proposal.form)),
                 ("tokens", spent),
                 ("cost", proposal.cost),
-                ("time", None if proposal.seconds is None else figures.duration(proposal.seconds)),
+                ("time", None if proposal.seconds is None else formatting.duration(proposal.seconds)),
             ]
         )
     )
@@ -111,7 +111,7 @@ def _form(form: Mapping[str, Any] | None) -> str | None:
     """The form in which a policy was asked to write."""
     if form is None:
         return None
-    answers = figures.plural(int(form.get("answers", 1)), "answer")
+    answers = formatting.plural(int(form.get("answers", 1)), "answer")
     return plain(f"{form.get('edits')} in {form.get('format')}, {answers} a completion")
 
 
@@ -138,7 +138,7 @@ def run_rows(
     run: RunRecord,
     front: Front | None = None,
     assessment: Assessment | None = None,
-    limit: Limit | None = None,
+    limit: EndingLimit | None = None,
     failures: "RunFailures | None" = None,
 ) -> Rows:
     """What there is to say of a run."""
@@ -150,23 +150,23 @@ def run_rows(
         ("problem", f"{plain(run.problem_name)} ({plain(run.source)})"),
         ("state", styled(_state(run), STATE_STYLES.get(run.state, ""))),
         ("ended by", plain(limit_words(limit)) if limit else None),
-        ("best", f"{figures.exact(as_score(run, run.best_fitness))}  {figures.short(run.best_candidate_id)}"),
+        ("best", f"{formatting.exact(as_score(run, run.best_fitness))}  {formatting.short(run.best_candidate_id)}"),
         ("front", front_words(front) if front else None),
         *assessment_rows(run, assessment),
-        ("seed", figures.exact(as_score(run, run.seed_fitness))),
-        ("known best", figures.exact(run.known_best) if run.known_best is not None else None),
-        ("evaluated", f"{figures.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),
+        ("seed", formatting.exact(as_score(run, run.seed_fitness))),
+        ("known best", formatting.exact(run.known_best) if run.known_best is not None else None),
+        ("evaluated", f"{formatting.count(counters.evaluations)} ({counters.valid} valid, {counters.failed} failed)"),
         (
             "answers",
-            f"{figures.count(counters.answers)} ({figures.plural(counters.duplicates, 'duplicate')},"
+            f"{formatting.count(counters.answers)} ({formatting.plural(counters.duplicates, 'duplicate')},"
             f" {counters.rejected} rejected)",
         ),
         *failure_rows(failures),
         ("tokens", _tokens(counters.tokens_input, counters.tokens_cached, counters.tokens_output)),
         ("cost", counters.cost if counters.tokens_input or counters.tokens_output else None),
-        ("time", figures.duration(run.active_seconds)),
-        ("started", figures.moment(run.started_at)),
-        ("finished", figures.moment(run.finished_at) if run.finished_at else None),
+        ("time", formatting.duration(run.active_seconds)),
+        ("started", formatting.moment(run.started_at)),
+        ("finished", formatting.moment(run.finished_at) if run.finished_at else None),
         ("objectives", ", ".join(_objective(entry) for entry in run.objectives) or "combined score"),
         ("policies", policy_names(run)),
         ("isolation", f"{run.isolation}, integrity {run.integrity}"),
@@ -194,7 +194,7 @@ def _objective(entry: Mapping[str, Any]) -> str:
 def _tokens(sent: int, cached: int, written: int) -> str | None:
     if not sent and not written:
         return None
-    return f"{figures.count(sent)} in ({figures.count(cached)} cached), {figures.count(written)} out"
+    return f"{formatting.count(sent)} in ({formatting.count(cached)} cached), {formatting.count(written)} out"
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> Rows:
@@ -250,13 +250,13 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
     """What there is to say of a candidate."""
     word = outcome_word(candidate)
     numbers = {**candidate.scores, **candidate.measures}
-    parents = [f"{figures.short(edge.candidate_id)} ({edge.role})" for edge in candidate.parents]
+    parents = [f"{formatting.short(edge.candidate_id)} ({edge.role})" for edge in candidate.parents]
     rows: Rows = [
         ("candidate", candidate.id),
         ("run", candidate.run_id),
         ("outcome", styled(word, OUTCOME_STYLES.get(word, "red"))),
         ("reason", plain(candidate.reason) or None),
-        ("fitness", None if candidate.fitness is None else figures.exact(candidate.fitness)),
+        ("fitness", None if candidate.fitness is None else formatting.exact(candidate.fitness)),
         *((f"  {plain(name)}", _spread(value, candidate.spread.get(name))) for name, value in numbers.items()),
         ("answer", None if candidate.answer is None else plain(candidate.answer)),
         ("repeats", f"{candidate.repeats}, of which scores are the means" if candidate.repeats > 1 else None),
@@ -282,19 +282,19 @@ def _islands(islands: Sequence[int]) -> str:
 def _evaluated(candidate: CandidateRecord) -> str | None:
     if candidate.evaluated_at is None:
         return None
-    took = "" if candidate.seconds is None else f", took {figures.duration(candidate.seconds)}"
-    return figures.moment(candidate.evaluated_at) + took
+    took = "" if candidate.seconds is None else f", took {formatting.duration(candidate.seconds)}"
+    return formatting.moment(candidate.evaluated_at) + took
 
 
 def _spread(value: float, spread: float | None) -> str:
-    return figures.exact(value) if spread is None else f"{figures.exact(value)} ± {figures.number(spread, 3)}"
+    return formatting.exact(value) if spread is None else f"{formatting.exact(value)} ± {formatting.number(spread, 3)}"
 
 
 def _cases(cases: Mapping[str, float]) -> str | None:
     if not cases:
         return None
     full = sum(value == 1 for value in cases.values())
-    return f"{full} of {len(cases)} at 1, mean {figures.number(sum(cases.values()) / len(cases), 4)}"
+    return f"{full} of {len(cases)} at 1, mean {formatting.number(sum(cases.values()) / len(cases), 4)}"
 
 
 def _show_source(terminal: Terminal, reader: ResultReader, candidate: CandidateRecord) -> None:
@@ -306,7 +306,7 @@ def _show_source(terminal: Terminal, reader: ResultReader, candidate: CandidateR
 def proposal_rows(proposal: ProposalRecord) -> Rows:
     """What decided for a proposal, wherever there was a choice."""
     rows: Rows = [
-        ("operator", f"drawn with {figures.share(proposal.probability)}" if proposal.probability < 1 else None),
+        ("operator", f"drawn with {formatting.share(proposal.probability)}" if proposal.probability < 1 else None),
         ("selection", plain(proposal.selection) or None),
         ("weights", _told(proposal.weights) or None),
     ]
@@ -321,7 +321,7 @@ def _decided(values: Mapping[str, Any]) -> str:
 def _told(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(_told(one) for one in value)
-    return figures.number(value, 4) if value is None or isinstance(value, int | float) else plain(str(value))
+    return formatting.number(value, 4) if value is None or isinstance(value, int | float) else plain(str(value))
 
 
 def _show_proposal(terminal: Terminal, proposal: ProposalRecord) -> None:

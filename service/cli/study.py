@@ -15,7 +15,7 @@ from service.errors import ConflictError, NotFoundError, UsageError
 if TYPE_CHECKING:
     from evolve.problem import Problem
     from training.study.findings import Findings
-    from training.study.plan import Scope
+    from training.study.plan import StudyScope
     from training.study.work import Told
 
 _PROBLEM = """\
@@ -30,7 +30,7 @@ number = {number}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyWish:
+class StudyOptions:
     """The words of `evolve study`; None: as the study itself has it."""
 
     models: Path
@@ -44,7 +44,7 @@ class StudyWish:
     workers: int | None
 
 
-def study(terminal: Terminal, wish: StudyWish) -> None:
+def study(terminal: Terminal, wish: StudyOptions) -> None:
     """Compare trained policies.
 
     Raises:
@@ -54,7 +54,7 @@ def study(terminal: Terminal, wish: StudyWish) -> None:
         StudyError: a measurement is damaged.
     """
     from training.study.campaign import Campaign
-    from training.study.conduct import STAGES, Conduct
+    from training.study.conduct import STAGES, StudyRunner
     from training.study.contenders import find_contenders
     from training.study.raw import Store
 
@@ -66,7 +66,7 @@ def study(terminal: Terminal, wish: StudyWish) -> None:
     if wish.quick:
         first = min(contender.seed for contender in contenders)
         contenders = tuple(contender for contender in contenders if contender.seed == first)
-    conduct = Conduct(
+    conduct = StudyRunner(
         campaign=Campaign(contenders=contenders, scope=scope, store=Store(folder=wish.output / "raw")),
         problems=problem_of,
         workers=wish.workers or len(os.sched_getaffinity(0)),
@@ -92,7 +92,7 @@ def problem_of(kind: str, split: str, number: int) -> "Problem":
     return load_files(Folder(files={"problem.toml": text.encode()}), "maze", "the study").problem
 
 
-def _scope(wish: StudyWish) -> "Scope":
+def _scope(wish: StudyOptions) -> "StudyScope":
     from training.study.plan import FULL, QUICK
 
     scope = QUICK if wish.quick else FULL
@@ -101,7 +101,7 @@ def _scope(wish: StudyWish) -> "Scope":
     return replace(scope, own_temperatures=wish.own_temperatures)
 
 
-def _place(wish: StudyWish) -> Path:
+def _place(wish: StudyOptions) -> Path:
     """Where the report goes; folders are made."""
     path = wish.report or wish.output / "study.md"
     if path.is_dir():
@@ -117,7 +117,7 @@ def _place(wish: StudyWish) -> Path:
     return path
 
 
-def _command(wish: StudyWish) -> str:
+def _command(wish: StudyOptions) -> str:
     """The command, without the folders of this machine."""
     words = ["evolve", "study", wish.models.resolve().name, "-o", wish.output.resolve().name]
     words += ["--quick"] if wish.quick else []

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, terminal_of
+from service.cli.options import HELP, Json, terminal_of
 
 study_app = typer.Typer(context_settings=HELP)
 
@@ -36,10 +36,10 @@ def study(
     """Compare trained maze policies in sampling and in searches, and write one report."""
     terminal = terminal_of(ctx, json)
     with terminal.doing("starting"):
-        from service.cli.study import StudyWish
+        from service.cli.study import StudyOptions
         from service.cli.study import study as compare
 
-    wish = StudyWish(
+    wish = StudyOptions(
         models=models,
         output=output,
         report=report,

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.site import ServiceChoice, advising_local, remote_site
+from service.bootstrap.run_source import ServiceChoice, advising_local, remote_site
 from service.bootstrap.upload import upload_of
-from service.cli import figures
+from service.cli import formatting
 from service.cli.main import INTERRUPTED, OK
 from service.cli.records import find_run, run_json
+from service.cli.run_options import BUDGET, RunOptions, require_own_problem
 from service.cli.terminal import Terminal
-from service.cli.wish import BUDGET, Wish, require_own_problem
 from service.client import calls
+from service.client.messages import checked
 from service.client.reader import run_record
-from service.client.words import checked
 from service.errors import UsageError
-from service.policy.cast import read_policies
+from service.policy.roles import read_policies
 from service.ports import ENDED, RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
 from service.schemas.runs import BudgetExtension, RunCreate
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _KEYS = ("api_key_env", "api_key_file")
 
 
-def run_there(terminal: Terminal, wish: Wish, service: ServiceChoice) -> int:
+def run_there(terminal: Terminal, wish: RunOptions, service: ServiceChoice) -> int:
     """Have a service run the search, follow it, and return the exit code."""
     from service.cli.watch import watch
 
@@ -42,14 +42,14 @@ def run_there(terminal: Terminal, wish: Wish, service: ServiceChoice) -> int:
             return INTERRUPTED
         if wish.detach:
             terminal.emit(run_json(run)) if terminal.as_json else terminal.show(run.id)
-            terminal.note(f"next: {terminal.command(f'watch {figures.short(run.id)}')}", style="dim")
+            terminal.note(f"next: {terminal.command(f'watch {formatting.short(run.id)}')}", style="dim")
             return OK
         if not terminal.as_json:
             terminal.note(_opening(run, site.name), style="dim")
         return watch(terminal, site, run.id, require_target=wish.require_target)
 
 
-def _refuse(wish: Wish) -> None:
+def _refuse(wish: RunOptions) -> None:
     if wish.require_isolation is not None:
         raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
     if wish.queue is not None:
@@ -57,7 +57,7 @@ def _refuse(wish: Wish) -> None:
     wish.require_sense(workers=False)
 
 
-def _resumed(terminal: Terminal, client: "Client", reader: Any, wish: Wish) -> RunRecord:
+def _resumed(terminal: Terminal, client: "Client", reader: Any, wish: RunOptions) -> RunRecord:
     """A run that goes on, with what of its budget is changed; one that has ended is continued."""
     run = find_run(reader, wish.resume or "")
     require_own_problem(terminal, wish, run)
@@ -68,7 +68,7 @@ def _resumed(terminal: Terminal, client: "Client", reader: Any, wish: Wish) -> R
     return run_record(client.send(calls.resume_run(run.id)))
 
 
-def _submitted(client: "Client", wish: Wish) -> RunRecord:
+def _submitted(client: "Client", wish: RunOptions) -> RunRecord:
     assert wish.problem is not None
     config, policy = _config(wish), _policy(wish)  # what is off here is said before anything is sent
     problem = client.send(calls.create_problem(upload_of(wish.problem)))
@@ -76,12 +76,12 @@ def _submitted(client: "Client", wish: Wish) -> RunRecord:
     return run_record(client.send(calls.create_run(run)))
 
 
-def _config(wish: Wish) -> Mapping[str, Any]:
+def _config(wish: RunOptions) -> Mapping[str, Any]:
     layers = [read_config_file(wish.config)] if wish.config else []
     return merge([*layers, parse_sets(wish.settings), ("the flags", wish.given)])
 
 
-def _policy(wish: Wish) -> Mapping[str, Any]:
+def _policy(wish: RunOptions) -> Mapping[str, Any]:
     """The policies of a request: names of the service's own, and descriptions without a key."""
     own = [word for word in wish.asked.names if "://" not in word and not Path(word).is_file()]
     if wish.asked.model is not None and not wish.asked.names:
@@ -105,6 +105,6 @@ def _policy(wish: Wish) -> Mapping[str, Any]:
 
 def _opening(run: RunRecord, server: str) -> str:
     return (
-        f"searching {run.problem_name} at {server}; run {figures.short(run.id)};"
+        f"searching {run.problem_name} at {server}; run {formatting.short(run.id)};"
         " Ctrl-C stops watching, and the run goes on"
     )

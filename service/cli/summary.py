@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from evolve.assessment import Assessment
-from service.cli import figures
-from service.cli.assessed import assessment_json, assessment_rows
+from evolve.search.assessment import Assessment
+from service.cli import formatting
+from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
-from service.cli.ending import ending_limit, limit_words
+from service.cli.end_reason import ending_limit, limit_words
 from service.cli.failures import failure_rows, failures_json, remark
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
@@ -18,7 +18,7 @@ from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
-from service.projections.endings import ending
+from service.projections.end_reasons import ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ FITNESS = "fitness"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """A run at its end, with its seed and its best candidate where it has them.
 
     Attributes:
@@ -76,7 +76,7 @@ def read_outcome(
     assessment: Callable[[RunRecord], Assessment | None] = lambda _: None,
     failures: "Callable[[RunRecord], RunFailures | None]" = lambda _: None,
     limits: "Mapping[str, Mapping[str, Any]] | None" = None,
-) -> Outcome:
+) -> RunOutcome:
     """Read what is stored of a run's end.
 
     Args:
@@ -92,7 +92,7 @@ def read_outcome(
     seed = max(scored, key=lambda candidate: candidate.fitness or 0.0, default=seeds[0] if seeds else None)
     best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
     files = tuple(path for path, _ in reader.program(best.id).files) if best else ()
-    return Outcome(
+    return RunOutcome(
         run=run,
         seed=seed,
         best=best,
@@ -111,7 +111,7 @@ def gap_closed(seed: float | None, best: float | None, known: float | None) -> f
     return (best - seed) / (known - seed)
 
 
-def summary_json(outcome: Outcome) -> dict[str, Any]:
+def summary_json(outcome: RunOutcome) -> dict[str, Any]:
     """The object that ends `evolve run --json`."""
     run, best, counters = outcome.run, outcome.best, outcome.run.counters
     return {
@@ -146,7 +146,7 @@ def summary_json(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
+def show_summary(terminal: Terminal, outcome: RunOutcome, database: str) -> None:
     """Print what came of a run.
 
     Args:
@@ -173,15 +173,15 @@ def show_summary(terminal: Terminal, outcome: Outcome, database: str) -> None:
         terminal.show(f"  {terminal.command(command)}")
 
 
-def scores_table(outcome: Outcome) -> "Table":
+def scores_table(outcome: RunOutcome) -> "Table":
     """Seed, best and best known, a column for each objective; the fitness too where it is another number."""
     names = [str(entry["name"]) for entry in outcome.run.objectives] or [SCALAR]
-    known = {outcome.compared: figures.exact(outcome.run.known_best)}
+    known = {outcome.compared: formatting.exact(outcome.run.known_best)}
     several = len(names) > 1
     table = plain_table("", *(f"{plain(name)}>" for name in names), *(["fitness>"] if several else []))
     for label, candidate in (("seed", outcome.seed), ("best", outcome.best)):
-        cells = [figures.exact(outcome.score(candidate, name)) for name in names]
-        fitness = [figures.exact(candidate.fitness if candidate else None)] if several else []
+        cells = [formatting.exact(outcome.score(candidate, name)) for name in names]
+        fitness = [formatting.exact(candidate.fitness if candidate else None)] if several else []
         table.add_row(label, *cells, *fitness, style="bold" if label == "best" else "")
     if outcome.run.known_best is not None:
         cells = [known.get(name, "") for name in [*names, *([FITNESS] if several else [])]]
@@ -189,7 +189,7 @@ def scores_table(outcome: Outcome) -> "Table":
     return table
 
 
-def _gap(outcome: Outcome) -> str | None:
+def _gap(outcome: RunOutcome) -> str | None:
     known, name = outcome.run.known_best, outcome.compared
     seed, best = outcome.score(outcome.seed, name), outcome.score(outcome.best, name)
     if known is None or best is None:
@@ -197,13 +197,13 @@ def _gap(outcome: Outcome) -> str | None:
     sign = objectives_of(outcome.run)[0].sign if len(outcome.run.objectives) == 1 else 1.0
     rest = sign * (known - best)
     if rest <= 0:
-        return f"The best known {plain(name)} is reached: {figures.number(-rest)} beyond it."
+        return f"The best known {plain(name)} is reached: {formatting.number(-rest)} beyond it."
     closed = gap_closed(seed, best, known)
-    share = "" if closed is None else f"; {figures.share(closed)} of the way from the seed to it is done"
-    return f"{figures.number(rest)} short of the best known {plain(name)}{share}."
+    share = "" if closed is None else f"; {formatting.share(closed)} of the way from the seed to it is done"
+    return f"{formatting.number(rest)} short of the best known {plain(name)}{share}."
 
 
-def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
+def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
     """What a run did and took."""
     run, counters = outcome.run, outcome.run.counters
     pace = counters.evaluations / run.active_seconds if run.active_seconds > 0 else None
@@ -215,15 +215,15 @@ def took_rows(outcome: Outcome, database: str) -> list[tuple[str, Any]]:
         ("ended by", ended_by(run, outcome.limits)),
         (
             "evaluated",
-            f"{figures.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
+            f"{formatting.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
-        ("beside", f"{figures.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        ("beside", f"{formatting.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
         *failure_rows(outcome.failures),
         *outcome.completions,
         ("policies", _names(run)),
         ("tokens", _tokens(run)),
         ("cost", counters.cost if used_model(run) else None),
-        ("time", f"{figures.duration(run.active_seconds)}, {figures.number(pace, 3)} candidates/s"),
+        ("time", f"{formatting.duration(run.active_seconds)}, {formatting.number(pace, 3)} candidates/s"),
         ("isolation", f"{run.isolation}, integrity {run.integrity}"),
         ("run", run.id),
         ("stored in", plain(database)),
@@ -236,20 +236,20 @@ def ended_by(run: RunRecord, limits: "Mapping[str, Mapping[str, Any]]") -> str |
     return None if limit is None else plain(f"{ending(run.reason)} ({limit_words(limit)})")
 
 
-def _further_scores(outcome: Outcome) -> str:
+def _further_scores(outcome: RunOutcome) -> str:
     if outcome.best is None:
         return ""
     shown = {str(entry["name"]) for entry in outcome.run.objectives} or {SCALAR}
     rest: Mapping[str, float] = {**outcome.best.scores, **outcome.best.measures}
-    return ", ".join(f"{plain(name)} {figures.number(value)}" for name, value in rest.items() if name not in shown)
+    return ", ".join(f"{plain(name)} {formatting.number(value)}" for name, value in rest.items() if name not in shown)
 
 
 def _tokens(run: RunRecord) -> str | None:
     counters = run.counters
     if not used_model(run):
         return None
-    sent, cached = figures.count(counters.tokens_input), figures.count(counters.tokens_cached)
-    return f"{sent} in ({cached} cached), {figures.count(counters.tokens_output)} out"
+    sent, cached = formatting.count(counters.tokens_input), formatting.count(counters.tokens_cached)
+    return f"{sent} in ({cached} cached), {formatting.count(counters.tokens_output)} out"
 
 
 def _names(run: RunRecord) -> str | None:
@@ -262,13 +262,13 @@ def used_model(run: RunRecord) -> bool:
     return any(policy.get("kind") != "syntax" for policy in run.policies)
 
 
-def next_commands(outcome: Outcome) -> list[str]:
+def next_commands(outcome: RunOutcome) -> list[str]:
     """What a user does next, ready to paste."""
-    run = figures.short(outcome.run.id)
+    run = formatting.short(outcome.run.id)
     if outcome.best is None:
         return [f"programs {run} --all"]
-    best = figures.short(outcome.best.id)
-    against = f"{figures.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
+    best = formatting.short(outcome.best.id)
+    against = f"{formatting.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
     return [
         f"best {run} -o {_target(outcome.files)}",
         f"lineage {best}",

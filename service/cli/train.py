@@ -13,8 +13,8 @@ from service.errors import ConflictError, UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
-    from training.maze import Progress, Report
-    from training.policy import Trained, Wanted
+    from training.maze import Report, TrainingProgress
+    from training.policy import TrainedPolicy, TrainingRequest
     from training.recipe import Recipe
 
 NEEDED = ("torch", "safetensors", "matplotlib")
@@ -22,7 +22,7 @@ SHOWN = ("best@1", "best@4", "best@16", "best@64", "solved@64", "ew@64", "divers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainWish:
+class TrainOptions:
     """The words of `evolve train maze`."""
 
     output: Path
@@ -38,7 +38,7 @@ class TrainWish:
     threads: int
 
 
-def train_maze(terminal: Terminal, wish: TrainWish) -> None:
+def train_maze(terminal: Terminal, wish: TrainOptions) -> None:
     """Train a maze policy.
 
     Raises:
@@ -50,13 +50,13 @@ def train_maze(terminal: Terminal, wish: TrainWish) -> None:
     import torch
 
     from training.errors import OtherRecipeError
-    from training.maze import Place
+    from training.maze import RunFolder
     from training.policy import train_policy
 
     if wish.threads:
         torch.set_num_threads(wish.threads)
     wanted = _wanted(wish)
-    place = Place(folder=wish.output, device=_device(wish.device), warn=terminal.note)
+    place = RunFolder(folder=wish.output, device=_device(wish.device), warn=terminal.note)
     with _progress(terminal) as report:
         try:
             trained = train_policy(wanted, place, report)
@@ -76,9 +76,9 @@ def _check_frameworks() -> None:
         )
 
 
-def _wanted(wish: TrainWish) -> "Wanted":
+def _wanted(wish: TrainOptions) -> "TrainingRequest":
     from evolve.domains.maze import KINDS
-    from training.policy import Wanted
+    from training.policy import TrainingRequest
     from training.recipe import Recipe
 
     kinds = tuple(kind.strip() for kind in wish.kinds.split(","))
@@ -89,10 +89,10 @@ def _wanted(wish: TrainWish) -> "Wanted":
         raise UsageError(f"--kinds {wish.kinds}: name each kind once")
     recipe = _recipe(Recipe(seed=wish.seed, kinds=kinds), wish)
     command = shlex.join(["evolve", *sys.argv[1:]])
-    return Wanted(recipe=recipe, method=wish.method, base=wish.base, command=command, validated=wish.validated)
+    return TrainingRequest(recipe=recipe, method=wish.method, base=wish.base, command=command, validated=wish.validated)
 
 
-def _recipe(recipe: "Recipe", wish: TrainWish) -> "Recipe":
+def _recipe(recipe: "Recipe", wish: TrainOptions) -> "Recipe":
     from training.recipe import reinforcement_of
 
     warm = recipe.warm_start if wish.warm_steps is None else replace(recipe.warm_start, steps=wish.warm_steps)
@@ -125,7 +125,7 @@ def _progress(terminal: Terminal) -> Iterator["Report"]:
     with Bars(*columns, TextColumn("{task.fields[seen]}"), console=terminal.err, disable=not watched) as bars:
         tasks: dict[str, Any] = {}
 
-        def report(progress: "Progress") -> None:
+        def report(progress: "TrainingProgress") -> None:
             seen = _seen(progress.figures)
             if progress.stage not in tasks:
                 tasks[progress.stage] = bars.add_task(progress.stage, total=progress.steps, seen="")
@@ -140,7 +140,7 @@ def _seen(figures: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {figures[name]:.3f}" for name in ("loss", "mean", "best", "diversity") if name in figures)
 
 
-def _event(progress: "Progress") -> dict[str, Any]:
+def _event(progress: "TrainingProgress") -> dict[str, Any]:
     return {
         "schema": 1,
         "kind": "training.step",
@@ -151,7 +151,7 @@ def _event(progress: "Progress") -> dict[str, Any]:
     }
 
 
-def _say(terminal: Terminal, trained: "Trained") -> None:
+def _say(terminal: Terminal, trained: "TrainedPolicy") -> None:
     if terminal.as_json:
         line = {"schema": 1, "kind": "training.summary", "model": str(trained.folder), "figures": trained.figures}
         print(as_line(line))

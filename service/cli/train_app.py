@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Db, Json, named_folder, terminal_of
+from service.cli.options import HELP, Db, Json, named_folder, terminal_of
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -34,9 +34,9 @@ def maze(
     json: Json = False,
 ) -> None:
     """Train a policy that walks through mazes, from scratch, in minutes on two processor cores."""
-    from service.cli.train import TrainWish, train_maze
+    from service.cli.train import TrainOptions, train_maze
 
-    wish = TrainWish(
+    wish = TrainOptions(
         output=output,
         method=method,
         base=base,
@@ -88,9 +88,9 @@ def lora(
     json: Json = False,
 ) -> None:
     """Train an adapter for a model of yours, on the prompts of your runs and with the evaluator of their problem."""
-    from service.cli.lora import LoraWish, train_on_records
+    from service.cli.lora import LoraOptions, train_on_records
 
-    wish = LoraWish(
+    wish = LoraOptions(
         problem=problem,
         output=output,
         model=model,
@@ -140,9 +140,9 @@ def sft(
     json: Json = False,
 ) -> None:
     """Teach a model of yours the form of a run's answers, with programs that runs accepted."""
-    from service.cli.sft import SftWish, train_on_runs
+    from service.cli.sft import SftOptions, train_on_runs
 
-    wish = SftWish(
+    wish = SftOptions(
         runs=tuple(runs),
         problem=problem,
         model=model,

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from service.bootstrap.site import Site
-from service.cli import figures
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
 from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.records import as_score, find_run, score_word
 from service.cli.terminal import Terminal, plain
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SURE = 0.95
 
 
-def show_votes(terminal: Terminal, site: Site, run_id: str, rule: "Rule", min_share: float, limit: int) -> None:
+def show_votes(terminal: Terminal, site: RunSite, run_id: str, rule: "Rule", min_share: float, limit: int) -> None:
     """Print the answers of a run with their votes, and which wins."""
     run = find_run(site.reader, run_id)
     found = site.votes(run, rule, min_share)
@@ -30,7 +30,7 @@ def show_votes(terminal: Terminal, site: Site, run_id: str, rule: "Rule", min_sh
     terminal.show(votes_table(run, found, limit), "", verdict_words(found))
     hidden = found.answers - min(limit, len(found.items))
     if hidden:
-        terminal.note(f"{figures.plural(hidden, 'more answer')}; --limit N for more of them", style="dim")
+        terminal.note(f"{formatting.plural(hidden, 'more answer')}; --limit N for more of them", style="dim")
 
 
 def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
@@ -38,12 +38,12 @@ def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
     table = plain_table("votes>", "share>", "weight>", f"best {score_word(run)}>", "candidate", "answer~")
     for one in found.items[:limit]:
         table.add_row(
-            figures.count(one.votes),
-            figures.share(one.share),
-            figures.number(one.weight, 4),
-            figures.number(as_score(run, one.best_fitness)),
-            figures.short(one.best_program_id),
-            plain(figures.cut(one.answer, MAX_ANSWER)),
+            formatting.count(one.votes),
+            formatting.share(one.share),
+            formatting.number(one.weight, 4),
+            formatting.number(as_score(run, one.best_fitness)),
+            formatting.short(one.best_program_id),
+            plain(formatting.cut(one.answer, MAX_ANSWER)),
         )
     return table
 
@@ -52,9 +52,9 @@ def verdict_words(found: "RunVotes") -> str:
     """Which answer wins, and how sure that is."""
     rule = found.rule.replace("_", " ")
     if found.winner is None:
-        return f"by {rule} no answer wins: none has {figures.share(found.min_share)} of the votes and a fitness"
-    told = f"by {rule} of {figures.plural(found.votes, 'vote')}: {plain(found.winner.answer)}"
+        return f"by {rule} no answer wins: none has {formatting.share(found.min_share)} of the votes and a fitness"
+    told = f"by {rule} of {formatting.plural(found.votes, 'vote')}: {plain(found.winner.answer)}"
     if found.confidence is None:
         return told
     advice = "" if found.confidence >= SURE else "; more candidates may change it"
-    return f"{told}\nthe most frequent answer with a probability of {figures.share(found.confidence)}{advice}"
+    return f"{told}\nthe most frequent answer with a probability of {formatting.share(found.confidence)}{advice}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evolve.vpo import Check, check_vectors
-from service.cli import figures
+from service.cli import formatting
 from service.cli.listing import plain_table
 from service.cli.main import FAILED, OK
 from service.cli.terminal import Terminal, plain
@@ -36,9 +36,9 @@ def check_vpo(terminal: Terminal, seed: int) -> int:
         table.add_row(plain(check.name), expected, found, f"{check.tolerance:g}", verdict)
     terminal.show(table)
     if missed:
-        terminal.show(plain(f"✗ {len(missed)} of {figures.plural(len(checks), 'vector')} missed"))
+        terminal.show(plain(f"✗ {len(missed)} of {formatting.plural(len(checks), 'vector')} missed"))
         return FAILED
-    terminal.show(f"✓ {figures.plural(len(checks), 'vector')} hold")
+    terminal.show(f"✓ {formatting.plural(len(checks), 'vector')} hold")
     return OK
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.words import HELP, Json, terminal_of
+from service.cli.options import HELP, Json, terminal_of
 
 vpo_app = typer.Typer(
     help="The mathematics of Vector Policy Optimization.", context_settings=HELP, no_args_is_help=True

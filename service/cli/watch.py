@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from evolve.events import Event, Kind
-from service.bootstrap.site import Site
-from service.cli import figures
-from service.cli.ending import limit_sources
+from evolve.events import Event, EventKind
+from service.bootstrap.run_source import RunSite
+from service.cli import formatting
+from service.cli.end_reason import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
@@ -21,7 +21,7 @@ from service.projections import count, entered
 from service.runner.status import RunStatus, away_after
 
 
-def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
+def watch(terminal: Terminal, site: RunSite, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
     """Watch a run until it ends or is paused, say what came of it, and return the exit code.
 
     Args:
@@ -43,7 +43,7 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
         show_summary(terminal, outcome, site.name)
     run = outcome.run
     if run.state == PAUSED:
-        terminal.note(f"it is paused; it goes on with: {terminal.command(f'resume {figures.short(run.id)}')}")
+        terminal.note(f"it is paused; it goes on with: {terminal.command(f'resume {formatting.short(run.id)}')}")
         return INTERRUPTED
     if run.state != "succeeded":
         if run.failure:
@@ -55,7 +55,7 @@ def watch(terminal: Terminal, site: Site, run_id: str, after: int = 0, *, requir
     return OK
 
 
-def _follow(terminal: Terminal, site: Site, run: RunRecord, after: int) -> None:
+def _follow(terminal: Terminal, site: RunSite, run: RunRecord, after: int) -> None:
     if terminal.as_json:
         for event in _until_rest(site, run, after):
             terminal.write(as_line(event) + "\n")
@@ -79,14 +79,14 @@ def _follow(terminal: Terminal, site: Site, run: RunRecord, after: int) -> None:
         lines.committed(_logged(run, event), status)
 
 
-def _until_rest(site: Site, run: RunRecord, after: int) -> Iterator[Mapping[str, Any]]:
+def _until_rest(site: RunSite, run: RunRecord, after: int) -> Iterator[Mapping[str, Any]]:
     """Events of a run until it has ended, or is paused and nobody wants it to go on."""
     if run.sequence <= after and _rests(run):
         return
     for event in site.events(run.id, after):
         yield event
         # What is told may be long past; how it stands is only asked where it may rest.
-        if event.get("kind") == Kind.RUN_PAUSED or (event.get("sequence") == run.sequence and run.state == PAUSED):
+        if event.get("kind") == EventKind.RUN_PAUSED or (event.get("sequence") == run.sequence and run.state == PAUSED):
             now = site.reader.run(run.id)
             if now.sequence <= event["sequence"] and _rests(now):
                 return
@@ -112,9 +112,9 @@ def _status(run: RunRecord, objective: str) -> RunStatus:
 
 def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: float, objective: str) -> RunStatus:
     """The status after one event; what a later version tells of is passed over."""
-    if told.get("kind") not in set(Kind):
+    if told.get("kind") not in set(EventKind):
         return status
-    event = Event(kind=Kind(told["kind"]), payload=told)
+    event = Event(kind=EventKind(told["kind"]), payload=told)
     status = replace(
         status,
         counters=count(status.counters, event),
@@ -123,11 +123,11 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
         elapsed_seconds=run.active_seconds + time.monotonic() - began,
     )
     match event.kind:
-        case Kind.RUN_WAITING:
+        case EventKind.RUN_WAITING:
             return replace(status, waiting=str(told["reason"]))
-        case Kind.RUN_GOING_ON:
+        case EventKind.RUN_GOING_ON:
             return replace(status, waiting="")
-        case Kind.BEST_IMPROVED:
+        case EventKind.BEST_IMPROVED:
             scores = _scores(run, objective, told["fitness"])
             return replace(status, best_fitness=told["fitness"], best_scores=scores)
     return status
@@ -135,9 +135,9 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
 
 def _logged(run: RunRecord, told: Mapping[str, Any]) -> list[LoggedEvent]:
     """An event that was told, as a log holds it; none where a later version tells of it."""
-    if told.get("kind") not in set(Kind):
+    if told.get("kind") not in set(EventKind):
         return []
-    event = Event(kind=Kind(told["kind"]), payload=told)
+    event = Event(kind=EventKind(told["kind"]), payload=told)
     return [LoggedEvent(run_id=run.id, sequence=told["sequence"], at=datetime.fromisoformat(told["at"]), event=event)]
 
 
@@ -156,7 +156,7 @@ def _log(events: Iterator[Mapping[str, Any]]) -> None:
 
 
 def _detached(terminal: Terminal, run: RunRecord) -> int:
-    name = figures.short(run.id)
+    name = formatting.short(run.id)
     ways = ", ".join(terminal.command(f"{word} {name}") for word in ("watch", "pause", "cancel"))
     terminal.note(f"no longer watching; the run goes on: {ways}")
     return INTERRUPTED

@@ -6,15 +6,15 @@ import signal
 
 from service.bootstrap.liveness import watched
 from service.bootstrap.metrics import metrics_shown
-from service.bootstrap.workers import Place, open_worker
-from service.cli import figures
+from service.bootstrap.workers import TaskSource, open_worker
+from service.cli import formatting
 from service.cli.main import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
 
 
 def work(
-    terminal: Terminal, place: Place, *, pool: str, slots: int | None, metrics_port: int, metrics_host: str
+    terminal: Terminal, place: TaskSource, *, pool: str, slots: int | None, metrics_port: int, metrics_host: str
 ) -> int:
     """Work until drained, and return the exit code."""
     from service.telemetry import configure_logging
@@ -24,7 +24,7 @@ def work(
         return asyncio.run(_work(terminal, place, pool, slots))
 
 
-async def _work(terminal: Terminal, place: Place, pool: str, slots: int | None) -> int:
+async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | None) -> int:
     async with open_worker(load_settings(), place, pool, slots) as opening, watched():
         beat, drain = opening.beat, opening.worker.drain
         loop = asyncio.get_running_loop()
@@ -39,7 +39,7 @@ async def _work(terminal: Terminal, place: Place, pool: str, slots: int | None) 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
         terminal.note(
-            f"taking evaluations of pool {beat.pool} on {figures.plural(beat.slots, 'slot')},"
+            f"taking evaluations of pool {beat.pool} on {formatting.plural(beat.slots, 'slot')},"
             f" isolation {beat.isolation}; worker {beat.worker_id}; Ctrl-C drains it",
             style="dim",
         )

@@ -11,8 +11,8 @@ import httpx
 from service.client.address import options
 from service.client.call import Call
 from service.client.client import PATIENCE_SECONDS
-from service.client.events import Following, Told, run_events
-from service.client.exchange import Outcome, Wire
+from service.client.events import FollowedStream, StreamEvent, run_events
+from service.client.transport import Outcome, Transport
 from service.net.retry import Backoff
 from service.schemas.types import Page
 
@@ -37,7 +37,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     ) -> None:
         self._http = httpx.AsyncClient(**options(server, key, allow_http=allow_http), transport=transport)
         self.server = str(self._http.base_url).rstrip("/")
-        self._wire = Wire(self._http, self.server, backoff or Backoff())
+        self._wire = Transport(self._http, self.server, backoff or Backoff())
 
     def __repr__(self) -> str:
         return f"AsyncClient({self.server!r})"
@@ -86,7 +86,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         notice: Callable[[Exception], None] | None = None,
     ) -> AsyncIterator[Mapping[str, Any]]:
         """Events of a run as they happen, as `Client.stream` gives them."""
-        following = Following(
+        following = FollowedStream(
             self._wire,
             run_events(run_id),
             str(after) if after else "",
@@ -97,11 +97,13 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         async for told in self._follow(following):
             yield told.value
 
-    def stream_all(self, position: str = "", kinds: Sequence[str] = ()) -> AsyncIterator[Told]:
+    def stream_all(self, position: str = "", kinds: Sequence[str] = ()) -> AsyncIterator[StreamEvent]:
         """Events of all runs that the key may read, as `Client.stream_all` gives them."""
-        return self._follow(Following(self._wire, "/v1/events", position, kinds, patience_seconds=PATIENCE_SECONDS))
+        return self._follow(
+            FollowedStream(self._wire, "/v1/events", position, kinds, patience_seconds=PATIENCE_SECONDS)
+        )
 
-    async def _follow(self, following: Following) -> AsyncIterator[Told]:
+    async def _follow(self, following: FollowedStream) -> AsyncIterator[StreamEvent]:
         while not following.ended:
             outcome: Outcome = None
             try:

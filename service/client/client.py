@@ -10,8 +10,8 @@ import httpx
 
 from service.client.address import options
 from service.client.call import Call
-from service.client.events import Following, Told, run_events
-from service.client.exchange import Outcome, Wire
+from service.client.events import FollowedStream, StreamEvent, run_events
+from service.client.transport import Outcome, Transport
 from service.net.retry import Backoff
 from service.schemas.types import Page
 
@@ -49,7 +49,7 @@ class Client(AbstractContextManager["Client"]):
     ) -> None:
         self._http = httpx.Client(**options(server, key, allow_http=allow_http), transport=transport)
         self.server = str(self._http.base_url).rstrip("/")
-        self._wire = Wire(self._http, self.server, backoff or Backoff())
+        self._wire = Transport(self._http, self.server, backoff or Backoff())
 
     def __repr__(self) -> str:
         return f"Client({self.server!r})"
@@ -135,7 +135,7 @@ class Client(AbstractContextManager["Client"]):
             NotFoundError, RefusedError: no such run, or the key does not allow it.
             UnreachableError: the service is away for longer than that.
         """
-        following = Following(
+        following = FollowedStream(
             self._wire,
             run_events(run_id),
             str(after) if after else "",
@@ -145,14 +145,16 @@ class Client(AbstractContextManager["Client"]):
         )
         return (told.value for told in self._follow(following))
 
-    def stream_all(self, position: str = "", kinds: Sequence[str] = ()) -> Iterator[Told]:
+    def stream_all(self, position: str = "", kinds: Sequence[str] = ()) -> Iterator[StreamEvent]:
         """Events of all runs that the key may read, from a position or from now on, without end.
 
         The `id` of each is the position behind it.
         """
-        return self._follow(Following(self._wire, "/v1/events", position, kinds, patience_seconds=PATIENCE_SECONDS))
+        return self._follow(
+            FollowedStream(self._wire, "/v1/events", position, kinds, patience_seconds=PATIENCE_SECONDS)
+        )
 
-    def _follow(self, following: Following) -> Iterator[Told]:
+    def _follow(self, following: FollowedStream) -> Iterator[StreamEvent]:
         while not following.ended:
             outcome: Outcome = None
             try:

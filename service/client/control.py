@@ -5,8 +5,8 @@ from typing import Any
 
 from service.client import calls
 from service.client.client import Client
+from service.client.messages import checked
 from service.client.reader import run_record
-from service.client.words import checked
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
 from service.schemas.runs import BudgetExtension, RunFork
 

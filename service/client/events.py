@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from service.client.call import Call, chosen, place
-from service.client.exchange import Wire
+from service.client.transport import Transport
 from service.errors import UnreachableError
 
 MEDIA_TYPE = "text/event-stream"
@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamEvent:
     """One event of a stream. `id`: where to go on behind it."""
 
     kind: str
@@ -28,14 +28,14 @@ class Told:
     value: Mapping[str, Any] = field(repr=False)
 
 
-class Lines:
+class EventParser:
     """Makes events of the lines of a stream (WHATWG, Server-sent events, 9.2.6)."""
 
     def __init__(self) -> None:
         self._kind = self._id = ""
         self._data: list[str] = []
 
-    def take(self, line: str) -> Told | None:
+    def take(self, line: str) -> StreamEvent | None:
         """Take in one line without its end; the event that it completes, if any.
 
         Raises:
@@ -53,10 +53,10 @@ class Lines:
                     self._id = value
             return None
         kind, data, self._kind, self._data = self._kind, self._data, "", []
-        return Told(kind, self._id, _object("\n".join(data))) if data else None
+        return StreamEvent(kind, self._id, _object("\n".join(data))) if data else None
 
 
-class Following:
+class FollowedStream:
     """A stream that is followed over as many connections as it takes.
 
     Args:
@@ -70,7 +70,7 @@ class Following:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: Transport,
         path: str,
         after: str,
         kinds: Sequence[str],
@@ -86,14 +86,14 @@ class Following:
 
     def request(self) -> httpx.Request:
         """The next connection's request, that begins behind the last event."""
-        self._lines = Lines()
+        self._lines = EventParser()
         headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": self._last} if self._last else {"Accept": MEDIA_TYPE}
         call = Call(method="GET", path=self._path, answer=bytes, params=chosen(kinds=",".join(self._kinds)))
         request = self._wire.request(call, headers)
         request.extensions["timeout"] = {**request.extensions["timeout"], "read": SILENCE_SECONDS}
         return request
 
-    def take(self, line: str) -> Told | None:
+    def take(self, line: str) -> StreamEvent | None:
         """Take in a line; the event that it completes, if any: none comes twice."""
         self._attempt, self._since = 0, None
         told = self._lines.take(line)

@@ -9,12 +9,12 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from evolve.errors import EvolveError
-from evolve.evaluation import Evaluation, Scoring
+from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.program import Program
 from service.client.address import options
 from service.errors import MissingBundleError, RefusedError, UnreachableError, UsageError
-from service.ports import Bundle, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat
-from service.schemas.evaluations import MAX_WAIT_SECONDS, Leased, LeaseStanding, WorkerOrders
+from service.ports import Bundle, EvaluationTask, Lease, LeaseName, LeaseState, WorkerBeat
+from service.schemas.evaluations import MAX_WAIT_SECONDS, LeasedTask, LeaseStanding, WorkerOrders
 
 # Beyond what the service takes to answer a call on purpose.
 _SPARE_SECONDS = 15.0
@@ -58,7 +58,7 @@ class RemoteEvaluationLeases:
         if answer.status_code == 204:
             return None
         try:
-            found = _read(Leased, answer)
+            found = _read(LeasedTask, answer)
             program = Program.of(found.task.files)
         except EvolveError as error:
             raise UnreachableError(
@@ -70,22 +70,22 @@ class RemoteEvaluationLeases:
             bundle_hash=found.task.bundle_hash,
             program=program,
             pool=found.task.pool,
-            scoring=Scoring(
+            scoring=ScoringRequest(
                 bar=found.task.bar, holdout=found.task.holdout, draw=found.task.draw, traced=found.task.traced
             ),
         )
         return Lease(id=found.lease_id, task=task, delivery=found.delivery, waited_seconds=found.waited_seconds)
 
-    async def renew(self, lease: LeaseName) -> Standing:
+    async def renew(self, lease: LeaseName) -> LeaseState:
         """Say that the task is being worked at; answers when there is news, or after a while."""
         if (token := self._tokens.get((lease.id, lease.delivery))) is None:
-            return Standing.LOST
+            return LeaseState.LOST
         body = {"token": token, "wait_seconds": self._hold_seconds}
         answer = await self._post(f"/v1/evaluations/{lease.id}/renew", body, self._hold_seconds)
         if answer.status_code == 409:
             del self._tokens[lease.id, lease.delivery]
-            return Standing.LOST
-        return Standing(_read(LeaseStanding, answer).standing)
+            return LeaseState.LOST
+        return LeaseState(_read(LeaseStanding, answer).standing)
 
     async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""

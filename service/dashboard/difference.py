@@ -18,7 +18,7 @@ _KINDS: dict[str, Kind] = {" ": "same", "+": "added", "-": "removed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiffLine:
     """One line of a comparison. `old`, `new`: its number on either side, where it is there."""
 
     kind: Kind
@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class DiffSection:
     """Lines that stand together.
 
     Attributes:
@@ -38,11 +38,11 @@ class Stretch:
 
     folded: bool
     count: int
-    lines: Sequence[Line]
+    lines: Sequence[DiffLine]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class FileDifference:
     """What changed in one file.
 
     Attributes:
@@ -54,11 +54,13 @@ class Difference:
     change: str
     added: int | None
     removed: int | None
-    stretches: Sequence[Stretch] | None
+    stretches: Sequence[DiffSection] | None
     left_out: int
 
 
-def differences(changes: Sequence[FileChange], texts: Mapping[str, str], maximum: int = MAX_LINES) -> list[Difference]:
+def differences(
+    changes: Sequence[FileChange], texts: Mapping[str, str], maximum: int = MAX_LINES
+) -> list[FileDifference]:
     """Changes of several files, with as many lines as a page bears of all of them together: the first ones first.
 
     Args:
@@ -73,7 +75,7 @@ def differences(changes: Sequence[FileChange], texts: Mapping[str, str], maximum
     return found
 
 
-def difference(change: FileChange, text: str | None = None, maximum: int = MAX_LINES) -> Difference:
+def difference(change: FileChange, text: str | None = None, maximum: int = MAX_LINES) -> FileDifference:
     """A change of the API as stretches of lines.
 
     Args:
@@ -86,7 +88,7 @@ def difference(change: FileChange, text: str | None = None, maximum: int = MAX_L
         hunks = list(_hunks(change.diff))
         stretches, left_out = _bounded(hunks, maximum)
         stretches = list(_filled(stretches, None if text is None or left_out else lines_of(text)))
-    return Difference(
+    return FileDifference(
         path=change.path,
         change=change.change,
         added=change.added,
@@ -96,10 +98,10 @@ def difference(change: FileChange, text: str | None = None, maximum: int = MAX_L
     )
 
 
-def pairs(lines: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+def pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
     """Lines side by side: what was removed stands beside what was added in its place."""
-    removed: list[Line] = []
-    added: list[Line] = []
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
     for line in lines:
         if line.kind == "same":
             yield from zip_longest(removed, added)
@@ -116,7 +118,7 @@ def lines_of(text: str) -> list[str]:
     return lines[:-1] if not lines[-1] else lines
 
 
-def _hunks(diff: str) -> Iterator[Stretch]:
+def _hunks(diff: str) -> Iterator[DiffSection]:
     # By the counts of each head: a line of a program may look like any line of a diff.
     rows = iter(diff.split("\n"))
     for row in rows:
@@ -124,32 +126,32 @@ def _hunks(diff: str) -> Iterator[Stretch]:
         if head is None:
             continue
         old, old_left, new, new_left = (1 if part is None else int(part) for part in head.groups())
-        lines: list[Line] = []
+        lines: list[DiffLine] = []
         while old_left > 0 or new_left > 0:
             row = next(rows, "")
             if row == _NO_END:
                 continue
             kind = _KINDS.get(row[:1], "same")
-            here = Line(
+            here = DiffLine(
                 kind=kind, text=row[1:], old=None if kind == "added" else old, new=None if kind == "removed" else new
             )
             lines.append(here)
             old, old_left = (old, old_left) if kind == "added" else (old + 1, old_left - 1)
             new, new_left = (new, new_left) if kind == "removed" else (new + 1, new_left - 1)
-        yield Stretch(folded=False, count=len(lines), lines=lines)
+        yield DiffSection(folded=False, count=len(lines), lines=lines)
 
 
-def _bounded(hunks: Sequence[Stretch], maximum: int) -> tuple[list[Stretch], int]:
+def _bounded(hunks: Sequence[DiffSection], maximum: int) -> tuple[list[DiffSection], int]:
     room, kept = maximum, []
     for hunk in hunks:
         lines = hunk.lines[:room]
         room -= len(lines)
         if lines:
-            kept.append(Stretch(folded=False, count=len(lines), lines=lines))
+            kept.append(DiffSection(folded=False, count=len(lines), lines=lines))
     return kept, sum(hunk.count for hunk in hunks) - (maximum - room)
 
 
-def _filled(hunks: Sequence[Stretch], text: Sequence[str] | None) -> Iterator[Stretch]:
+def _filled(hunks: Sequence[DiffSection], text: Sequence[str] | None) -> Iterator[DiffSection]:
     """The hunks with what is equal between them; with no text, only the gaps whose length the hunks tell."""
     old = new = 1
     for hunk in hunks:
@@ -163,7 +165,7 @@ def _filled(hunks: Sequence[Stretch], text: Sequence[str] | None) -> Iterator[St
         yield _folded(old, new, rest, text)
 
 
-def _begin(hunk: Stretch, old: int, new: int) -> tuple[int, int]:
+def _begin(hunk: DiffSection, old: int, new: int) -> tuple[int, int]:
     """The numbers on both sides at which a hunk begins."""
     first_old = next((line.old for line in hunk.lines if line.old is not None), None)
     first_new = next((line.new for line in hunk.lines if line.new is not None), None)
@@ -174,11 +176,11 @@ def _begin(hunk: Stretch, old: int, new: int) -> tuple[int, int]:
     return first_old, first_new
 
 
-def _folded(old: int, new: int, count: int, text: Sequence[str] | None) -> Stretch:
+def _folded(old: int, new: int, count: int, text: Sequence[str] | None) -> DiffSection:
     shown = text is not None and count <= MAX_FOLDED
     lines = [
-        Line(kind="same", text=text[new + at - 1], old=old + at, new=new + at)
+        DiffLine(kind="same", text=text[new + at - 1], old=old + at, new=new + at)
         for at in range(count)
         if shown and text is not None
     ]
-    return Stretch(folded=True, count=count, lines=lines)
+    return DiffSection(folded=True, count=count, lines=lines)

@@ -16,14 +16,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from evolve import __version__
 from evolve.errors import ConfigurationError, EvolveError
 from service.dashboard import assets
-from service.dashboard.door import CSRF_COOKIE, CSRF_FIELD, SCOPES_COOKIE, SESSION_COOKIE, SHARE_COOKIE, SignedOutError
-from service.dashboard.words import FILTERS
+from service.dashboard.formatting import FILTERS
+from service.dashboard.session import (
+    CSRF_COOKIE,
+    CSRF_FIELD,
+    SCOPES_COOKIE,
+    SESSION_COOKIE,
+    SHARE_COOKIE,
+    SignedOutError,
+)
 from service.errors import (
     ConflictError,
-    HurriedError,
     InvalidProblemError,
     NotFoundError,
     QuotaError,
+    RateLimitedError,
     RefusedError,
     ServiceError,
     StorageAwayError,
@@ -52,7 +59,7 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (InvalidProblemError, 422, "The problem is invalid"),
     (ConfigurationError, 422, "The configuration is invalid"),
     (UsageError, 422, "The request cannot be read"),
-    (HurriedError, 429, "Too many requests"),
+    (RateLimitedError, 429, "Too many requests"),
     (StorageAwayError, 503, "Away for a moment"),
     (UnreachableError, 503, "Away for a moment"),
     (ServiceError, 500, "The service failed"),

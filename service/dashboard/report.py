@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 from service.client import AsyncClient, calls
-from service.dashboard.inlined import embedded, inlined, picture
+from service.dashboard.inline_assets import embedded, inlined, picture
 from service.dashboard.pages import environment
 from service.dashboard.run_page import run_title
 from service.dashboard.views.objectives import drawn, picked, weigh

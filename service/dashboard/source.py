@@ -12,7 +12,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import CLexer, CppLexer, JavascriptLexer, PythonLexer, RustLexer
 from pygments.token import Token, _TokenType
 
-from service.dashboard.words import MAX_LINE, visible
+from service.dashboard.formatting import MAX_LINE, visible
 
 MAX_CHARACTERS = 200_000
 MAX_LINES = 10_000

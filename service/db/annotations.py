@@ -5,12 +5,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
+from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
 from service.db.columns import is_id
 from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
-from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import Note, Pin, Share, View

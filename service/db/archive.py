@@ -39,7 +39,7 @@ class DamagedError(StorageError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class RowBatch:
     """Some rows of one table."""
 
     table: Table
@@ -47,11 +47,11 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class BackupFile:
     """An open backup: the revision of the database that it was made of, and its rows, read as they are asked for."""
 
     revision: str
-    batches: Iterator[Batch]
+    batches: Iterator[RowBatch]
 
 
 def write(file: IO[bytes], revision: str, made_at: datetime, rows: Callable[[Table], Iterable[Sequence[Any]]]) -> None:
@@ -75,7 +75,7 @@ def write(file: IO[bytes], revision: str, made_at: datetime, rows: Callable[[Tab
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
+def opened(path: Path) -> Iterator[BackupFile]:
     """Open a backup in the portable form.
 
     Raises:
@@ -88,10 +88,10 @@ def opened(path: Path) -> Iterator[Source]:
             _refuse(path, "it does not begin like one")
         if head.get("version") != VERSION:
             raise DamagedError(f"{path} was written in a later form: restore it with a newer version of evolve")
-        yield Source(revision=str(head.get("revision")), batches=_batches(path, lines))
+        yield BackupFile(revision=str(head.get("revision")), batches=_batches(path, lines))
 
 
-def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[Batch]:
+def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[RowBatch]:
     counts: dict[str, int] = {}
     line, _ = next(lines, _NOTHING)
     for table in all_tables():
@@ -103,10 +103,10 @@ def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[Batch]:
             counts[table.name] += 1
             held += found[1]
             if len(rows) >= BATCH or held > _BATCH_CHARACTERS:
-                yield Batch(table=table, rows=rows)
+                yield RowBatch(table=table, rows=rows)
                 rows, held = [], 0
         if rows:
-            yield Batch(table=table, rows=rows)
+            yield RowBatch(table=table, rows=rows)
         line = found[0]
     if line != {"end": counts} or next(lines, None) is not None:
         _refuse(path, "it was cut")

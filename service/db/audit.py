@@ -2,8 +2,8 @@
 
 from sqlalchemy import insert, select
 
+from service.db.account_models import AuditRow
 from service.db.engine import Database
-from service.db.people import AuditRow
 from service.ports import AuditEntry
 
 

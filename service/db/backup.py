@@ -11,9 +11,9 @@ from sqlalchemy import Connection, RowMapping, Table, create_engine, delete, exc
 from sqlalchemy.pool import NullPool
 
 from service.db import archive, schema
-from service.db.archive import Batch, DamagedError, Source
+from service.db.archive import BackupFile, DamagedError, RowBatch
+from service.db.driver_errors import translated
 from service.db.engine import Database, take_time
-from service.db.faults import translated
 from service.db.models import Tenant
 from service.db.tables import all_tables
 from service.errors import ConflictError, NotFoundError, RefusedError, StorageError, UsageError
@@ -153,7 +153,7 @@ def _reading(connection: Connection) -> Callable[[Table], Iterable[Sequence[Any]
 
 
 @contextmanager
-def _source(path: Path) -> Iterator[Source]:
+def _source(path: Path) -> Iterator[BackupFile]:
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is no file: name the file that 'evolve db backup' wrote")
     try:
@@ -176,7 +176,7 @@ def _source(path: Path) -> Iterator[Source]:
 
 
 @contextmanager
-def _sqlite_source(path: Path) -> Iterator[Source]:
+def _sqlite_source(path: Path) -> Iterator[BackupFile]:
     """A SQLite file, trusted with nothing: no code of its schema runs, and every value is read as its column's kind."""
 
     def connect() -> sqlite3.Connection:
@@ -196,12 +196,12 @@ def _sqlite_source(path: Path) -> Iterator[Source]:
         if found.current is None or (missing and not found.behind):
             raise DamagedError(f"{path} is no backup of evolve: it lacks its tables")
         with engine.connect() as connection:
-            yield Source(revision=found.current, batches=_sqlite_batches(path, connection))
+            yield BackupFile(revision=found.current, batches=_sqlite_batches(path, connection))
     finally:
         engine.dispose()
 
 
-def _sqlite_batches(path: Path, connection: Connection) -> Iterator[Batch]:
+def _sqlite_batches(path: Path, connection: Connection) -> Iterator[RowBatch]:
     for table in all_tables():
         with _readable(path):
             result = connection.execution_options(yield_per=archive.BATCH).execute(select(table)).mappings()
@@ -213,7 +213,7 @@ def _sqlite_batches(path: Path, connection: Connection) -> Iterator[Batch]:
                 break
             with _readable(path):
                 fit = [_fitting(table, row) for row in rows]
-            yield Batch(table=table, rows=fit)
+            yield RowBatch(table=table, rows=fit)
 
 
 def _fitting(table: Table, row: RowMapping) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, tuple_, update
 
+from service.db.account_models import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.models import (
@@ -20,7 +21,6 @@ from service.db.models import (
     RunColumnsRow,
     RunRow,
 )
-from service.db.people import NoteRow, PinRow, ReassessmentRow, ShareRow, ViewRow
 
 DELETING = "deleting"
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work

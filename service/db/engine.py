@@ -18,8 +18,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from service.config import make_folder
 from service.db import schema
 from service.db.clock import DatabaseClock, server_time
-from service.db.faults import UnstorableError, read_only, translated
-from service.db.stalled import IDLE_SECONDS
+from service.db.driver_errors import UnstorableError, read_only, translated
+from service.db.stalled_runs import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 
 LOCK_SECONDS = 10.0

@@ -6,12 +6,12 @@ from datetime import datetime
 from sqlalchemy import func, literal, select
 
 from evolve.identity import evaluation_id
+from service.db.account_models import ReassessmentRow
 from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, EvaluationRow, RunRow
-from service.db.people import ReassessmentRow
 from service.db.reader import LIVE
-from service.ports import Evaluated
+from service.ports import WorkerEvaluationRecord
 
 _UNDER_WAY = ("pending", "evaluating")
 
@@ -22,7 +22,7 @@ class SqlEvaluationRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def done(self, since: datetime, limit: int) -> Sequence[Evaluated]:
+    def done(self, since: datetime, limit: int) -> Sequence[WorkerEvaluationRecord]:
         """Those that workers ended since a time, the latest first."""
         query = (
             select(
@@ -42,9 +42,9 @@ class SqlEvaluationRecords:
             .limit(limit)
         )
         with self._database.read() as connection:
-            return [Evaluated(**row) for row in connection.execute(query).mappings()]
+            return [WorkerEvaluationRecord(**row) for row in connection.execute(query).mappings()]
 
-    def wanted(self, evaluation_ids: Collection[str]) -> dict[str, Evaluated]:
+    def wanted(self, evaluation_ids: Collection[str]) -> dict[str, WorkerEvaluationRecord]:
         """Those of some ids that are to be done, by id; others are left out.
 
         An id is that of a candidate and an attempt, digested: what is under way is digested until all are found.
@@ -61,11 +61,11 @@ class SqlEvaluationRecords:
             .join(ReassessmentRow, ReassessmentRow.candidate_id == CandidateRow.id)
             .join(RunRow, RunRow.id == CandidateRow.run_id)
         )
-        found: dict[str, Evaluated] = {}
+        found: dict[str, WorkerEvaluationRecord] = {}
         with self._database.read() as connection:
             for query in (first, again):
                 for row in connection.execute(query).mappings():
                     named = evaluation_id(row["candidate_id"], row["attempt"])
                     if named in evaluation_ids:
-                        found[named] = Evaluated(**row)
+                        found[named] = WorkerEvaluationRecord(**row)
         return found

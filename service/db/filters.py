@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from service.db.identifiers import wellformed
 from service.db.models import CandidateRow, EvaluationRow, ProblemRow, ProposalRow, RunRow
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 from service.ports import CandidateFilter, RunFilter
 
 SEED = "seed"  # no proposal made it

@@ -11,11 +11,11 @@ from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
 from evolve.money import Money, read_money
 from service.db import deletion, leases, records
+from service.db.account_models import ReassessmentRow
 from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
-from service.db.people import ReassessmentRow
-from service.db.rebuild import chunks
+from service.db.row_mappers import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody

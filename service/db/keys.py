@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import RowMapping, func, insert, or_, select, update
 
+from service.db.account_models import ApiKeyRow
 from service.db.columns import is_id
 from service.db.engine import Database
 from service.db.models import Tenant
-from service.db.people import ApiKeyRow
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError, StorageAwayError, UsageError
 from service.ports import KeyRecord, Scope

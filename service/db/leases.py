@@ -9,10 +9,10 @@ from sqlalchemy import Connection, or_, select, update
 from service.db.clock import server_time
 from service.db.deletion import there
 from service.db.models import RunRow
-from service.db.stalled import end_stalled
+from service.db.stalled_runs import end_stalled
 from service.errors import ConflictError, LeaseLostError, NotFoundError
 from service.ports import Clock
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 LeaseTime = Callable[[Connection, Clock], datetime]
 

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, and_, func, literal, select
 from sqlalchemy.orm import aliased
 
 from service.db.models import CandidateRow, ParentRow
-from service.db.rebuild import AnySelect, chunks
-from service.db.scope import Scope
+from service.db.row_mappers import AnySelect, chunks
+from service.db.scope import TenantScope
 
 INSPIRATION = "inspiration"  # the one role that is no descent
 
@@ -36,7 +36,7 @@ def children(candidate_id: str) -> AnySelect:
     return select(ParentRow.candidate_id).where(ParentRow.parent_id == candidate_id, ParentRow.role != INSPIRATION)
 
 
-def descendants(connection: Connection, candidate_id: str, limit: int, scope: Scope) -> list[str]:
+def descendants(connection: Connection, candidate_id: str, limit: int, scope: TenantScope) -> list[str]:
     """Ids of what descends from a candidate, itself left out, the oldest first.
 
     Goes on only from those that may be shown: a child is younger than its parents, so that nothing that descends from
@@ -63,7 +63,7 @@ def descendants(connection: Connection, candidate_id: str, limit: int, scope: Sc
     return oldest
 
 
-def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Scope) -> list[str]:
+def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: TenantScope) -> list[str]:
     """Ids along a shortest line from a candidate down to another, both included; empty: there is none.
 
     Among lines of one length the one over earlier parents, seen from below.
@@ -80,7 +80,7 @@ def path(connection: Connection, ancestor_id: str, candidate_id: str, scope: Sco
     return _down(below, ancestor_id) if ancestor_id in below else []
 
 
-def _above(connection: Connection, candidate_id: str, scope: Scope) -> Mapping[str, Sequence[str]]:
+def _above(connection: Connection, candidate_id: str, scope: TenantScope) -> Mapping[str, Sequence[str]]:
     """Parents in their order, of a candidate and of all that it descends from."""
     edges = select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.place).where(
         ParentRow.role != INSPIRATION, scope.holds(ParentRow.parent_id)

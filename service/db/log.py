@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, exc, select
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.proposal import Candidate, Individual
-from service.db import creation, leases, rebuild
+from service.db import creation, leases, row_mappers
 from service.db.commits import commit, held
 from service.db.continuation import continue_as_wanted
 from service.db.engine import Database
@@ -86,7 +86,7 @@ class SqlRunLog:
         try:
             with self._database.write() as connection:
                 tenant, before = held(connection, run_id, fence)
-                ends = events[-1].event.kind is Kind.RUN_FINISHED  # what continues the run may follow it
+                ends = events[-1].event.kind is EventKind.RUN_FINISHED  # what continues the run may follow it
                 if (ends or before["sequence"] == events[-1].sequence) and _is_stored(connection, events[-1]):
                     return
                 _check_order(run_id, before["sequence"], events)
@@ -115,7 +115,7 @@ class SqlRunLog:
             NotFoundError: the run has no such candidate.
         """
         with self._database.read() as connection:
-            return rebuild.candidates(connection, run_id, candidate_ids)
+            return row_mappers.candidates(connection, run_id, candidate_ids)
 
     def individuals(self, run_id: str, candidate_ids: Sequence[str]) -> list[Individual]:
         """Candidates with programs and latest evaluations, in the order asked for.
@@ -126,7 +126,7 @@ class SqlRunLog:
             NotFoundError: the run has no such candidate.
         """
         with self._database.read() as connection:
-            return rebuild.individuals(connection, run_id, candidate_ids)
+            return row_mappers.individuals(connection, run_id, candidate_ids)
 
     def bundle(self, run_id: str) -> Bundle:
         """The problem's folder as it was when the run was created.
@@ -155,7 +155,7 @@ class SqlRunLog:
         )
         with self._database.read() as connection:
             return [
-                LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=Kind(kind), payload=payload))
+                LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=EventKind(kind), payload=payload))
                 for sequence, kind, at, payload in connection.execute(query)
             ]
 

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, inspect, or_, select, tuple_
 
-from service.db import leftovers
+from service.db import garbage_collection
+from service.db.account_models import AuditRow, DeliveryRow, ReassessmentRow, RequestRow, UsageRow
 from service.db.columns import Base
 from service.db.deletion import SqlDeletions, remove
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
 from service.db.leases import database_time
 from service.db.models import RunRow
-from service.db.people import AuditRow, DeliveryRow, ReassessmentRow, RequestRow, UsageRow
 from service.errors import ConflictError, NotFoundError
 from service.ports import ENDED, Clock
 
@@ -24,7 +24,7 @@ CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class RetentionPolicy:
     """What is kept.
 
     Attributes:
@@ -38,7 +38,7 @@ class Retention:
     keep_labels: Sequence[str] = ()
 
 
-def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bool = False) -> dict[str, int]:
+def prune(database: Database, clock: Clock, retention: RetentionPolicy, *, dry_run: bool = False) -> dict[str, int]:
     """Remove ended runs past their time with all that is theirs, then what nothing refers to, then what has expired.
 
     Runs that somebody holds, or whose candidates wait to be evaluated again, are kept. Broken off, it leaves nothing by
@@ -60,13 +60,13 @@ def prune(database: Database, clock: Clock, retention: Retention, *, dry_run: bo
     ended = list(_ended(database, before, clock, retention.keep_labels))
     expired = list(_expired(clock.now(), retention))
     if dry_run:
-        counts = {"runs": len(ended), **leftovers.count(database, before, [run_id for run_id, _ in ended])}
+        counts = {"runs": len(ended), **garbage_collection.count(database, before, [run_id for run_id, _ in ended])}
         return counts | {name: _count(database, model, condition) for name, model, condition in expired}
     unfinished = SqlDeletions(database)
     while unfinished.advance():
         pass
     removed = {"runs": sum(_remove_run(database, clock, *run) for run in ended)}
-    removed |= leftovers.remove(database, before)
+    removed |= garbage_collection.remove(database, before)
     return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
 
 
@@ -104,7 +104,7 @@ def _remove_run(database: Database, clock: Clock, run_id: str, tenant: str) -> b
     return True
 
 
-def _expired(now: datetime, retention: Retention) -> Iterator[tuple[str, type[Base], ColumnElement[bool]]]:
+def _expired(now: datetime, retention: RetentionPolicy) -> Iterator[tuple[str, type[Base], ColumnElement[bool]]]:
     yield "idempotency_keys", RequestRow, RequestRow.created_at < now - REQUESTS_KEPT
     settled = (DeliveryRow.state != "pending") & (DeliveryRow.created_at < now - DELIVERIES_KEPT)
     yield "webhook_deliveries", DeliveryRow, settled

@@ -7,7 +7,7 @@ from service.db.columns import is_id
 from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import BundleRow, ProblemRow, RunRow, Tenant
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError
 from service.ports import Bundle, NewProblem, ProblemRecord

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.identity import digest
 from evolve.payloads import describe_charges
-from evolve.proposal import Candidate, Charge, Completed, Individual, Prompt, Proposal, Usage
+from evolve.proposal import Candidate, Charge, CompletedReply, Individual, Prompt, Proposal, Usage
 from service.ports import LoggedEvent
 
 Row = dict[str, Any]
-_Subject = TypeVar("_Subject", Proposal, Completed, Candidate, Individual)
+_Subject = TypeVar("_Subject", Proposal, CompletedReply, Candidate, Individual)
 _KEPT_OUT = {"dominated", "full", "duplicate"}
 
 
@@ -145,10 +145,10 @@ def _unanswered() -> Row:
 
 def _answer(projection: Projection, logged: LoggedEvent) -> None:
     end = {"state": "answered", "reason": "", "answered_at": logged.at}
-    _settle(projection, logged, _written(projection, _subject(logged, Completed)) | end)
+    _settle(projection, logged, _written(projection, _subject(logged, CompletedReply)) | end)
 
 
-def _written(projection: Projection, completed: Completed) -> Row:
+def _written(projection: Projection, completed: CompletedReply) -> Row:
     usage, cost = completed.usage, completed.cost
     return {
         "tokens_input": usage.input,
@@ -184,7 +184,7 @@ def _prompt(projection: Projection, prompt: Prompt | None) -> list[Row]:
 def _give_up(projection: Projection, logged: LoggedEvent) -> None:
     outcome = {"state": "failed", "reason": logged.event.payload.get("reason") or "", "answered_at": logged.at}
     cut = logged.event.subject
-    written = _written(projection, cut) if isinstance(cut, Completed) else {}
+    written = _written(projection, cut) if isinstance(cut, CompletedReply) else {}
     _settle(projection, logged, _unanswered() | written | outcome)
 
 
@@ -306,16 +306,16 @@ def _extend(projection: Projection, logged: LoggedEvent) -> None:
     projection.budget[logged.event.payload["key"]] = logged.event.payload["to"]
 
 
-_STEPS: dict[Kind, Callable[[Projection, LoggedEvent], None]] = {
-    Kind.BUDGET_EXTENDED: _extend,
-    Kind.PROPOSAL_CREATED: _propose,
-    Kind.PROPOSAL_ANSWERED: _answer,
-    Kind.PROPOSAL_FAILED: _give_up,
-    Kind.CANDIDATE_CREATED: _create,
-    Kind.CANDIDATE_REJECTED: _reject,
-    Kind.CANDIDATE_DUPLICATE: _repeat,
-    Kind.CANDIDATE_EVALUATED: _evaluate,
-    Kind.CANDIDATE_REEVALUATED: _evaluate_again,
-    Kind.INDIVIDUAL_INSERTED: _insert,
-    Kind.ISLAND_RESET: _displace,
+_STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
+    EventKind.BUDGET_EXTENDED: _extend,
+    EventKind.PROPOSAL_CREATED: _propose,
+    EventKind.PROPOSAL_ANSWERED: _answer,
+    EventKind.PROPOSAL_FAILED: _give_up,
+    EventKind.CANDIDATE_CREATED: _create,
+    EventKind.CANDIDATE_REJECTED: _reject,
+    EventKind.CANDIDATE_DUPLICATE: _repeat,
+    EventKind.CANDIDATE_EVALUATED: _evaluate,
+    EventKind.CANDIDATE_REEVALUATED: _evaluate_again,
+    EventKind.INDIVIDUAL_INSERTED: _insert,
+    EventKind.ISLAND_RESET: _displace,
 }

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, RowMapping, select
 
 from service.db.models import CandidateRow, ProposalRow, TextRow
-from service.db.rebuild import AnySelect, chunks
-from service.db.scope import Scope
+from service.db.row_mappers import AnySelect, chunks
+from service.db.scope import TenantScope
 from service.ports import ProposalRecord
 
 _LONG = {"prompt", "completions", "reasoning"}
@@ -47,7 +47,7 @@ def finish_reasons(connection: Connection, run_id: str, after: int, limit: int) 
     return [tuple(row) for row in connection.execute(query.order_by(ProposalRow.number).limit(limit))]
 
 
-def numbers(connection: Connection, candidate_ids: Sequence[str], scope: Scope) -> dict[str, int]:
+def numbers(connection: Connection, candidate_ids: Sequence[str], scope: TenantScope) -> dict[str, int]:
     """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
     query = select(CandidateRow.id, CandidateRow.number).where(scope.under(CandidateRow.run_id))
     return {

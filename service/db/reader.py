@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
 
 from evolve.program import Program
-from evolve.voting import Poll
-from service.db import filters, lineage, outcomes, proposals, rebuild, records, search, series, votes
+from evolve.statistics.voting import VoteTable
+from service.db import filters, lineage, outcomes, proposals, records, row_mappers, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
 from service.db.models import CandidateRow, ProblemRow, ProgramRow, RunRow
-from service.db.scope import Scope
+from service.db.scope import TenantScope
 from service.errors import NotFoundError
 from service.ports import (
     ALL_CANDIDATES,
@@ -20,7 +20,6 @@ from service.ports import (
     CandidateKey,
     CandidateRecord,
     EvaluationRecord,
-    Found,
     LoggedEvent,
     MembershipRecord,
     OutcomeCount,
@@ -29,7 +28,8 @@ from service.ports import (
     RunFilter,
     RunKey,
     RunRecord,
-    Scored,
+    ScoredCandidate,
+    SearchResult,
     Undominated,
 )
 
@@ -47,7 +47,7 @@ class SqlRunReader:
 
     def __init__(self, database: Database, tenant: str | None = None, run_id: str = "") -> None:
         self._database = database
-        self._scope = Scope(tenant=tenant, run=run_id)
+        self._scope = TenantScope(tenant=tenant, run=run_id)
 
     def runs(
         self, limit: int = 50, after: RunKey | None = None, only: RunFilter = ALL_RUNS, *, oldest_first: bool = False
@@ -67,7 +67,7 @@ class SqlRunReader:
 
     def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
         """How many there are."""
-        query: rebuild.AnySelect = select(func.count()).join_from(
+        query: row_mappers.AnySelect = select(func.count()).join_from(
             RunRow, ProblemRow, ProblemRow.id == RunRow.problem_id
         )
         query = query.where(self._scope.runs(), *filters.of_runs(only))
@@ -147,7 +147,7 @@ class SqlRunReader:
         only: CandidateFilter = ALL_CANDIDATES,
         *,
         ranked: bool = False,
-    ) -> Found:
+    ) -> SearchResult:
         """Candidates of a run with a text in their sources, letters of either case; by age, or ranked as `best` is.
 
         Args:
@@ -165,7 +165,7 @@ class SqlRunReader:
             portions = _ranked(every, after) if ranked else [_by_age(every, after)]
             ids, last = search.search(connection, portions, text, limit)
             candidates = records.candidates_of(connection, ids, self._scope)
-        return Found(candidates=candidates, reached=None if last is None else tuple(last[2 if ranked else 3 :]))
+        return SearchResult(candidates=candidates, reached=None if last is None else tuple(last[2 if ranked else 3 :]))
 
     def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
         """Candidates by their whole ids, in that order; those that are not there are left out."""
@@ -177,7 +177,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return records.undominated(connection, self._scope.run_id(connection, run_id))
 
-    def poll(self, run_id: str) -> Poll:
+    def poll(self, run_id: str) -> VoteTable:
         """What the candidates of a run answer, counted."""
         with self._database.read() as connection:
             return votes.poll(connection, self._scope.run_id(connection, run_id))
@@ -235,7 +235,7 @@ class SqlRunReader:
             files = connection.execute(query).scalar()
         if files is None:
             raise NotFoundError(f"candidate {found} has no program: it was rejected, 'evolve show {found}' says why")
-        return rebuild.program(files)
+        return row_mappers.program(files)
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""
@@ -247,10 +247,10 @@ class SqlRunReader:
         with self._database.read() as connection:
             rows = [
                 row
-                for chunk in rebuild.chunks(wellformed(candidate_ids))
+                for chunk in row_mappers.chunks(wellformed(candidate_ids))
                 for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))
             ]
-        return {candidate_id: rebuild.program(files) for candidate_id, files in rows}
+        return {candidate_id: row_mappers.program(files) for candidate_id, files in rows}
 
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions.
@@ -303,7 +303,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return records.memberships(connection, self._scope.run_id(connection, run_id), island)
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         """Evaluated candidates in order of their first evaluation, behind an event; read as they are taken.
 
         Raises:
@@ -331,7 +331,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return {
                 row.id: (row.sequence, row.state)
-                for chunk in rebuild.chunks(wellformed(run_ids))
+                for chunk in row_mappers.chunks(wellformed(run_ids))
                 for row in connection.execute(query.where(RunRow.id.in_(chunk)))
             }
 
@@ -356,7 +356,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> rebuild.AnySelect:
+    def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> row_mappers.AnySelect:
         found = self._scope.run_id(connection, run_id)
         return records.CANDIDATES.where(CandidateRow.run_id == found, *filters.of_candidates(only))
 
@@ -367,12 +367,12 @@ def _behind(number: int, position: int) -> ColumnElement[bool]:
     )
 
 
-def _by_age(every: rebuild.AnySelect, after: CandidateKey | None) -> rebuild.AnySelect:
+def _by_age(every: row_mappers.AnySelect, after: CandidateKey | None) -> row_mappers.AnySelect:
     following = every if after is None else every.where(_behind(*after))
     return following.order_by(CandidateRow.number, CandidateRow.position)
 
 
-def _ranked(every: rebuild.AnySelect, after: CandidateKey | None) -> list[rebuild.AnySelect]:
+def _ranked(every: row_mappers.AnySelect, after: CandidateKey | None) -> list[row_mappers.AnySelect]:
     """Those that have a fitness, the fittest first, as statements one after the other."""
     if after is None:
         portions = [every.where(CandidateRow.fitness.is_not(None))]

@@ -18,8 +18,8 @@ from service.db.models import (
     ProposalRow,
     RunRow,
 )
-from service.db.rebuild import AnySelect, chunks
-from service.db.scope import EVERYBODY, Scope
+from service.db.row_mappers import AnySelect, chunks
+from service.db.scope import EVERYBODY, TenantScope
 from service.db.totals import COUNTERS
 from service.ports import (
     CandidateRecord,
@@ -92,7 +92,7 @@ def runs(connection: Connection, query: AnySelect) -> list[RunRecord]:
     return [_run(row) for row in connection.execute(query).mappings()]
 
 
-def candidates(connection: Connection, query: AnySelect, scope: Scope = EVERYBODY) -> list[CandidateRecord]:
+def candidates(connection: Connection, query: AnySelect, scope: TenantScope = EVERYBODY) -> list[CandidateRecord]:
     """The candidates that a query made of `CANDIDATES` selects; the query sees to it that they are in the scope."""
     rows = connection.execute(query).mappings().all()
     ids = [row["id"] for row in rows]
@@ -100,7 +100,7 @@ def candidates(connection: Connection, query: AnySelect, scope: Scope = EVERYBOD
     return [_candidate(row, parents.get(row["id"], []), islands.get(row["id"], [])) for row in rows]
 
 
-def candidates_of(connection: Connection, ids: Sequence[str], scope: Scope = EVERYBODY) -> list[CandidateRecord]:
+def candidates_of(connection: Connection, ids: Sequence[str], scope: TenantScope = EVERYBODY) -> list[CandidateRecord]:
     """Candidates by their ids, in that order; those that are not in the scope are left out."""
     there = CANDIDATES.where(scope.under(CandidateRow.run_id))
     found: dict[str, CandidateRecord] = {}
@@ -124,7 +124,7 @@ def undominated(connection: Connection, run_id: str) -> list[Undominated]:
     """Evaluated candidates of a run whose scores no other dominates, by fitness; ties by age."""
     import numpy as np
 
-    from evolve.pareto import front
+    from evolve.multiobjective.pareto import front
 
     attempt = (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt)
     query = (
@@ -166,7 +166,7 @@ def memberships(connection: Connection, run_id: str, island: int | None) -> list
     return [MembershipRecord(**row) for row in connection.execute(query).mappings()]
 
 
-def _parents(connection: Connection, ids: Sequence[str], scope: Scope) -> dict[str, list[ParentEdge]]:
+def _parents(connection: Connection, ids: Sequence[str], scope: TenantScope) -> dict[str, list[ParentEdge]]:
     edges: dict[str, list[ParentEdge]] = {}
     for chunk in chunks(ids):
         query = (

@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, exc, select, update
 
+from service.db.account_models import RequestRow
 from service.db.columns import is_id
+from service.db.driver_errors import locked
 from service.db.engine import Database
-from service.db.faults import locked
-from service.db.people import RequestRow
 from service.db.statements import add
 from service.errors import ConflictError, InProgressError, KeyReusedError
 from service.ports import StoredResponse

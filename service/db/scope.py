@@ -15,7 +15,7 @@ _PROPOSAL_HINT = "'evolve show CANDIDATE' names the proposal that a candidate ca
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class TenantScope:
     """What a reader may see. All statements about runs and candidates pass through here.
 
     Attributes:
@@ -79,4 +79,4 @@ class Scope:
         return resolve(connection, ids, "proposal", beginning, _PROPOSAL_HINT)
 
 
-EVERYBODY = Scope()
+EVERYBODY = TenantScope()

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, String, cast, select
 
 from service.db.models import ProgramRow
-from service.db.rebuild import AnySelect, chunks
+from service.db.row_mappers import AnySelect, chunks
 
 # By one call, which is some tenths of a second of one core.
 MAX_LOOKED_THROUGH = 10_000

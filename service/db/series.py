@@ -6,19 +6,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, RowMapping, Select, select, union_all
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from service.db.engine import Database
 from service.db.filters import SEED
 from service.db.lineage import INSPIRATION
 from service.db.models import CandidateRow, EvaluationRow, EventRow, ParentRow, ProposalRow
-from service.db.rebuild import AnySelect, chunks
-from service.ports import LoggedEvent, Scored
+from service.db.row_mappers import AnySelect, chunks
+from service.ports import LoggedEvent, ScoredCandidate
 
 _CHUNK = 1000
 _LINES = 1000
 _SCORES = (
     select(EventRow.sequence, EventRow.at, EventRow.payload)
-    .where(EventRow.kind == str(Kind.CANDIDATE_EVALUATED))
+    .where(EventRow.kind == str(EventKind.CANDIDATE_EVALUATED))
     .order_by(EventRow.sequence)
 )
 _FIRST_PARENT = (
@@ -69,7 +69,7 @@ def events(
         limit = None if limit is None else limit - len(chunk)
 
 
-def scored(database: Database, run_id: str, after: int = 0) -> Iterator[Scored]:
+def scored(database: Database, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
     """Evaluated candidates in the order of the events that first scored them, behind the event `after`.
 
     That order never changes: a candidate that is evaluated again keeps its place and shows its latest result.
@@ -102,7 +102,7 @@ def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: 
     else:
         query = query.where(EventRow.run_id == run_id, EventRow.sequence > after)
     return [
-        LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=Kind(kind), payload=payload))
+        LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=EventKind(kind), payload=payload))
         for sequence, kind, at, payload in connection.execute(query.order_by(EventRow.sequence).limit(limit))
     ]
 
@@ -129,8 +129,10 @@ def _by_id(connection: Connection, query: AnySelect, ids: Sequence[str]) -> dict
     }
 
 
-def _scored(told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, result: Mapping[Any, Any]) -> Scored:
-    return Scored(
+def _scored(
+    told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, result: Mapping[Any, Any]
+) -> ScoredCandidate:
+    return ScoredCandidate(
         told.sequence,
         line["id"],
         line["number"],

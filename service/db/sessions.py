@@ -4,9 +4,9 @@ from datetime import datetime
 
 from sqlalchemy import delete, select
 
+from service.db.account_models import EndedSessionRow
 from service.db.columns import is_id
 from service.db.engine import Database
-from service.db.people import EndedSessionRow
 from service.db.statements import add
 
 

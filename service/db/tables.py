@@ -8,10 +8,10 @@ from types import ModuleType
 
 from sqlalchemy import MetaData, Table
 
-from service.db import models, people
+from service.db import account_models, models
 from service.db.columns import Base
 
-MODEL_MODULES: tuple[ModuleType, ...] = (models, people)
+MODEL_MODULES: tuple[ModuleType, ...] = (models, account_models)
 
 
 def metadata() -> MetaData:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db.models import RunRow
 from service.ports import Counters, LoggedEvent
 from service.projections import count, entered
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 COUNTERS = tuple(Counters.__dataclass_fields__)
 FOLDED = (
@@ -25,7 +25,7 @@ FOLDED = (
     *(getattr(RunRow, name) for name in COUNTERS),
 )
 _AT_WORK = {"running", "pausing", "cancelling"}
-_TAKEN_UP = {Kind.RUN_STARTED, Kind.RUN_RESUMED}
+_TAKEN_UP = {EventKind.RUN_STARTED, EventKind.RUN_RESUMED}
 
 _Row = dict[str, Any]
 
@@ -79,8 +79,8 @@ def _improve(totals: _Row, logged: LoggedEvent) -> None:
         totals["best_candidate_id"], totals["best_fitness"] = payload["candidate_id"], payload["fitness"]
 
 
-_STEPS: dict[Kind, Callable[[_Row, LoggedEvent], None]] = {
-    Kind.RUN_WAITING: _wait,
-    Kind.RUN_GOING_ON: _go_on,
-    Kind.BEST_IMPROVED: _improve,
+_STEPS: dict[EventKind, Callable[[_Row, LoggedEvent], None]] = {
+    EventKind.RUN_WAITING: _wait,
+    EventKind.RUN_GOING_ON: _go_on,
+    EventKind.BEST_IMPROVED: _improve,
 }

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Executable, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evolve.evaluation import Outcome
-from service.db.people import UsageRow
+from service.db.account_models import UsageRow
 from service.db.projection import Projection, Row
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 
 HOUR = timedelta(hours=1)
 KEYS = ("tenant", "hour", "run_id")

@@ -3,14 +3,14 @@
 from sqlalchemy import Connection, Double, Subquery, case, func, or_, select
 from sqlalchemy.orm import aliased
 
-from evolve.voting import Poll, Tally
+from evolve.statistics.voting import VoteCount, VoteTable
 from service.db.models import CandidateRow, EvaluationRow
 
 MAX_ANSWERS = 1000
 _PLACES = ("by_votes", "by_weight", "by_fitness")
 
 
-def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Poll:
+def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> VoteTable:
     """The votes of a run.
 
     Each evaluated candidate votes, and so does one that repeats the program of another, for what that one answered: how
@@ -25,7 +25,7 @@ def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Pol
     query = select(*found.c).where(or_(*(found.c[place] <= maximum for place in _PLACES)))
     rows = connection.execute(query).mappings().all()
     tallies = [
-        Tally(
+        VoteCount(
             answer=row["answer"],
             votes=row["votes"],
             weight=row["weight"],
@@ -35,7 +35,7 @@ def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Pol
         )
         for row in rows
     ]
-    return Poll(
+    return VoteTable(
         tallies=tallies, votes=int(rows[0]["all_votes"]) if rows else 0, answers=rows[0]["answers"] if rows else 0
     )
 

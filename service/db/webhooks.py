@@ -8,18 +8,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.identity import digest
+from service.db.account_models import BatchRow, DeliveryRow, WebhookRow
 from service.db.columns import is_id
 from service.db.engine import Database
 from service.db.models import RunRow
-from service.db.people import BatchRow, DeliveryRow, WebhookRow
-from service.db.rebuild import AnySelect
+from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import ENDED, PAUSED, Delivery, LoggedEvent, Webhook
 from service.projections import entered
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 _IMPROVED, _WAITING = "run.improved", "run.waiting"
 # The state of a batch that has ended: the first of these that one of its runs has.
@@ -179,10 +179,10 @@ def _messages(events: Iterable[LoggedEvent]) -> Iterator[tuple[str, LoggedEvent]
     """Types of messages with the event that they tell of; of several of one type the last one counts."""
     for logged in events:
         event = logged.event
-        if event.kind is Kind.BEST_IMPROVED:
+        if event.kind is EventKind.BEST_IMPROVED:
             if event.payload.get("objective") is None:
                 yield _IMPROVED, logged
-        elif event.kind is Kind.RUN_WAITING:
+        elif event.kind is EventKind.RUN_WAITING:
             yield _WAITING, logged
         elif (state := entered(event)) in ENDED or state == PAUSED:
             yield f"run.{state}", logged

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evolve.proposal import Dropped
+from evolve.proposal import RejectedText
+from service.policy.openai_protocol import StreamChunk
 from service.policy.tokens import CHARACTERS_PER_TOKEN
-from service.policy.wire import Chunk
 
 MAX_REASONS, OTHER = 20, "other"
 
@@ -44,11 +44,11 @@ class ActivityMeter:
         self._characters = 0
         self._dropped: Counter[str] = Counter()
 
-    def receive(self, chunk: Chunk) -> None:
+    def receive(self, chunk: StreamChunk) -> None:
         """Count the text of one event of a stream."""
         self._characters += sum(len(delta.text) for delta in chunk.deltas)
 
-    def drop(self, dropped: Iterable[Dropped]) -> None:
+    def drop(self, dropped: Iterable[RejectedText]) -> None:
         """Count what made no answer; there is an end to the reasons."""
         for entry in dropped:
             reason = entry.reason.partition(":")[0]

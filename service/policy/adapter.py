@@ -6,8 +6,8 @@ from typing import Any
 from evolve.ports import Adapted
 from service.policy.capabilities import (
     Adaptation,
-    Change,
-    Refusal,
+    ParameterChange,
+    RefusedRequest,
     RequestShape,
     adapted,
     without_choices,
@@ -30,7 +30,7 @@ class RequestAdapter:
         self.accepted = False
         self._policy = policy
         self._model = ""
-        self._told: set[Change] = set()
+        self._told: set[ParameterChange] = set()
         self._notices: list[Adapted] = []
 
     def serve(self, model: str) -> None:
@@ -40,7 +40,7 @@ class RequestAdapter:
             self._told.clear()
         self._model = model
 
-    def learn(self, body: Mapping[str, Any], refusal: Refusal, context_tokens: int) -> Adaptation | None:
+    def learn(self, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int) -> Adaptation | None:
         """Take in a refusal; None where it teaches nothing.
 
         Args:
@@ -56,7 +56,7 @@ class RequestAdapter:
     def miss_choices(self, asked: int, given: int) -> None:
         """Take in that fewer choices came than were asked for: from now on each takes a request of its own."""
         reason = f"{given} of {asked} choices came: each chain is asked for by a request of its own"
-        changes = (Change(parameter="n", action="dropped"),)
+        changes = (ParameterChange(parameter="n", action="dropped"),)
         self._take(Adaptation(shape=without_choices(self.shape), changes=changes, reason=reason))
 
     def notices(self) -> tuple[Adapted, ...]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 TRIAL_SECONDS = 1.0  # until whoever comes during a trial may ask again
 
 
-class State(StrEnum):
+class BreakerState(StrEnum):
     """Whether calls go through: all, none, or one to try."""
 
     CLOSED = "closed"
@@ -45,23 +45,23 @@ class Breaker:
         self._trying = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> BreakerState:
         """Where it stands now."""
         if self._closed:
-            return State.CLOSED
-        return State.OPEN if self._monotonic() < self._open_until else State.HALF_OPEN
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self._monotonic() < self._open_until else BreakerState.HALF_OPEN
 
     @property
     def wait_seconds(self) -> float:
         """How long it stays open from now; 0.0 when it is not."""
-        return self._open_until - self._monotonic() if self.state is State.OPEN else 0.0
+        return self._open_until - self._monotonic() if self.state is BreakerState.OPEN else 0.0
 
     def admit(self) -> float:
         """Ask to make a call: 0.0 lets it out, any other number is the seconds to wait before asking again."""
         state = self.state
-        if state is State.CLOSED:
+        if state is BreakerState.CLOSED:
             return 0.0
-        if state is State.OPEN:
+        if state is BreakerState.OPEN:
             return self.wait_seconds
         if self._trying:
             return TRIAL_SECONDS
@@ -78,7 +78,7 @@ class Breaker:
         """The call failed; the server may have said when to come back."""
         state = self.state
         self._failures += 1
-        if state is State.HALF_OPEN or (state is State.CLOSED and self._failures >= self._threshold):
+        if state is BreakerState.HALF_OPEN or (state is BreakerState.CLOSED and self._failures >= self._threshold):
             self._open(retry_after_seconds)
 
     def abandoned(self) -> None:

@@ -7,7 +7,7 @@ from prometheus_client import Counter, Histogram
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from service.policy.breaker import Breaker
-from service.policy.pressure import Pressure
+from service.policy.server_load import ServerLoad
 
 _BUCKETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 REQUESTS = Counter("evolve_policy_requests", "Requests to policies, by model and outcome", ["model", "outcome"])
@@ -28,7 +28,7 @@ class Calls:
         monotonic: seconds that never go back.
     """
 
-    def __init__(self, breaker: Breaker, pressure: Pressure, monotonic: Callable[[], float]) -> None:
+    def __init__(self, breaker: Breaker, pressure: ServerLoad, monotonic: Callable[[], float]) -> None:
         self._breaker = breaker
         self._pressure = pressure
         self._monotonic = monotonic

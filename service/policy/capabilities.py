@@ -68,7 +68,7 @@ _LENGTH = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedRequest:
     """A refused request, as the server explains it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ParameterChange:
     """One parameter that is treated differently from now on."""
 
     parameter: str
@@ -134,13 +134,13 @@ class Adaptation:
     """
 
     shape: RequestShape
-    changes: tuple[Change, ...]
+    changes: tuple[ParameterChange, ...]
     reason: str
     reply_tokens: int | None = None
 
 
 def adapted(
-    shape: RequestShape, body: Mapping[str, Any], refusal: Refusal, context_tokens: int | None = None
+    shape: RequestShape, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int | None = None
 ) -> Adaptation | None:
     """What a refused request teaches; None: nothing that would make the same request acceptable.
 
@@ -153,7 +153,7 @@ def adapted(
     found = _of_system(shape, body, refusal) or _of_length(shape, body, refusal, context_tokens)
     if found is not None:
         return found
-    changes: list[Change] = []
+    changes: list[ParameterChange] = []
     for name in _refused(body, refusal):
         shape, change = _without(shape, name)
         changes.append(change)
@@ -165,16 +165,16 @@ def without_choices(shape: RequestShape) -> RequestShape:
     return replace(shape, single_choice=True)
 
 
-def _of_system(shape: RequestShape, body: Mapping[str, Any], refusal: Refusal) -> Adaptation | None:
+def _of_system(shape: RequestShape, body: Mapping[str, Any], refusal: RefusedRequest) -> Adaptation | None:
     said = any(message["role"] == "system" for message in body["messages"])
     if not (said and _NO_SYSTEM.search(refusal.message)):
         return None
-    changes = (Change(parameter="messages", action="merged"),)
+    changes = (ParameterChange(parameter="messages", action="merged"),)
     return Adaptation(shape=replace(shape, merges_system=True), changes=changes, reason=_reason(refusal))
 
 
 def _of_length(
-    shape: RequestShape, body: Mapping[str, Any], refusal: Refusal, context_tokens: int | None
+    shape: RequestShape, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int | None
 ) -> Adaptation | None:
     asked = body.get(shape.length_key)
     if not isinstance(asked, int):
@@ -192,7 +192,7 @@ def _of_length(
     return Adaptation(shape=learnt, changes=_lowered(shape), reason=_reason(refusal), reply_tokens=fits)
 
 
-def _of_output(shape: RequestShape, asked: int, refusal: Refusal) -> Adaptation | None:
+def _of_output(shape: RequestShape, asked: int, refusal: RefusedRequest) -> Adaptation | None:
     if not (_LENGTH.search(refusal.message) or shape.length_key in refusal.parameters):
         return None
     beyond = "exclusive" in refusal.message.lower()
@@ -204,11 +204,11 @@ def _of_output(shape: RequestShape, asked: int, refusal: Refusal) -> Adaptation 
     return Adaptation(shape=learnt, changes=_lowered(shape), reason=_reason(refusal), reply_tokens=max(maximum))
 
 
-def _lowered(shape: RequestShape) -> tuple[Change]:
-    return (Change(parameter=shape.length_key, action="lowered"),)
+def _lowered(shape: RequestShape) -> tuple[ParameterChange]:
+    return (ParameterChange(parameter=shape.length_key, action="lowered"),)
 
 
-def _refused(body: Mapping[str, Any], refusal: Refusal) -> list[str]:
+def _refused(body: Mapping[str, Any], refusal: RefusedRequest) -> list[str]:
     """The parameters of the request that the refusal is about, as its data name them, else as its words do."""
     held = [key for key in body if key not in _NEVER_DROPPED]
     told = [key for key in held if key in refusal.parameters]
@@ -237,12 +237,12 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _without(shape: RequestShape, name: str) -> tuple[RequestShape, Change]:
+def _without(shape: RequestShape, name: str) -> tuple[RequestShape, ParameterChange]:
     if name == "n":
-        return without_choices(shape), Change(parameter="n", action="dropped")
+        return without_choices(shape), ParameterChange(parameter="n", action="dropped")
     if name == "max_tokens":
-        return replace(shape, length_key="max_completion_tokens"), Change(parameter=name, action="renamed")
-    return replace(shape, omitted=shape.omitted | {name}), Change(parameter=name, action="dropped")
+        return replace(shape, length_key="max_completion_tokens"), ParameterChange(parameter=name, action="renamed")
+    return replace(shape, omitted=shape.omitted | {name}), ParameterChange(parameter=name, action="dropped")
 
 
 def _merged(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def _number(pattern: re.Pattern[str], message: str) -> int | None:
     return int(next(filter(None, found.groups()))) if found else None
 
 
-def _reason(refusal: Refusal) -> str:
+def _reason(refusal: RefusedRequest) -> str:
     text = refusal.message
     return text if len(text) <= MAX_REASON_CHARACTERS else text[: MAX_REASON_CHARACTERS - 1] + "…"
 

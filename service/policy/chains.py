@@ -2,13 +2,13 @@
 
 from collections import Counter
 
-from evolve.broken_prefix import BrokenPrefixDetector
-from evolve.chain import ChainFormat, ChainParser
-from evolve.proposal import Answer, Dropped
-from evolve.reasoning import split_reasoning
-from evolve.repetition import RepetitionDetector
-from evolve.special import restore
-from service.policy.wire import Chunk, Delta
+from evolve.answers.broken_prefix import BrokenPrefixDetector
+from evolve.answers.chain import ChainFormat, ChainParser
+from evolve.answers.reasoning import split_reasoning
+from evolve.answers.repetition import RepetitionDetector
+from evolve.prompt.control_tokens import restore
+from evolve.proposal import Answer, RejectedText
+from service.policy.openai_protocol import Delta, StreamChunk
 
 CUT = "cut"
 _REPEATED = "the completion only repeated itself, and was ended"
@@ -25,7 +25,7 @@ MAX_SURPLUS = 512
 _BROKEN_OFF = frozenset({CUT, REPETITION, BROKEN, "length", "abort", "error", "content_filter"})
 
 
-class Chains:
+class ChainCollector:
     """Collects n chains and gives their answers, at most `limit` of them in all.
 
     Args:
@@ -108,10 +108,10 @@ class Chains:
         return tuple(self._finish_reasons)
 
     @property
-    def dropped(self) -> tuple[Dropped, ...]:
+    def dropped(self) -> tuple[RejectedText, ...]:
         """What made no answer."""
         return tuple(
-            Dropped(chain=chain, reason=self._broken.get(chain) or self._reason(chain, reason))
+            RejectedText(chain=chain, reason=self._broken.get(chain) or self._reason(chain, reason))
             for chain, parser in enumerate(self._parsers)
             for reason in parser.dropped
         )
@@ -124,7 +124,7 @@ class Chains:
             counts.update(parser.recovered)
         return dict(counts)
 
-    def feed(self, chunk: Chunk) -> list[Answer]:
+    def feed(self, chunk: StreamChunk) -> list[Answer]:
         """Take one event; gives the answers that it completes. Choices nobody asked for are ignored."""
         return [answer for delta in chunk.deltas for answer in self._take(delta)]
 

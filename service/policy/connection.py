@@ -21,15 +21,15 @@ from service.policy.breaker import Breaker
 from service.policy.calls import Calls
 from service.policy.litellm_server import LiteLLMServer
 from service.policy.model_server import ModelServer
-from service.policy.pressure import LOOK_SECONDS, Pressure
 from service.policy.server import Server
+from service.policy.server_load import LOOK_SECONDS, ServerLoad
 from service.policy.settings import PolicySettings
 
 MIN_WAIT_SECONDS = 1.0
 _Found = TypeVar("_Found")
 
 
-class Connection(Generic[_Found]):
+class ServerConnection(Generic[_Found]):
     """The way to one server.
 
     Args:
@@ -70,7 +70,9 @@ class Connection(Generic[_Found]):
         self.monotonic = monotonic
         self.server = _server(settings, key, monotonic, transport)
         self._breaker = breaker or Breaker(monotonic)
-        self.pressure = Pressure(self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic)
+        self.pressure = ServerLoad(
+            self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic
+        )
         self.calls = Calls(self._breaker, self.pressure, monotonic)
         self.activity = ActivityMeter()
         self.adapter = RequestAdapter(settings.name)

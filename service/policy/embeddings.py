@@ -9,12 +9,12 @@ from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
 from evolve.program import Program
 from evolve.prompt.text import shown
 from evolve.proposal import Charge, Usage
-from evolve.vectors import Embedded, Vector
-from service.policy.asking import sendable
-from service.policy.connection import Connection
-from service.policy.offered import Offered, choose, unlisted
+from evolve.similarity.vectors import EmbeddedPrograms, Vector
+from service.policy.connection import ServerConnection
+from service.policy.embedding_protocol import Embeddings
+from service.policy.request_options import sendable
+from service.policy.served_models import ServedModel, choose, unlisted
 from service.policy.tokens import estimate_tokens
-from service.policy.vectors import Embeddings
 
 TEXTS_AT_ONCE = 32  # what servers take that were told nothing else
 _WORD = "x"
@@ -29,7 +29,7 @@ class OpenAIEmbedder:
         language: of the programs, as the problem names it.
     """
 
-    def __init__(self, connection: Connection[str], *, language: str) -> None:
+    def __init__(self, connection: ServerConnection[str], *, language: str) -> None:
         self.settings = connection.settings
         self.connection = connection
         self._language = language
@@ -76,7 +76,7 @@ class OpenAIEmbedder:
         self.connection.found = model
         return model
 
-    async def embed(self, programs: Sequence[Program]) -> Embedded:
+    async def embed(self, programs: Sequence[Program]) -> EmbeddedPrograms:
         """The vectors of programs; None for one that the server refuses, or that it sees as no direction.
 
         Raises:
@@ -100,7 +100,7 @@ class OpenAIEmbedder:
         charge = Charge(
             policy=self.name, purpose="embedding", usage=usage, cost=self.settings.cost(usage), seconds=seconds
         )
-        return Embedded(vectors=tuple(vectors), charge=charge)
+        return EmbeddedPrograms(vectors=tuple(vectors), charge=charge)
 
     @asynccontextmanager
     async def _seat(self) -> AsyncIterator[None]:
@@ -141,7 +141,7 @@ class OpenAIEmbedder:
             except PolicyError as error:
                 await self.connection.wait(error, attempt)
 
-    async def _try(self, model: str, offered: Sequence[Offered] | None) -> Embeddings:
+    async def _try(self, model: str, offered: Sequence[ServedModel] | None) -> Embeddings:
         if model in [entry.name for entry in offered or ()]:
             return await self.connection.server.embed(model, [_WORD])
         with unlisted(self.settings, model, offered):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from evolve.continuation import CONTINUE
+from evolve.answers.continuation import CONTINUE
 from evolve.reply_form import ReplyForm
 from service.policy.settings import PolicySettings
 

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from evolve.chain import ChainParser, parse_format
+from evolve.answers.chain import ChainParser, parse_format
 from evolve.errors import PolicyError, PolicyRefused
-from evolve.proposal import Answer, Completed, Dropped, Proposal, Reply
-from evolve.special import restore
+from evolve.prompt.control_tokens import restore
+from evolve.proposal import Answer, CompletedReply, Proposal, RejectedText, Reply
 from service.errors import UsageError
-from service.policy.asking import PromptBuilder, fitted, sendable
+from service.policy.request_options import PromptBuilder, fitted, sendable
 from service.policy.tokens import estimate_tokens
 
 # What a call came to: what it returned, or what it raised.
@@ -20,16 +20,16 @@ _MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class AnswerForm:
     """In what form answers are asked for."""
 
     format: str
     edits: str = "rewrite"
 
 
-def form_for(answers: int) -> Form:
+def form_for(answers: int) -> AnswerForm:
     """One answer is the whole completion; several stand in numbered tags."""
-    return Form(format="single" if answers == 1 else "tags:answer")
+    return AnswerForm(format="single" if answers == 1 else "tags:answer")
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class FunctionPolicy:
         self._worked = False
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: the answers of each call as it returns, at last one `Completed`.
+        """Answer a proposal: the answers of each call as it returns, at last one `CompletedReply`.
 
         Raises:
             PolicyRefused: a call failed, or returned what is no answer.
@@ -100,11 +100,13 @@ class FunctionPolicy:
         finally:
             for call in calls:
                 call.cancel()
-        yield Completed(
+        yield CompletedReply(
             completions=tuple(one.text for one in said),
             finish_reasons=("stop",) * len(said),
             prompt=prompt,
-            dropped=tuple(Dropped(chain=chain, reason=why) for chain, one in enumerate(said) for why in one.dropped),
+            dropped=tuple(
+                RejectedText(chain=chain, reason=why) for chain, one in enumerate(said) for why in one.dropped
+            ),
             seconds=self._monotonic() - began,
             attempts=len(calls),
         )

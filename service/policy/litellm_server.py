@@ -17,13 +17,13 @@ from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import read_retry_after
-from service.policy.capabilities import Refusal
-from service.policy.limit import Load
-from service.policy.offered import Offered
+from service.policy.capabilities import RefusedRequest
+from service.policy.concurrency_controller import ConcurrencyLoad
+from service.policy.embedding_protocol import Embeddings, read_embeddings
+from service.policy.openai_protocol import RequestRefused, StreamChunk, failure, read_chunk_value
 from service.policy.price_table import find_model
+from service.policy.served_models import ServedModel
 from service.policy.settings import PolicySettings
-from service.policy.vectors import Embeddings, read_embeddings
-from service.policy.wire import Chunk, RequestRefused, failure, read_chunk_value
 
 MAX_SECONDS_OF_A_TOKEN = 2.0  # of a reply that never pauses; whoever writes more slowly for ever only trickles
 CLOSE_SECONDS = 2.0
@@ -80,7 +80,7 @@ class LiteLLMServer:
                     await library.close_litellm_async_clients()
             library.in_memory_llm_clients_cache.flush_cache()  # else the closed ones are used again
 
-    async def models(self) -> list[Offered]:
+    async def models(self) -> list[ServedModel]:
         """The model that the settings name, where the library knows its provider and a key is there.
 
         Raises:
@@ -94,7 +94,7 @@ class LiteLLMServer:
         wanted = [name for name in missing if name.endswith("_API_KEY")]
         if wanted and self._key is None and self._settings.base_url is None:
             raise PolicyDenied(f"the provider of {model} wants a key: put it into the environment variable {wanted[0]}")
-        return [Offered(name=model, context_tokens=find_model(model).context_tokens)]
+        return [ServedModel(name=model, context_tokens=find_model(model).context_tokens)]
 
     async def knock(self, model: str) -> None:
         """Nothing can be found out at no cost."""
@@ -102,11 +102,11 @@ class LiteLLMServer:
     async def count_tokens(self, model: str, text: str) -> None:
         """None: providers count tokens only at the price of a call."""
 
-    async def load(self) -> Load | None:
+    async def load(self) -> ConcurrencyLoad | None:
         """None: providers do not tell."""
         return None
 
-    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion; gives its events as they come.
 
         `timeout_seconds` is the longest pause before the next event. A reply has as long as its tokens may take.
@@ -130,7 +130,7 @@ class LiteLLMServer:
                     if self._monotonic() > deadline:
                         raise PolicyUnavailable(f"it took longer than {maximum:g} seconds for {tokens} tokens", 0.0)
                     yield read_chunk_value(event.model_dump(exclude_none=True, warnings=False))
-                yield Chunk(done=True)
+                yield StreamChunk(done=True)
             finally:
                 if reply is not None:
                     with suppress(Exception):
@@ -187,7 +187,7 @@ class LiteLLMServer:
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):
-            refusal = Refusal(
+            refusal = RefusedRequest(
                 message=without_secrets(error.refusal.message, self._key), parameters=error.refusal.parameters
             )
             return RequestRefused(sentence, refusal)
@@ -222,7 +222,7 @@ def read_error(error: Exception) -> PolicyError:
     if unsupported := _UNSUPPORTED.search(text):
         names = tuple(re.findall(r"\w+", unsupported[1]))
         message = f"the provider does not support the parameters {', '.join(names)}"
-        return RequestRefused(message, Refusal(message=message, parameters=names))
+        return RequestRefused(message, RefusedRequest(message=message, parameters=names))
     if _UNREACHED.search(text):
         return PolicyUnavailable("it cannot be reached", 0.0)
     words = _provider_words(text)

@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Protocol
 
-from service.policy.limit import Load
-from service.policy.offered import Offered
-from service.policy.vectors import Embeddings
-from service.policy.wire import Chunk
+from service.policy.concurrency_controller import ConcurrencyLoad
+from service.policy.embedding_protocol import Embeddings
+from service.policy.openai_protocol import StreamChunk
+from service.policy.served_models import ServedModel
 
 
 class ModelServer(Protocol):
@@ -15,7 +15,7 @@ class ModelServer(Protocol):
     async def close(self) -> None:
         """Close every connection."""
 
-    async def models(self) -> list[Offered] | None:
+    async def models(self) -> list[ServedModel] | None:
         """The models that it offers; None where it keeps no list."""
 
     async def knock(self, model: str) -> None:
@@ -24,10 +24,10 @@ class ModelServer(Protocol):
     async def count_tokens(self, model: str, text: str) -> int | None:
         """Tokens of a text; None where the server has no answer."""
 
-    async def load(self) -> Load | None:
+    async def load(self) -> ConcurrencyLoad | None:
         """How many requests it computes and how many wait; None where it does not tell."""
 
-    def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+    def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion; gives its events as they come.
 
         Args:

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evolve.chain import parse_format
-from evolve.continuation import CONTINUE
+from evolve.answers.chain import parse_format
+from evolve.answers.continuation import CONTINUE
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
 from evolve.ports import Adapted
-from evolve.proposal import Answer, Completed, Dropped, Prompt, Proposal, Reply, Usage
+from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, RejectedText, Reply, Usage
 from evolve.reply_form import ReplyForm
 from service.policy.activity import Activity
-from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.capabilities import RequestShape
-from service.policy.chains import CUT, Chains
-from service.policy.connection import Connection
-from service.policy.continuing import CONTINUING, continuing
-from service.policy.exchange import SEEDS, Exchange
+from service.policy.chains import CUT, ChainCollector
+from service.policy.connection import ServerConnection
+from service.policy.continuation import CONTINUING, continuing
 from service.policy.forms import open_forms
-from service.policy.offered import choose, unlisted
+from service.policy.openai_protocol import RequestRefused
+from service.policy.request_log import SEEDS, RequestLog
+from service.policy.request_options import PromptBuilder, fitted, sendable
+from service.policy.served_models import choose, unlisted
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
-from service.policy.wire import RequestRefused
 
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class PreflightResult:
     """What a preflight found.
 
     Attributes:
@@ -57,7 +57,9 @@ class OpenAIPolicy:
         single: whether the programs are of one file, so that the parent's beginning may be the beginning of a reply.
     """
 
-    def __init__(self, connection: Connection[Served], *, build_prompt: PromptBuilder, single: bool = False) -> None:
+    def __init__(
+        self, connection: ServerConnection[PreflightResult], *, build_prompt: PromptBuilder, single: bool = False
+    ) -> None:
         self.settings = connection.settings
         self.connection = connection
         self._build_prompt = build_prompt
@@ -107,7 +109,7 @@ class OpenAIPolicy:
         """Close every connection to the server."""
         await self.connection.close()
 
-    async def check(self) -> Served:
+    async def check(self) -> PreflightResult:
         """Ask the server who it is, before anything is asked of it.
 
         Raises:
@@ -133,7 +135,7 @@ class OpenAIPolicy:
                 f'{self.settings.place} is not known to go on from the beginning of a reply, which edits = "continue"'
                 ' needs: vLLM is. Choose edits = "rewrite"'
             )
-        self.connection.found = Served(
+        self.connection.found = PreflightResult(
             model=model,
             context_tokens=told or self.settings.context_tokens,
             tokenizer=tokenizer,
@@ -152,7 +154,7 @@ class OpenAIPolicy:
         return self.connection.adapter.notices()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: answers as they complete, at last one `Completed`.
+        """Answer a proposal: answers as they complete, at last one `CompletedReply`.
 
         Raises:
             PolicyError: no answer came; its class says whether asking again may help.
@@ -160,7 +162,7 @@ class OpenAIPolicy:
         started = self.connection.monotonic()
         served = await self.connection.known(self.check)
         asked = fitted(proposal, self.settings.temperature)
-        exchange = Exchange(self.connection, asked.seed)
+        exchange = RequestLog(self.connection, asked.seed)
         draft, failures = await self._draft(asked, served), 0
         try:
             while True:
@@ -185,12 +187,12 @@ class OpenAIPolicy:
             yield answer
         yield self._completed(draft, exchange, started)
 
-    def _converse(self, exchange: Exchange, draft: "_Draft") -> AsyncGenerator[Answer, None]:
+    def _converse(self, exchange: RequestLog, draft: "_Draft") -> AsyncGenerator[Answer, None]:
         return exchange.converse(
             draft.body, draft.chains, prompt_tokens=draft.prompt_tokens, reply_tokens=draft.reply_tokens
         )
 
-    def _adapt(self, draft: "_Draft", served: Served, error: PolicyError) -> int | None:
+    def _adapt(self, draft: "_Draft", served: PreflightResult, error: PolicyError) -> int | None:
         """Learn from a refusal: the most tokens of a reply to ask for now; None: the request is not worth repeating."""
         if not isinstance(error, RequestRefused):
             return None
@@ -200,7 +202,7 @@ class OpenAIPolicy:
         found = adapter.learn(draft.shape.shaped(draft.body), error.refusal, served.context_tokens)
         return None if found is None else found.reply_tokens or draft.reply_tokens
 
-    async def _draft(self, asked: Proposal, served: Served, maximum: int | None = None) -> "_Draft":
+    async def _draft(self, asked: Proposal, served: PreflightResult, maximum: int | None = None) -> "_Draft":
         shape = self.connection.adapter.shape
         context_tokens = min(served.context_tokens, shape.context_tokens or served.context_tokens)
         limits = (self.settings.max_tokens, shape.max_tokens, maximum)
@@ -247,9 +249,9 @@ class OpenAIPolicy:
             "stream_options": {"include_usage": True},
         }
 
-    def _chains(self, proposal: Proposal, prompt: Prompt) -> Chains:
+    def _chains(self, proposal: Proposal, prompt: Prompt) -> ChainCollector:
         edits, program = proposal.form.edits if proposal.form else self.settings.edits, proposal.parent.program
-        return Chains(
+        return ChainCollector(
             parse_format(proposal.form.format) if proposal.form else self._format,
             edits=edits,
             python=edits in ("rewrite", CONTINUE)
@@ -263,10 +265,10 @@ class OpenAIPolicy:
             beginning=prompt.beginning,
         )
 
-    def _completed(self, draft: "_Draft", exchange: Exchange, started: float) -> Completed:
+    def _completed(self, draft: "_Draft", exchange: RequestLog, started: float) -> CompletedReply:
         usage, chains = exchange.usage, draft.chains
         self.connection.activity.drop(chains.dropped)
-        return Completed(
+        return CompletedReply(
             completions=chains.completions,
             reasoning=chains.reasoning,
             finish_reasons=chains.finish_reasons,
@@ -287,7 +289,7 @@ class _Draft:
     shape: RequestShape
     prompt: Prompt
     body: dict[str, Any]
-    chains: Chains
+    chains: ChainCollector
     reply_tokens: int
 
     @property
@@ -296,12 +298,12 @@ class _Draft:
         return self.prompt.tokens or sum(estimate_tokens(message.content) for message in self.prompt.messages)
 
 
-def _thought_out(chains: Chains, reply_tokens: int, usage: Usage) -> Iterator[Dropped]:
+def _thought_out(chains: ChainCollector, reply_tokens: int, usage: Usage) -> Iterator[RejectedText]:
     """The chains that ended before their first word, since all their tokens went into reasoning."""
     thought = chains.reasoning or ("",) * len(chains.completions)
     for chain, (text, reason) in enumerate(zip(chains.completions, chains.finish_reasons, strict=True)):
         if reason == "length" and not text and (thought[chain] or usage.reasoning):
-            yield Dropped(
+            yield RejectedText(
                 chain=chain,
                 reason=f"the reasoning took all {reply_tokens} tokens: a larger max_tokens helps, or less"
                 " reasoning_effort",

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evolve.continuation import CONTINUE
-from evolve.format_yield import FormatYield
-from evolve.proposal import Completed
+from evolve.answers.continuation import CONTINUE
+from evolve.proposal import CompletedReply
 from evolve.reply_form import ReplyForm
+from evolve.search.format_yield import FormatYield
 from service.policy.settings import PolicySettings
 
 ANSWERS = 8  # asked for in each form
@@ -99,7 +99,7 @@ def _default(key: str, value: object) -> bool:
     return bool(value == field.get_default(call_default_factory=True))
 
 
-def _share(completions: Sequence[Completed], reason: str) -> float:
+def _share(completions: Sequence[CompletedReply], reason: str) -> float:
     endings = [ending for completed in completions for ending in completed.finish_reasons]
     return endings.count(reason) / len(endings) if endings else 0.0
 

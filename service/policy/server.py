@@ -15,12 +15,20 @@ from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from service.net.retry import read_retry_after, worth_retrying
-from service.policy.capabilities import Refusal
-from service.policy.limit import Load
-from service.policy.offered import Offered, read_offered
+from service.policy.capabilities import RefusedRequest
+from service.policy.concurrency_controller import ConcurrencyLoad
+from service.policy.embedding_protocol import MAX_VECTOR, Embeddings, read_embeddings
+from service.policy.openai_protocol import (
+    RequestRefused,
+    StreamChunk,
+    failure,
+    read_chunk,
+    read_events,
+    read_json,
+    read_load,
+)
+from service.policy.served_models import ServedModel, read_offered
 from service.policy.settings import PolicySettings
-from service.policy.vectors import MAX_VECTOR, Embeddings, read_embeddings
-from service.policy.wire import Chunk, RequestRefused, failure, read_chunk, read_events, read_json, read_load
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
 DENIED = frozenset({401, 403})
@@ -81,7 +89,7 @@ class Server:
         """Close every connection."""
         await self._client.aclose()
 
-    async def models(self) -> list[Offered] | None:
+    async def models(self) -> list[ServedModel] | None:
         """The models that it offers; None where it keeps no list.
 
         Raises:
@@ -125,7 +133,7 @@ class Server:
         count = value.get("count") if isinstance(value, Mapping) else None
         return count if isinstance(count, int) and 0 <= count <= len(text.encode()) else None
 
-    async def load(self) -> Load | None:
+    async def load(self) -> ConcurrencyLoad | None:
         """How many requests it computes and how many wait; None where it does not tell.
 
         Raises:
@@ -138,7 +146,7 @@ class Server:
                 raise self._failure(response, text)
             return read_load(text) if response.status_code == 200 else None
 
-    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion; gives its events as they come.
 
         `timeout_seconds` is the longest pause before the next byte. A reply has as long as its tokens may take.
@@ -222,7 +230,7 @@ class Server:
             return RequestRefused(sentence, self._masked(error.refusal))
         return type(error)(sentence)
 
-    def _masked(self, refusal: Refusal) -> Refusal:
+    def _masked(self, refusal: RefusedRequest) -> RefusedRequest:
         return refusal if self._key is None else replace(refusal, message=self._without_key(refusal.message, self._key))
 
     @staticmethod

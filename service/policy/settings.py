@@ -8,8 +8,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from pydantic import SecretStr, field_validator, model_validator
 
-from evolve.chain import parse_format
-from evolve.continuation import CONTINUE
+from evolve.answers.chain import parse_format
+from evolve.answers.continuation import CONTINUE
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage

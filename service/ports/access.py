@@ -190,7 +190,7 @@ class UsageRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class TenantStorage:
     """What a tenant has in the database. `due_runs`, `due_answers`: of runs that are past their time."""
 
     tenant: str
@@ -202,17 +202,17 @@ class Holding:
     due_answers: int
 
 
-class Holdings(Protocol):
+class StorageUsage(Protocol):
     """What the database holds, for whoever keeps it."""
 
-    def by_tenant(self, before: datetime | None) -> Sequence[Holding]:
+    def by_tenant(self, before: datetime | None) -> Sequence[TenantStorage]:
         """What each tenant has, by name; `before`: what ended earlier is past its time, None: nothing is."""
 
     def size_bytes(self) -> int:
         """What the database takes on disk, in all."""
 
 
-class Accounts(Protocol):
+class TenantAccounts(Protocol):
     """Quotas and usage of tenants."""
 
     def quotas(self, tenant: str) -> Quotas:

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from evolve.evaluation import PLAIN, Evaluation, Scoring
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
 from service.ports.values import Bundle
 
@@ -19,7 +19,7 @@ class EvaluationTask:
     bundle_hash: str
     program: Program = field(repr=False)
     pool: str
-    scoring: Scoring = PLAIN
+    scoring: ScoringRequest = PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Lease(LeaseName):
     waited_seconds: float = 0.0
 
 
-class Standing(StrEnum):
+class LeaseState(StrEnum):
     """How a lease stands."""
 
     HELD = "held"
@@ -95,7 +95,7 @@ class WorkerBeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class WorkerEvaluationRecord:
     """An evaluation that a worker did, or is about to do.
 
     Attributes:
@@ -116,10 +116,10 @@ class Evaluated:
 class EvaluationRecords(Protocol):
     """Evaluations of all tenants, for those who watch over the workers."""
 
-    def done(self, since: datetime, limit: int) -> Sequence[Evaluated]:
+    def done(self, since: datetime, limit: int) -> Sequence[WorkerEvaluationRecord]:
         """Those that workers ended since a time, the latest first."""
 
-    def wanted(self, evaluation_ids: Collection[str]) -> Mapping[str, Evaluated]:
+    def wanted(self, evaluation_ids: Collection[str]) -> Mapping[str, WorkerEvaluationRecord]:
         """Those of some ids that are to be done, by id; others are left out."""
 
 
@@ -182,7 +182,7 @@ class EvaluationLeases(Protocol):
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
 
-    async def renew(self, lease: LeaseName) -> Standing:
+    async def renew(self, lease: LeaseName) -> LeaseState:
         """Say that the task is being worked at; a lease that is not renewed in time goes to another worker."""
 
     async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from evolve.program import Program
-from evolve.voting import Poll
+from evolve.statistics.voting import VoteTable
 from service.ports.values import (
     CandidateRecord,
     EvaluationRecord,
@@ -16,7 +16,7 @@ from service.ports.values import (
     PolicyHealth,
     ProposalRecord,
     RunRecord,
-    Scored,
+    ScoredCandidate,
     Undominated,
 )
 
@@ -60,7 +60,7 @@ CandidateKey = tuple[int, int] | tuple[float, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """Candidates that hold a text, of those that were looked through.
 
     Attributes:
@@ -180,7 +180,7 @@ class RunReader(ResultReader, Protocol):
         only: CandidateFilter = ALL_CANDIDATES,
         *,
         ranked: bool = False,
-    ) -> Found:
+    ) -> SearchResult:
         """Candidates of a run with a text in their sources, letters of either case; by age, or ranked as `best` is.
 
         One call looks through some thousands of programs at most, and may find none although there are some further on.
@@ -200,7 +200,7 @@ class RunReader(ResultReader, Protocol):
     def front(self, run_id: str) -> list[Undominated]:
         """Evaluated candidates whose reward vectors no other dominates, the fittest first; ties by age."""
 
-    def poll(self, run_id: str) -> Poll:
+    def poll(self, run_id: str) -> VoteTable:
         """What the candidates of a run answer, counted; a repeated program votes as often as it came."""
 
     def outcomes(self, run_id: str) -> list[OutcomeCount]:
@@ -237,7 +237,7 @@ class RunReader(ResultReader, Protocol):
     def path(self, ancestor_id: str, candidate_id: str) -> list[CandidateRecord]:
         """A shortest line over parents and crossover from one candidate down to another; empty: there is none."""
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         """Evaluated candidates in the order in which they were first scored, behind the event of sequence `after`.
 
         That order never changes: a candidate that is evaluated again keeps its place and shows its latest result.

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from evolve.events import SCHEMA, Event
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 DEFAULT_TENANT = "default"
 
@@ -291,7 +291,7 @@ class MembershipRecord:
     fitness: float | None
 
 
-class Scored(NamedTuple):
+class ScoredCandidate(NamedTuple):
     """What curves, fronts and grids are drawn from: a candidate in one line, without texts.
 
     A tuple, for there are 100,000 of them in a run.

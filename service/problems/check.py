@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
+from evolve.answers.regions import check_markers
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ProblemError
-from evolve.evaluation import Evaluation, Scoring, fitness
+from evolve.evaluation import Evaluation, ScoringRequest, fitness
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.regions import check_markers
 from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, advise_preload, expected_seconds
 from service.problems.configuration import PROBLEM, read_config
 from service.problems.description import seed_name
@@ -16,7 +16,7 @@ from service.problems.load import LoadedProblem
 from service.problems.requirements import check_requirements
 
 _ERROR = "error: "
-Evaluate = Callable[[Program, Scoring], Awaitable[Evaluation]]
+Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         complaints += _results(problem, seed)
     good = next((seed for seed in seeds if seed.evaluation.ok), None)
     if spec.holdout and good is not None:
-        held_out = await evaluate(good.program, Scoring(holdout=True))
+        held_out = await evaluate(good.program, ScoringRequest(holdout=True))
         if not held_out.ok:
             complaints.append(f"holdout fails for the seed {good.name} ({held_out.outcome}): {held_out.reason}")
     return CheckReport(
@@ -123,7 +123,7 @@ def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
 
 
 async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
-    evaluation = await evaluate(program, Scoring(traced=True))
+    evaluation = await evaluate(program, ScoringRequest(traced=True))
     return SeedReport(
         name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
     )

@@ -16,7 +16,7 @@ from evolve.errors import ConfigurationError
 from evolve.money import Money, read_money
 from service.errors import ConfigurationComplaint, InvalidConfigurationError
 from service.problems.documents import DocumentError, read_file, storable
-from service.problems.nearest import hint
+from service.problems.suggestion import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
 _ABSENT = {

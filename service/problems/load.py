@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from evolve.answers.regions import unread_markers
 from evolve.problem import EvaluatorSpec, Problem
-from evolve.regions import unread_markers
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve, shinka

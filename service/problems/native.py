@@ -13,9 +13,9 @@ from service.errors import InvalidProblemError
 from service.problems.configuration import check_layer
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
-from service.problems.nearest import hint
-from service.problems.reading import Reading
+from service.problems.reader_result import ReaderResult
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
+from service.problems.suggestion import hint
 
 FILE = "problem.toml"
 _PLACE = "[search] of problem.toml"
@@ -94,7 +94,7 @@ class _Document(_Table):
     search: dict[str, Any] = {}
 
 
-def read_native(folder: Folder) -> Reading:
+def read_native(folder: Folder) -> ReaderResult:
     """Read a problem from its `problem.toml`.
 
     Raises:
@@ -131,7 +131,7 @@ def read_native(folder: Folder) -> Reading:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
-    return Reading(problem=problem, search=document.search, warnings=_warnings(len(programs) < len(seeds)))
+    return ReaderResult(problem=problem, search=document.search, warnings=_warnings(len(programs) < len(seeds)))
 
 
 def _warnings(repeated: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from service.problems.folder import Folder
 from service.problems.openevolve_keys import KNOWN
 from service.problems.openevolve_policy import read_policies
 from service.problems.openevolve_values import Values
-from service.problems.reading import Reading
+from service.problems.reader_result import ReaderResult
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 
 EVALUATOR = "evaluator.py"
@@ -62,7 +62,7 @@ def without_keys(folder: Folder) -> Folder:
     return openevolve_secrets.without_keys(folder, [name for name in folder.files if name.endswith(_YAML)])
 
 
-def read_openevolve(folder: Folder, name: str) -> Reading:
+def read_openevolve(folder: Folder, name: str) -> ReaderResult:
     """Read an OpenEvolve project by its own defaults; keys that are not honoured become warnings.
 
     Args:
@@ -103,7 +103,7 @@ def read_openevolve(folder: Folder, name: str) -> Reading:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{values.file}: {error}"]) from error
-    return Reading(problem=problem, search=search, policies=policies, warnings=tuple(values.warnings))
+    return ReaderResult(problem=problem, search=search, policies=policies, warnings=tuple(values.warnings))
 
 
 def _values(folder: Folder, named: str) -> Values:

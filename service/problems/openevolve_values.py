@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from service.problems.nearest import hint
 from service.problems.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SECTIONS
+from service.problems.suggestion import hint
 
 Value = TypeVar("Value")
 

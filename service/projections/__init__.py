@@ -1,5 +1,5 @@
 """Projections: what is shown of runs, folded from their events, candidates and programs."""
 
-from service.projections.counting import count, entered
+from service.projections.run_totals import count, entered
 
 __all__ = ["count", "entered"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.statistics import best_at_k, classes_by_reward, distinct_k, pass_at_k, utility_k
+from evolve.statistics.answer_sets import best_at_k, classes_by_reward, distinct_k, pass_at_k, utility_k
 from service.ports import RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats

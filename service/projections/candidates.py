@@ -8,7 +8,7 @@ from typing import Any
 from evolve.identity import proposal_id
 from evolve.problem import Direction, Objective
 from service.ports import CandidateRecord, ResultReader, RunRecord
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 PAGE = 500
 

@@ -11,7 +11,7 @@ _NO_END = 1 << 30  # of a proposal that does not tell how long its chains are: i
 _NOT_YET = 0
 
 
-class Chains:
+class ChainCounts:
     """What proposals were asked for, each as it was put: a budget that ends asks the last ones for less."""
 
     def __init__(self) -> None:

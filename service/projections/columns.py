@@ -13,26 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.evaluation import Outcome, signed_scores
-from evolve.events import Kind
-from evolve.pareto import dominated, front
+from evolve.events import EventKind
+from evolve.multiobjective.pareto import dominated, front
 from evolve.payloads import bills
-from service.ports import LoggedEvent, RunReader, RunRecord, Scored
+from service.ports import LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
 from service.projections.measures import partition_of
 from service.projections.money import added
 
 _BYTES_OF_A_SUM = 80
-BESIDE = (str(Kind.CANDIDATE_DUPLICATE), str(Kind.CANDIDATE_REJECTED))
+BESIDE = (str(EventKind.CANDIDATE_DUPLICATE), str(EventKind.CANDIDATE_REJECTED))
 # What was written before a proposal failed is paid for as well.
-PAID = (str(Kind.PROPOSAL_ANSWERED), str(Kind.PROPOSAL_FAILED))
+PAID = (str(EventKind.PROPOSAL_ANSWERED), str(EventKind.PROPOSAL_FAILED))
 # By kind the members that name the island that was left, and the one that was reached.
 MARKS: Mapping[str, tuple[str, str]] = {
-    str(Kind.ISLAND_MIGRATED): ("from", "to"),
-    str(Kind.ISLAND_RESET): ("", "island"),
-    str(Kind.RUN_PAUSED): ("", ""),
-    str(Kind.RUN_RESUMED): ("", ""),
-    str(Kind.BUDGET_EXTENDED): ("", ""),
+    str(EventKind.ISLAND_MIGRATED): ("from", "to"),
+    str(EventKind.ISLAND_RESET): ("", "island"),
+    str(EventKind.RUN_PAUSED): ("", ""),
+    str(EventKind.RUN_RESUMED): ("", ""),
+    str(EventKind.BUDGET_EXTENDED): ("", ""),
 }
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
@@ -50,7 +50,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(slots=True)
-class Tally:
+class OutcomeTally:
     """What became of the candidates of one kind; `fitness` is the sum over the valid ones."""
 
     evaluations: int = 0
@@ -59,10 +59,10 @@ class Tally:
     fitness: float = 0.0
 
 
-_TALLIED = tuple(Tally.__slots__)
+_TALLIED = tuple(OutcomeTally.__slots__)
 
 
-class Mark(NamedTuple):
+class ColumnMark(NamedTuple):
     """What happened to a run between its evaluations: an island was reset (`to_island`), a run was paused."""
 
     sequence: int
@@ -73,7 +73,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(slots=True)
-class Coded:
+class CodedColumn:
     """A column of names as places in the list of those that were seen, in the order in which they were."""
 
     names: list[str] = field(default_factory=list)
@@ -114,9 +114,9 @@ class Columns:
         self.ids: list[str] = []
         self.numbers, self.positions, self.islands = array("q"), array("i"), array("i")
         self.parents, self.sequences = array("i"), array("q")
-        self.outcomes, self.operators, self.policies = Coded(), Coded(), Coded()
-        self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
-        self.tallies: dict[tuple[str, str, int], Tally] = {}
+        self.outcomes, self.operators, self.policies = CodedColumn(), CodedColumn(), CodedColumn()
+        self.marks: deque[ColumnMark] = deque(maxlen=MAX_MARKS)
+        self.tallies: dict[tuple[str, str, int], OutcomeTally] = {}
         self.costs = Costs()
         self.sequence = 0
         self._width = max(1, len(self.names))
@@ -181,7 +181,7 @@ class Columns:
         """Scores by name where a run has no objectives, of the first names that were seen; NaN where there is none."""
         return {name: np.array(column) for name, column in self._scores.items()}
 
-    def times(self, kind: Kind) -> Floats:
+    def times(self, kind: EventKind) -> Floats:
         """When events of a kind beside the evaluations were."""
         return np.array(self._beside[str(kind)])
 
@@ -237,13 +237,13 @@ class Columns:
         columns._scores = dict(state["scores"])
         columns._beside = dict(zip(BESIDE, state["beside"], strict=True))
         for sequence, kind, at, left, reached in state["marks"]:
-            columns.marks.append(Mark(sequence, kind, datetime.fromisoformat(at), left, reached))
-        columns.tallies = {(*key,): Tally(*counts) for key, counts in state["tallies"]}
+            columns.marks.append(ColumnMark(sequence, kind, datetime.fromisoformat(at), left, reached))
+        columns.tallies = {(*key,): OutcomeTally(*counts) for key, counts in state["tallies"]}
         columns._places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
         columns.costs.restore(state["costs"])
         return columns
 
-    def _coded(self) -> Sequence[Coded]:
+    def _coded(self) -> Sequence[CodedColumn]:
         return self.outcomes, self.operators, self.policies
 
     def front(self) -> Places:
@@ -286,7 +286,7 @@ class Columns:
         rows = cells[np.isin(placed, list(wanted))]
         return len({tuple(row) for row in rows.tolist()})
 
-    def _score(self, scored: Scored) -> None:
+    def _score(self, scored: ScoredCandidate) -> None:
         valid = scored.outcome == Outcome.OK and scored.fitness is not None
         fitness = scored.fitness if valid and scored.fitness is not None else math.nan
         rewards = scored.rewards if valid and scored.rewards is not None else ()
@@ -302,7 +302,7 @@ class Columns:
         self._place(scored)
         self._count(scored, fitness)
 
-    def _place(self, scored: Scored) -> None:
+    def _place(self, scored: ScoredCandidate) -> None:
         self.numbers.append(scored.number)
         self.positions.append(scored.position)
         self.islands.append(scored.island)
@@ -314,12 +314,12 @@ class Columns:
         self._places[scored.candidate_id] = len(self.ids)
         self.ids.append(scored.candidate_id)
 
-    def _count(self, scored: Scored, fitness: float) -> None:
+    def _count(self, scored: ScoredCandidate, fitness: float) -> None:
         seed = scored.number <= 0
         key = (scored.operator, "", -1) if seed else (scored.operator, scored.policy, scored.position)
         tally = self.tallies.get(key)
         if tally is None:
-            tally = self.tallies[key] = Tally()
+            tally = self.tallies[key] = OutcomeTally()
         tally.evaluations += 1
         if not math.isnan(fitness):
             tally.valid += 1
@@ -338,7 +338,7 @@ class Columns:
     def _mark(self, logged: LoggedEvent) -> None:
         kind, told = str(logged.event.kind), logged.event.payload
         left, reached = MARKS[kind]
-        self.marks.append(Mark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
+        self.marks.append(ColumnMark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
 
     def _pay(self, at: datetime, paid: Sequence[Mapping[str, Any]]) -> None:
         self._paid.append(at.timestamp())

@@ -6,14 +6,14 @@ from itertools import combinations
 
 import numpy as np
 
-from evolve.statistics import best_at_k
+from evolve.statistics.answer_sets import best_at_k
 from service.errors import UsageError
 from service.ports import ENDED, RunRecord
 from service.projections import grouping
 from service.projections.columns import Floats
-from service.projections.leads import Gap, Key, Level, compared, level, measure
+from service.projections.progress_curve import AXES, EVALUATIONS, MONEY, TIME, ProgressCurve
 from service.projections.series import finite_or_none, places
-from service.projections.trail import AXES, EVALUATIONS, MONEY, TIME, Trail
+from service.projections.significance import Gap, Key, LevelAtBudget, compared, level, measure
 from service.schemas.series import Axis
 
 MAX_GROUPS, MAX_BUDGETS, BUDGETS = 12, 10, 4
@@ -42,7 +42,7 @@ class Group:
     Attributes:
         title: what it is called before people.
         mean, low, high: of the best so far over the axis, as far as all of its runs have come.
-        best_at_k: expected best of k runs, k from 1 (see `evolve.statistics`).
+        best_at_k: expected best of k runs, k from 1 (see `evolve.statistics.answer_sets`).
         levels: what it had come to at each budget.
     """
 
@@ -56,7 +56,7 @@ class Group:
     final_mean: float | None
     final_deviation: float | None
     best_at_k: Sequence[float]
-    levels: Sequence[Level]
+    levels: Sequence[LevelAtBudget]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Comparison:
     notes: Sequence[str]
 
 
-def compare(trails: Sequence[Trail], order: Order) -> Comparison:
+def compare(trails: Sequence[ProgressCurve], order: Order) -> Comparison:
     """Set runs side by side.
 
     Raises:
@@ -161,14 +161,14 @@ def _groups(runs: Sequence[RunRecord], order: Order) -> tuple[list[str], Mapping
     return names, titles
 
 
-def _currency(trails: Sequence[Trail]) -> str:
+def _currency(trails: Sequence[ProgressCurve]) -> str:
     found = sorted({trail.currency for trail in trails if trail.currency})
     if len(found) > 1:
         raise UsageError(f"these runs were paid in {' and '.join(found)}: compare over money those of one currency")
     return "".join(found)
 
 
-def _axis(trails: Sequence[Trail], order: Order) -> list[float]:
+def _axis(trails: Sequence[ProgressCurve], order: Order) -> list[float]:
     """Places up to where the longest came."""
     end = max((trail.end(order.over) for trail in trails), default=0.0)
     if not end:
@@ -178,7 +178,7 @@ def _axis(trails: Sequence[Trail], order: Order) -> list[float]:
     return [end * (place / order.points) for place in range(1, order.points + 1)]  # the last one is the end itself
 
 
-def _budgets(trails: Sequence[Trail], over: Axis) -> list[float]:
+def _budgets(trails: Sequence[ProgressCurve], over: Axis) -> list[float]:
     """Evenly as far as all runs came, but for those that had come to their own end."""
     begun = [trail for trail in trails if trail.end(over)]
     open_ended = [trail.end(over) for trail in begun if not trail.settled]
@@ -191,7 +191,7 @@ def _rounded(budgets: Sequence[float], over: Axis) -> list[float]:
     return list(budgets) if over in (MONEY, TIME) else sorted({max(1, int(budget)) for budget in budgets})
 
 
-def _curve(trail: Trail, group: str, over: Axis, axis: Sequence[float]) -> Curve:
+def _curve(trail: ProgressCurve, group: str, over: Axis, axis: Sequence[float]) -> Curve:
     return Curve(
         run=trail.run,
         group=group,
@@ -204,7 +204,7 @@ def _curve(trail: Trail, group: str, over: Axis, axis: Sequence[float]) -> Curve
 def _group(
     name: str,
     title: str,
-    trails: Sequence[Trail],
+    trails: Sequence[ProgressCurve],
     over: Axis,
     axis: Sequence[float],
     values: Sequence[Mapping[Key, float]],
@@ -226,7 +226,7 @@ def _group(
     )
 
 
-def _values(trails: Sequence[Trail], over: Axis, budget: float) -> Mapping[Key, float]:
+def _values(trails: Sequence[ProgressCurve], over: Axis, budget: float) -> Mapping[Key, float]:
     """The best at a budget by problem and seed, of several runs of one the mean; those that came so far."""
     found: dict[Key, list[float]] = {}
     for trail in trails:
@@ -265,7 +265,7 @@ def _where(budget: float, over: Axis, currency: str) -> str:
     return f"at {int(budget):,} {over}"
 
 
-def _notes(trails: Sequence[Trail], order: Order, budgets: Sequence[float]) -> list[str]:
+def _notes(trails: Sequence[ProgressCurve], order: Order, budgets: Sequence[float]) -> list[str]:
     runs, found = [trail.run for trail in trails], list[str]()
     if len({run.problem_name for run in runs}) > 1:
         found.append("These runs are of different problems: their fitness is not of one scale.")

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.payloads import bills
 from service.ports import LoggedEvent, RunReader
-from service.projections.chains import Chains
+from service.projections.chains import ChainCounts
 from service.projections.money import added
 
-ASKING = (str(Kind.PROPOSAL_CREATED), str(Kind.PROPOSAL_FAILED))
+ASKING = (str(EventKind.PROPOSAL_CREATED), str(EventKind.PROPOSAL_FAILED))
 MAX_REASONS, OTHER = 20, "other"
 _READ_AT_ONCE = 1000
 _NOBODY = -1
@@ -80,7 +80,7 @@ class Costs:
     """
 
     def __init__(self) -> None:
-        self.chains = Chains()
+        self.chains = ChainCounts()
         self._keys: list[tuple[str, str]] = []
         self._costs: list[Cost] = []
         self._of = array("i")  # by the number of the proposal
@@ -113,17 +113,17 @@ class Costs:
         """Count one event; those that tell nothing of costs count nothing."""
         told = logged.event.payload
         match logged.event.kind:
-            case Kind.PROPOSAL_CREATED:
+            case EventKind.PROPOSAL_CREATED:
                 self._begin(told)
-            case Kind.PROPOSAL_ANSWERED:
+            case EventKind.PROPOSAL_ANSWERED:
                 self._answer(told)
-            case Kind.PROPOSAL_FAILED:
+            case EventKind.PROPOSAL_FAILED:
                 self._count(told["number"], "failed")
                 self._end(told["number"], answered=False, written=bool(bills(told)))
                 self._spend(told)
-            case Kind.CANDIDATE_REJECTED:
+            case EventKind.CANDIDATE_REJECTED:
                 self._count(told["number"], "rejected")
-            case Kind.CANDIDATE_DUPLICATE:
+            case EventKind.CANDIDATE_DUPLICATE:
                 self._repeated.append(told["candidate_id"])
 
     def settle(self, reader: RunReader, run_id: str) -> None:

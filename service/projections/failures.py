@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evolve.credit.yields import kind
 from evolve.evaluation import Outcome
-from evolve.yields import kind
 from service.ports import OutcomeCount
 from service.schemas.failures import FailureGroup, RunFailures
 

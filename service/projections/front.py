@@ -35,7 +35,7 @@ class Front:
 def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[np.float64]") -> Front:
     """What a front is worth, by the reward vectors of its members, the fittest first.
 
-    The hypervolume is exact where `evolve.statistics.exact_volume` computes it. Else it is sampled, over at most
+    The hypervolume is exact where `evolve.statistics.answer_sets.exact_volume` computes it. Else it is sampled, over at most
     `MAX_SAMPLED` candidates that are spread evenly over the fitness. Of a single objective there is none.
     """
     objectives = objectives_of(run)
@@ -45,8 +45,8 @@ def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[
         return Front(size=len(rewards), hypervolume=None)
     import numpy as np
 
-    from evolve.pareto import hypervolume_sampled
-    from evolve.statistics import exact_volume
+    from evolve.multiobjective.pareto import hypervolume_sampled
+    from evolve.statistics.answer_sets import exact_volume
 
     points = np.array(rewards, dtype=np.float64).reshape(-1, len(objectives))
     with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product

@@ -13,7 +13,7 @@ from service.projections.measures import measures_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class FilledCell:
     """A cell that is filled.
 
     Attributes:
@@ -45,7 +45,7 @@ class Grid:
 
     axes: Sequence[Measure]
     ranges: Sequence[tuple[float, float] | None]
-    cells: Sequence[Cell]
+    cells: Sequence[FilledCell]
     filled: int
     size: int
     tessellation: bool
@@ -93,7 +93,7 @@ def _held(fitness: Floats, first: NDArray[np.bool_]) -> Floats:
     return np.asarray(values[np.maximum.accumulate(cell + ranks) - cell])
 
 
-def _cells(columns: Columns, maximum: int) -> tuple[list[Cell], int]:
+def _cells(columns: Columns, maximum: int) -> tuple[list[FilledCell], int]:
     placed, bins = columns.placed()
     if not len(placed):
         return [], 0
@@ -104,7 +104,7 @@ def _cells(columns: Columns, maximum: int) -> tuple[list[Cell], int]:
     counts, holders = np.diff(ends, prepend=-1), order[ends]
     first = np.lexsort((*bins[holders].T[::-1], -fitness[holders]))[:maximum]
     shown = [
-        Cell(
+        FilledCell(
             bins=cell,
             centre=_centre(columns, cell),
             candidate_id=columns.ids[place],

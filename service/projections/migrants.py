@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.ports import RunReader
 from service.projections.columns import Columns
 from service.schemas.statistics import MigrationGains
@@ -57,7 +57,7 @@ def _coming(reader: RunReader, columns: Columns) -> list[tuple[int, int, int]]:
     places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
     return [
         (logged.sequence, places[candidate_id], logged.event.payload["to"])
-        for logged in reader.events(columns.run.id, kinds=(str(Kind.ISLAND_MIGRATED),))
+        for logged in reader.events(columns.run.id, kinds=(str(EventKind.ISLAND_MIGRATED),))
         for candidate_id in logged.event.payload["candidate_ids"]
         if candidate_id in places
     ]

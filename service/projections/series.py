@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.events import Kind
-from evolve.pareto import dominated, front
+from evolve.events import EventKind
+from evolve.multiobjective.pareto import dominated, front
 from service.projections.candidates import objectives_of
-from service.projections.columns import Columns, Floats, Tally
+from service.projections.columns import Columns, Floats, OutcomeTally
+from service.projections.diversity import Diversity, varieties
 from service.projections.grid import cover
-from service.projections.trail import best_so_far, counts_until
-from service.projections.variety import Variety, varieties
+from service.projections.progress_curve import best_so_far, counts_until
 
 EXACT_OBJECTIVES = 2
 SAMPLES = 4096
@@ -24,7 +24,7 @@ SAMPLES_SEED = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class SeriesSample:
     """A run after some evaluations.
 
     Attributes:
@@ -47,7 +47,7 @@ class Moment:
     tokens_cached: int
     tokens_output: int
     cost: str | None
-    variety: Variety
+    variety: Diversity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Success:
 class Series:
     """Moments, evenly over the evaluations, and successes by operator, policy and position of the answer."""
 
-    moments: Sequence[Moment]
+    moments: Sequence[SeriesSample]
     operators: Sequence[Success]
     policies: Sequence[Success]
     positions: Sequence[Success]
@@ -83,11 +83,11 @@ def fold_series(columns: Columns, points: int) -> Series:
 
 def successes(columns: Columns, kind: int) -> list[Success]:
     """By a part of the tallies' keys, of which seeds have the first alone: operator, policy, position of the answer."""
-    found: dict[Any, Tally] = {}
+    found: dict[Any, OutcomeTally] = {}
     for key, tally in columns.tallies.items():
         if kind and key[2] < 0:
             continue
-        total = found.setdefault(key[kind], Tally())
+        total = found.setdefault(key[kind], OutcomeTally())
         total.evaluations += tally.evaluations
         total.valid += tally.valid
         total.improvements += tally.improvements
@@ -95,7 +95,7 @@ def successes(columns: Columns, kind: int) -> list[Success]:
     return [_success(str(name), found[name]) for name in sorted(found)]
 
 
-def _success(name: str, tally: Tally) -> Success:
+def _success(name: str, tally: OutcomeTally) -> Success:
     return Success(
         name=name,
         evaluations=tally.evaluations,
@@ -116,17 +116,17 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _moments(columns: Columns, points: int) -> list[Moment]:
+def _moments(columns: Columns, points: int) -> list[SeriesSample]:
     taken = places(len(columns), points)
     at, fitness = columns.at, columns.fitness
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
-    times = [columns.times(kind) for kind in (Kind.CANDIDATE_DUPLICATE, Kind.CANDIDATE_REJECTED)]
+    times = [columns.times(kind) for kind in (EventKind.CANDIDATE_DUPLICATE, EventKind.CANDIDATE_REJECTED)]
     duplicates, rejected, paid = (counts_until(at[taken - 1], one) for one in (*times, columns.paid))
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     volumes, covered = _volumes(columns, taken), cover(columns)
     varied = varieties(columns, taken)
     return [
-        Moment(
+        SeriesSample(
             evaluations=int(count),
             at=datetime.fromtimestamp(at[count - 1], UTC),
             best_fitness=finite_or_none(best[count - 1]),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evolve.statistics import (
+from evolve.statistics.answer_sets import (
     classes_by_reward,
     collinearity,
     collinearity_warning,
@@ -17,9 +17,9 @@ from service.projections.answers import chain_diversity, of_answers, of_chains, 
 from service.projections.columns import Columns, Floats
 from service.projections.costs import Cost
 from service.projections.grid import cover
-from service.projections.likeness import program_diversity
 from service.projections.migrants import migration_gains
 from service.projections.money import money_share
+from service.projections.program_diversity import program_diversity
 from service.projections.ranking import rank_front
 from service.projections.series import Success, finite_or_none, successes
 from service.schemas.statistics import Collinearity, RewardDiversity, RunStatistics, Yield

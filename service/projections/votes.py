@@ -1,12 +1,12 @@
 """Which answer the candidates of a run agree on."""
 
-from evolve.voting import Poll, Tally, decide
+from evolve.statistics.voting import VoteCount, VoteTable, decide
 from service.schemas.votes import AnswerVotes, Rule, RunVotes
 
 MAX_LISTED = 200
 
 
-def judge(run_id: str, poll: Poll, rule: Rule, min_share: float) -> RunVotes:
+def judge(run_id: str, poll: VoteTable, rule: Rule, min_share: float) -> RunVotes:
     """What a rule makes of the votes of a run; of many answers the first."""
     verdict = decide(poll, rule, min_share)
     items = [_listed(tally, poll.votes) for tally in verdict.ranking[:MAX_LISTED]]
@@ -23,7 +23,7 @@ def judge(run_id: str, poll: Poll, rule: Rule, min_share: float) -> RunVotes:
     )
 
 
-def _listed(tally: Tally, votes: int) -> AnswerVotes:
+def _listed(tally: VoteCount, votes: int) -> AnswerVotes:
     return AnswerVotes(
         answer=tally.answer,
         votes=tally.votes,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from evolve.evaluation import PLAIN, Evaluation, Scoring
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
 from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
@@ -38,7 +38,7 @@ class QueuedEvaluator:
         """Why evaluations cannot go on at present; empty: they can, or there are none."""
         return self._waiting if self._awaited else ""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Have a worker score one program; cancelling the call cancels the evaluation there."""
         answer: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
         self._awaited[evaluation_id] = answer

@@ -15,13 +15,13 @@ from service.ports import (
     EvaluationTask,
     Lease,
     LeaseName,
-    Standing,
+    LeaseState,
     WorkerBeat,
     WorkerState,
 )
 from service.queue import wire
 from service.queue.fairness import could_use, fair_share
-from service.queue.terms import Terms
+from service.queue.lease_settings import LeaseSettings
 
 MAX_BUNDLES = 64
 MAX_DEAD = 1000
@@ -53,7 +53,7 @@ class MemoryBroker:
     """
 
     clock: Clock
-    terms: Terms = field(default_factory=Terms)
+    terms: LeaseSettings = field(default_factory=LeaseSettings)
     dead: deque[EvaluationTask] = field(default_factory=lambda: deque(maxlen=MAX_DEAD))
     waiting: dict[str, deque[_Entry]] = field(default_factory=dict)
     pending: dict[str, _Entry] = field(default_factory=dict)
@@ -206,15 +206,15 @@ class MemoryEvaluationLeases:
         waited_seconds = now - entry.submitted_at
         return Lease(id=entry.id, task=entry.task, delivery=entry.delivery, waited_seconds=waited_seconds)
 
-    async def renew(self, lease: LeaseName) -> Standing:
+    async def renew(self, lease: LeaseName) -> LeaseState:
         """Say that the task is being worked at."""
         entry = self._held(lease)
         if entry is None:
-            return Standing.LOST
+            return LeaseState.LOST
         if entry.cancelled:
-            return Standing.CANCELLED
+            return LeaseState.CANCELLED
         entry.renewed_at = self._broker.clock.monotonic()
-        return Standing.HELD
+        return LeaseState.HELD
 
     async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""

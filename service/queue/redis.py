@@ -13,11 +13,20 @@ from redis.exceptions import ResponseError
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import MissingBundleError, UnreachableError, UsageError
-from service.ports import Bundle, EvaluationResult, EvaluationTask, Lease, LeaseName, Standing, WorkerBeat, WorkerState
+from service.ports import (
+    Bundle,
+    EvaluationResult,
+    EvaluationTask,
+    Lease,
+    LeaseName,
+    LeaseState,
+    WorkerBeat,
+    WorkerState,
+)
 from service.queue import connection, scripts, wire
 from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
 from service.queue.fairness import fair_share
-from service.queue.terms import Terms
+from service.queue.lease_settings import LeaseSettings
 from service.queue.workers import living
 
 RECHECK_SECONDS = 2.0
@@ -40,8 +49,10 @@ class _Sent:
 class RedisEvaluationQueue:
     """Evaluations as one submitter sees them; what Redis loses is sent again, for its submitter still knows it."""
 
-    def __init__(self, client: Redis, terms: Terms | None = None, recheck_seconds: float = RECHECK_SECONDS) -> None:
-        self._redis, self._terms, self._recheck_seconds = client, terms or Terms(), recheck_seconds
+    def __init__(
+        self, client: Redis, terms: LeaseSettings | None = None, recheck_seconds: float = RECHECK_SECONDS
+    ) -> None:
+        self._redis, self._terms, self._recheck_seconds = client, terms or LeaseSettings(), recheck_seconds
         self._submitter = secrets.token_hex(8)
         self._results = connection.results(self._submitter)
         self._share = client.register_script(scripts.SHARE)
@@ -173,8 +184,8 @@ class RedisEvaluationQueue:
 class RedisEvaluationLeases:
     """Evaluations of one pool as one worker sees them."""
 
-    def __init__(self, client: Redis, pool: str, worker_id: str, terms: Terms | None = None) -> None:
-        self._redis, self._pool, self._worker_id, self._terms = client, pool, worker_id, terms or Terms()
+    def __init__(self, client: Redis, pool: str, worker_id: str, terms: LeaseSettings | None = None) -> None:
+        self._redis, self._pool, self._worker_id, self._terms = client, pool, worker_id, terms or LeaseSettings()
         self._stream, self._dead = connection.tasks(pool), connection.dead_letters(pool)
         self._take_over = client.register_script(scripts.TAKE_OVER)
         self._renew = client.register_script(scripts.RENEW)
@@ -201,12 +212,12 @@ class RedisEvaluationLeases:
         waited_seconds = max(0.0, seconds + microseconds / 1e6 - int(entry.partition("-")[0]) / 1e3)
         return Lease(id=entry, task=task, delivery=delivery, waited_seconds=waited_seconds)
 
-    async def renew(self, lease: LeaseName) -> Standing:
+    async def renew(self, lease: LeaseName) -> LeaseState:
         """Say that the task is being worked at."""
         keys = [self._stream, connection.cancellation(self._pool, lease.id)]
         async with reaching():
             said: bytes = await self._renew(keys=keys, args=[GROUP, lease.id, self._worker_id, lease.delivery])
-        return Standing(said.decode())
+        return LeaseState(said.decode())
 
     async def complete(self, lease: LeaseName, evaluation: Evaluation) -> bool:
         """Give the result; False and nothing done where the lease is not this worker's, or no longer."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evolve.errors import EvolveError
-from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, Scoring, Trace
+from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, ScoringRequest, Trace
 from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
 from service.errors import UsageError
@@ -54,7 +54,7 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
             bundle_hash=_text(raw, "bundle_hash"),
             pool=_text(raw, "pool"),
             program=Program.of({str(path): _text(raw["files"], path) for path in raw["files"]}),
-            scoring=Scoring(
+            scoring=ScoringRequest(
                 bar=None if raw.get("bar") is None else _number(raw["bar"]),
                 holdout=raw.get("holdout") is True,
                 draw=_count(raw.get("draw", 0)),

@@ -12,12 +12,12 @@ from service.ports import WorkerBeat
 from service.queue import connection, wire
 from service.queue.connection import GROUP, reaching
 from service.queue.fairness import could_use
-from service.queue.terms import Terms
+from service.queue.lease_settings import LeaseSettings
 
 DRAIN_SECONDS = 86400
 
 
-async def living(client: Redis, pool: str, terms: Terms) -> Sequence[WorkerBeat]:
+async def living(client: Redis, pool: str, terms: LeaseSettings) -> Sequence[WorkerBeat]:
     """Workers of a pool whose last word holds yet, by id; who is silent is taken from the list."""
     members: Any = await client.smembers(connection.workers(pool))
     ids = sorted(entry.decode() for entry in members)
@@ -41,8 +41,8 @@ async def living(client: Redis, pool: str, terms: Terms) -> Sequence[WorkerBeat]
 class RedisWorkers:
     """The workers of all pools."""
 
-    def __init__(self, client: Redis, terms: Terms | None = None) -> None:
-        self._redis, self._terms = client, terms or Terms()
+    def __init__(self, client: Redis, terms: LeaseSettings | None = None) -> None:
+        self._redis, self._terms = client, terms or LeaseSettings()
 
     async def workers(self) -> Sequence[WorkerBeat]:
         """Workers that live, by pool and id."""

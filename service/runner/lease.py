@@ -8,8 +8,8 @@ from typing import Any
 
 from service.errors import ConflictError, ServiceError, StorageError
 from service.ports import RunLog
-from service.runner.owner import is_gone
-from service.runner.patience import Patience, undisturbed
+from service.runner.process_identity import is_gone
+from service.runner.storage_retry import StorageRetry, undisturbed
 
 # Another process must have the run of one that died within 15 seconds, and it takes some time to look.
 LEASE_SECONDS = 12.0
@@ -24,14 +24,14 @@ def unknown() -> None:
     """Nothing is known of a server."""
 
 
-class Hold:
+class RunLease:
     """A run's lease in this process's hands.
 
     Attributes:
         fence: the fencing token that every write carries.
     """
 
-    def __init__(self, log: RunLog, run_id: str, fence: int, patience: Patience, health: Health) -> None:
+    def __init__(self, log: RunLog, run_id: str, fence: int, patience: StorageRetry, health: Health) -> None:
         self.fence = fence
         self._health = health
         self._log = log
@@ -67,10 +67,10 @@ async def held(
     log: RunLog,
     run_id: str,
     owner: str,
-    patience: Patience,
+    patience: StorageRetry,
     failed: Callable[[], None] = lambda: None,
     health: Health = unknown,
-) -> AsyncIterator[Hold]:
+) -> AsyncIterator[RunLease]:
     """Hold a run; its lease is renewed meanwhile and given back at the end.
 
     Args:
@@ -86,7 +86,7 @@ async def held(
         ConflictError: another holds it.
         StorageError: the database cannot take it.
     """
-    hold = Hold(log, run_id, await _take(log, run_id, owner), patience, health)
+    hold = RunLease(log, run_id, await _take(log, run_id, owner), patience, health)
     keeping = asyncio.create_task(hold.keep(failed))
     try:
         yield hold

@@ -6,7 +6,7 @@ from typing import Any
 
 from prometheus_client import Counter, Gauge
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.money import Money
 from evolve.payloads import bills
 from service.ports import LoggedEvent
@@ -20,7 +20,7 @@ TOKENS = Counter("evolve_policy_tokens", "Tokens of policies, by model and direc
 MONEY = Counter("evolve_policy_cost", "Money spent on policies, by model and currency", ["model", "currency"])
 INSERTIONS = Counter("evolve_archive_insertions", "Individuals offered to archives, by what became of them", ["status"])
 
-_ENDS = {Kind.PROPOSAL_ANSWERED: "answered", Kind.PROPOSAL_FAILED: "failed"}
+_ENDS = {EventKind.PROPOSAL_ANSWERED: "answered", EventKind.PROPOSAL_FAILED: "failed"}
 _UNKNOWN = ("unknown", "unknown")
 
 
@@ -55,9 +55,9 @@ class RunMetrics:
 
     def _count(self, run_id: str, event: Event) -> None:
         payload = event.payload
-        if event.kind is Kind.PROPOSAL_CREATED:
+        if event.kind is EventKind.PROPOSAL_CREATED:
             self._asked.setdefault(run_id, {})[payload["number"]] = payload["operator"], payload["policy"]
-        elif event.kind is Kind.INDIVIDUAL_INSERTED:
+        elif event.kind is EventKind.INDIVIDUAL_INSERTED:
             INSERTIONS.labels(payload["status"]).inc()
         elif event.kind in _ENDS:
             # What an earlier runner asked is known by its number only.

@@ -22,16 +22,16 @@ from service.errors import (
     UsageError,
 )
 from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
-from service.runner.drive import RunJob, drive
+from service.runner.desired_state import RunOrders
 from service.runner.lease import LEASE_SECONDS
 from service.runner.metrics import TAKEOVERS
-from service.runner.orders import Orders
-from service.runner.outside import give_up, settle, tell_waiting
-from service.runner.owner import is_gone
-from service.runner.patience import undisturbed
-from service.runner.reassess import Reassessment, reassess
+from service.runner.process_identity import is_gone
+from service.runner.reevaluate import Reevaluation, reassess
 from service.runner.retries import Retries
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunObserver
+from service.runner.storage_retry import undisturbed
+from service.runner.undriven_runs import give_up, settle, tell_waiting
 
 POLL_SECONDS = 0.3
 MAX_POLL_SECONDS = 5.0
@@ -60,7 +60,7 @@ class Jobs(Protocol):
             NotFoundError: the run is not there.
         """
 
-    def open_again(self, record: RunRecord) -> AbstractAsyncContextManager[Reassessment]:
+    def open_again(self, record: RunRecord) -> AbstractAsyncContextManager[Reevaluation]:
         """Everything that candidates of a run are evaluated again with; raises the same errors."""
 
 
@@ -76,7 +76,7 @@ class _Hold:
     """A run in this runner's hands. `intent`: what it was taken up for; `driven`: orders reach it."""
 
     intent: Intent
-    orders: Orders = field(default_factory=Orders)
+    orders: RunOrders = field(default_factory=RunOrders)
     driven: bool = False
     task: "asyncio.Task[None] | None" = None
 

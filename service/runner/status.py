@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from service.ports import Counters, LoggedEvent
 from service.projections import count, entered
 
@@ -47,11 +47,11 @@ class RunObserver(Protocol):
 def away_after(away: tuple[str, ...], event: Event) -> tuple[str, ...]:
     """The policies that cannot be asked, after an event; who takes a run up finds that out anew."""
     match event.kind:
-        case Kind.POLICY_AWAY:
+        case EventKind.POLICY_AWAY:
             return (*away, str(event.payload["policy"]))
-        case Kind.POLICY_BACK:
+        case EventKind.POLICY_BACK:
             return tuple(name for name in away if name != event.payload["policy"])
-        case Kind.RUN_RESUMED:
+        case EventKind.RUN_RESUMED:
             return ()
     return away
 
@@ -75,17 +75,17 @@ class StatusFold:
             waiting = status.waiting if state in {"pausing", "paused"} else ""
             status = replace(status, state=state, reason=payload.get("reason") or "", waiting=waiting)
         match event.kind:
-            case Kind.RUN_WAITING:
+            case EventKind.RUN_WAITING:
                 status = replace(status, waiting=payload["reason"])
-            case Kind.RUN_GOING_ON:
+            case EventKind.RUN_GOING_ON:
                 status = replace(status, waiting="")
-            case Kind.CANDIDATE_CREATED:
+            case EventKind.CANDIDATE_CREATED:
                 self._pending[payload["candidate_id"]] = (payload["number"], payload["program_id"])
-            case Kind.CANDIDATE_DUPLICATE:
+            case EventKind.CANDIDATE_DUPLICATE:
                 self._pending.pop(payload["candidate_id"], None)
-            case Kind.CANDIDATE_EVALUATED:
+            case EventKind.CANDIDATE_EVALUATED:
                 status = self._score(status, event)
-            case Kind.BEST_IMPROVED:
+            case EventKind.BEST_IMPROVED:
                 status = self._improve(status, event)
         self.status = status
 

@@ -9,16 +9,16 @@ from pathlib import Path, PurePosixPath
 from time import monotonic
 from typing import Any
 
-from evolve.evaluation import PLAIN, Evaluation, Scoring, fitness
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, fitness
 from evolve.problem import Direction, Integrity, Problem
 from evolve.program import Program
-from evolve.repeats import enough
+from evolve.statistics.repeats import enough
 from service.errors import InvalidProblemError, NoRoomError, RefusedError
 from service.sandbox import scratch, selftest
-from service.sandbox.folder import Places, prepare
+from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
-from service.sandbox.layers import Layer, Level
-from service.sandbox.nursery import Nursery
+from service.sandbox.keeper_pool import KeeperPool
+from service.sandbox.layers import IsolationLevel, Layer
 from service.sandbox.reply import combine, read_reply
 
 _TRIES = 2
@@ -46,12 +46,12 @@ class SandboxEvaluator:
         report: what the self-test found.
     """
 
-    def __init__(self, problem: Problem, places: Places, slots: int, force: Level) -> None:
+    def __init__(self, problem: Problem, places: SandboxFolders, slots: int, force: IsolationLevel) -> None:
         self._problem, self._places, self._slots = problem, places, slots
-        self._nursery = Nursery(problem, places, force)
+        self._nursery = KeeperPool(problem, places, force)
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
-        self.report = selftest.Report(Level.NONE, (), ())
+        self.report = selftest.Report(IsolationLevel.NONE, (), ())
 
     @property
     def slots(self) -> int:
@@ -69,7 +69,7 @@ class SandboxEvaluator:
         return self._places.base
 
     @property
-    def level(self) -> Level:
+    def level(self) -> IsolationLevel:
         """The level that the self-test found."""
         return self.report.level
 
@@ -83,7 +83,7 @@ class SandboxEvaluator:
         """Level and integrity, such as `strong/separate`."""
         return f"{self.level}/{self._problem.evaluator.integrity}"
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program, as often as the problem says; cancelling the call ends its processes.
 
         Raises:
@@ -202,7 +202,7 @@ class SandboxEvaluator:
         if keeper is not None:
             await self._nursery.bury(keeper)
 
-    def _task(self, program: Program, evaluation_id: str, scoring: Scoring, repeat: int) -> dict[str, Any]:
+    def _task(self, program: Program, evaluation_id: str, scoring: ScoringRequest, repeat: int) -> dict[str, Any]:
         spec = self._problem.evaluator
         shared = spec.integrity is Integrity.SHARED
         return {
@@ -227,7 +227,7 @@ class SandboxEvaluator:
 
 @asynccontextmanager
 async def open_evaluator(
-    problem: Problem, folder: Path, slots: int, *, require: Level | None, force: Level | None = None
+    problem: Problem, folder: Path, slots: int, *, require: IsolationLevel | None, force: IsolationLevel | None = None
 ) -> AsyncIterator[SandboxEvaluator]:
     """An evaluator for one problem, warm and tested; closing it leaves no process and no file.
 
@@ -243,12 +243,12 @@ async def open_evaluator(
         InvalidProblemError: the folder or the evaluator cannot be used.
     """
     places = await _prepared(folder, slots)
-    evaluator = SandboxEvaluator(problem, places, slots, force or Level.STRONG)
+    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG)
     try:
         await evaluator.start()
         if require is not None and not evaluator.level.reaches(require):
             raise RefusedError(selftest.refusal(evaluator.report, require))
-        if problem.evaluator.scorer_read and not evaluator.level.reaches(Level.MEDIUM):
+        if problem.evaluator.scorer_read and not evaluator.level.reaches(IsolationLevel.MEDIUM):
             raise RefusedError(
                 f"evaluator.scorer_read needs a sandbox that reaches medium, and this one reaches {evaluator.level}:"
                 " below, programs can read what the evaluator reads"
@@ -259,7 +259,7 @@ async def open_evaluator(
         await _to_the_end(evaluator.close())
 
 
-async def _prepared(folder: Path, slots: int) -> Places:
+async def _prepared(folder: Path, slots: int) -> SandboxFolders:
     preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots))
     try:
         return await asyncio.shield(preparing)

@@ -19,7 +19,7 @@ _SHIM = Path(__file__).parent / "shim"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SandboxFolders:
     """Where an evaluator keeps what its processes see; a copy, so that later edits change no run.
 
     Attributes:
@@ -98,7 +98,7 @@ class Places:
         self.scratch.remove()
 
 
-def prepare(folder: Path, slots: int) -> Places:
+def prepare(folder: Path, slots: int) -> SandboxFolders:
     """Copy a problem's folder and lay out the cells; what processes that were killed left of such is removed.
 
     Raises:
@@ -107,7 +107,7 @@ def prepare(folder: Path, slots: int) -> Places:
     """
     scratch.sweep()
     scratch.require_room()
-    places = Places(scratch.make("sandbox"))
+    places = SandboxFolders(scratch.make("sandbox"))
     try:
         shutil.copytree(folder, places.problem, symlinks=True, ignore=_LEFT_OUT)
         shutil.copytree(_SHIM, places.shim, ignore=_LEFT_OUT)
@@ -125,7 +125,7 @@ def prepare(folder: Path, slots: int) -> Places:
         _open_up(places.base / "cells")
         _open_up(places.problem)
         _open_up(places.shim)
-    return Places(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
+    return SandboxFolders(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
 
 
 def size_kb(paths: Iterable[str]) -> int:

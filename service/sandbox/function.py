@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring, read_result
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_result
 from evolve.problem import Problem
 from evolve.program import Program
-from service.sandbox.inside.explain import explain
 from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
+from service.sandbox.inside.traceback import explain
 
 # What a call came to: what it returned, or what it raised.
 Attempt = tuple[object, BaseException | None]
@@ -47,7 +47,7 @@ class FunctionEvaluator:
         self._attempt = attempt
         self._monotonic = monotonic
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program: its text, or path and text of each file where it has several."""
         del evaluation_id, scoring  # a function is called once
         began = self._monotonic()

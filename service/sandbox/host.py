@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any
 
 from service.errors import InvalidProblemError, ServiceError
-from service.sandbox.inside.cell import Cell
 from service.sandbox.inside.channel import FAREWELL, HEADER, ChannelError, frame, parse
+from service.sandbox.inside.sandbox_spec import SandboxSpec
 from service.sandbox.layers import Layer
 
 _START = Path(__file__).parent / "inside" / "__main__.py"
@@ -39,7 +39,7 @@ class FolderGoneError(SandboxError):
     """Somebody removed files of the sandbox under it: what fails now is no program's fault."""
 
 
-class Line:
+class TrustedConnection:
     """A framed connection to one trusted process."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -47,7 +47,7 @@ class Line:
         self._expected: int | None = None
 
     @classmethod
-    async def over(cls, end: socket.socket) -> "Line":
+    async def over(cls, end: socket.socket) -> "TrustedConnection":
         """Speak over one end of a socket pair."""
         return cls(*await asyncio.open_connection(sock=end))
 
@@ -100,7 +100,7 @@ class KeeperLine:
         gone: whether it was ended, or ended itself.
     """
 
-    def __init__(self, line: Line, pid: int, fork_server: int, layers: Sequence[Layer]) -> None:
+    def __init__(self, line: TrustedConnection, pid: int, fork_server: int, layers: Sequence[Layer]) -> None:
         self._line, self.pid, self.fork_server, self.layers = line, pid, fork_server, tuple(layers)
         self.gone = False
 
@@ -158,7 +158,9 @@ class KeeperLine:
 class Zygote:
     """A warm interpreter and its keepers."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, line: Line, log: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, line: TrustedConnection, log: Path
+    ) -> None:
         self._process, self._control, self._line, self._log = process, control, line, log
         self._keepers: set[int] = set()
 
@@ -198,7 +200,7 @@ class Zygote:
             raise InvalidProblemError([f"the interpreter {python} cannot be started: {reason}"]) from error
         finally:
             theirs.close()
-        zygote = cls(process, ours, await Line.over(ours.dup()), log)
+        zygote = cls(process, ours, await TrustedConnection.over(ours.dup()), log)
         try:
             await zygote._greet(orders)
         except BaseException:
@@ -206,7 +208,7 @@ class Zygote:
             raise
         return zygote
 
-    async def keeper(self, cell: Cell, *, sweep: bool) -> KeeperLine:
+    async def keeper(self, cell: SandboxSpec, *, sweep: bool) -> KeeperLine:
         """Make a keeper.
 
         Args:
@@ -225,7 +227,7 @@ class Zygote:
             raise SandboxError("the warm interpreter is gone") from error
         finally:
             theirs.close()
-        line = await Line.over(ours)
+        line = await TrustedConnection.over(ours)
         try:
             async with asyncio.timeout(_CELL_SECONDS):
                 said = await line.receive()
@@ -329,5 +331,5 @@ def _last_line(log: Path) -> str:
     return (lines or ["it did not answer"])[-1]
 
 
-def _fields(cell: Cell) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in Cell.__dataclass_fields__}
+def _fields(cell: SandboxSpec) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in SandboxSpec.__dataclass_fields__}

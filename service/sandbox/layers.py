@@ -7,7 +7,7 @@ from enum import StrEnum
 from service.sandbox.inside.attacks import CROWD
 
 
-class Level(StrEnum):
+class IsolationLevel(StrEnum):
     """How far a program under test is kept apart, strongest first.
 
     strong: namespaces, sized scratch, read-only mounts, Landlock, seccomp. medium: Landlock and seccomp. weak: limits
@@ -22,9 +22,9 @@ class Level(StrEnum):
     @property
     def rank(self) -> int:
         """0 for none, up to 3 for strong."""
-        return 3 - list(Level).index(self)
+        return 3 - list(IsolationLevel).index(self)
 
-    def reaches(self, other: "Level") -> bool:
+    def reaches(self, other: "IsolationLevel") -> bool:
         """Whether it is at least as strong as another."""
         return self.rank >= other.rank
 
@@ -74,23 +74,23 @@ _OUTLASTS = ("more memory than allowed", "a process that outlives its evaluation
 # Without it programs are as well isolated, but some that are good fail.
 REACHABLE = "reachable interpreter"
 _NEEDED_LAYERS = {
-    Level.STRONG: ("namespaces", "sized scratch", "read-only mounts", "landlock", "seccomp"),
-    Level.MEDIUM: ("landlock", "seccomp"),
-    Level.WEAK: ("limits", "tree"),
+    IsolationLevel.STRONG: ("namespaces", "sized scratch", "read-only mounts", "landlock", "seccomp"),
+    IsolationLevel.MEDIUM: ("landlock", "seccomp"),
+    IsolationLevel.WEAK: ("limits", "tree"),
 }
 _NEEDED_BLOCKS = {
-    Level.STRONG: (*_REACHES_OUT, CROWD, *_OUTLASTS),
-    Level.MEDIUM: (*_REACHES_OUT, CROWD, *_OUTLASTS),
-    Level.WEAK: _OUTLASTS,
+    IsolationLevel.STRONG: (*_REACHES_OUT, CROWD, *_OUTLASTS),
+    IsolationLevel.MEDIUM: (*_REACHES_OUT, CROWD, *_OUTLASTS),
+    IsolationLevel.WEAK: _OUTLASTS,
 }
 
 
-def needed_layers(level: Level) -> tuple[str, ...]:
+def needed_layers(level: IsolationLevel) -> tuple[str, ...]:
     """Names of the layers without which a level is not reached."""
     return _NEEDED_LAYERS.get(level, ())
 
 
-def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collection[str] = ()) -> Level:
+def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collection[str] = ()) -> IsolationLevel:
     """The strongest level whose layers all hold and whose attacks all came to nothing.
 
     Args:
@@ -103,7 +103,7 @@ def level_of(layers: Iterable[Layer], attacks: Iterable[Attack], allowed: Collec
     for level, names in _NEEDED_LAYERS.items():
         if on.issuperset(names) and blocked.issuperset(_NEEDED_BLOCKS[level]):
             return level
-    return Level.NONE
+    return IsolationLevel.NONE
 
 
 NETWORK_ATTACKS = _REACHES_OUT[:4]

@@ -16,8 +16,16 @@ from service.sandbox.folder import prepare
 from service.sandbox.host import KeeperLine, SandboxError
 from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.keeper import SELFTEST_SECONDS
-from service.sandbox.layers import MEMORY_ATTACKS, NETWORK_ATTACKS, Attack, Layer, Level, level_of, needed_layers
-from service.sandbox.nursery import Nursery
+from service.sandbox.keeper_pool import KeeperPool
+from service.sandbox.layers import (
+    MEMORY_ATTACKS,
+    NETWORK_ATTACKS,
+    Attack,
+    IsolationLevel,
+    Layer,
+    level_of,
+    needed_layers,
+)
 
 # More than the keeper itself gives to the two phases of a task of the self-test.
 _SECONDS = 2 * SELFTEST_SECONDS + 15.0
@@ -37,12 +45,12 @@ class Report:
         level: what the layers and the attacks amount to.
     """
 
-    level: Level
+    level: IsolationLevel
     layers: tuple[Layer, ...]
     attacks: tuple[Attack, ...]
 
 
-def refusal(report: Report, require: Level) -> str:
+def refusal(report: Report, require: IsolationLevel) -> str:
     """One sentence on why a level is not reached: what it needs and does not have."""
     needed = replace(report, layers=tuple(layer for layer in report.layers if layer.name in needed_layers(require)))
     return f"the sandbox reaches the level {report.level}, and {require} is required ({shortcomings(needed)})"
@@ -55,7 +63,7 @@ def shortcomings(report: Report) -> str:
     return "; ".join([*off, *through]) or "it was switched down"
 
 
-async def selftest(level: Level | None = None) -> Report:
+async def selftest(level: IsolationLevel | None = None) -> Report:
     """What the sandbox amounts to on this host, or on no more than the layers of a level.
 
     Raises:
@@ -64,7 +72,7 @@ async def selftest(level: Level | None = None) -> Report:
     with scratch.folder("trial") as folder:
         (folder / "evaluator.py").touch()
         places = await asyncio.to_thread(prepare, folder, 1)
-    nursery = Nursery(_TRIAL, places, level or Level.STRONG)
+    nursery = KeeperPool(_TRIAL, places, level or IsolationLevel.STRONG)
     try:
         return await judge(await nursery.keeper(0), nursery, _TRIAL.limits)
     finally:
@@ -72,12 +80,12 @@ async def selftest(level: Level | None = None) -> Report:
         await asyncio.to_thread(places.remove)
 
 
-async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
+async def judge(keeper: KeeperLine, nursery: KeeperPool, limits: Limits) -> Report:
     """Have a child of a keeper try every attack that the limits do not permit, and judge by what came of it."""
     try:
         await require_canary(keeper)
     except SandboxError as error:
-        return Report(Level.NONE, keeper.layers, (Attack(_ITSELF, False, str(error)),))
+        return Report(IsolationLevel.NONE, keeper.layers, (Attack(_ITSELF, False, str(error)),))
     permitted = (*(NETWORK_ATTACKS if limits.network else ()), *(MEMORY_ATTACKS if limits.gpu else ()))
     with _victims() as victims:
         targets = {
@@ -91,10 +99,10 @@ async def judge(keeper: KeeperLine, nursery: Nursery, limits: Limits) -> Report:
         if reply["outcome"] != "ok":
             reply = await _tried(keeper, "attack", targets)
         crowd = _crowd(await _tried(keeper, "crowd", {**targets, "hold_seconds": _HOLD_SECONDS}))
-        if not crowd.blocked and nursery.force is not Level.NONE:
+        if not crowd.blocked and nursery.force is not IsolationLevel.NONE:
             crowd = _crowd(await _tried(keeper, "crowd", {**targets, "hold_seconds": _HOLD_AGAIN_SECONDS}))
     if reply["outcome"] != "ok":
-        return Report(Level.NONE, keeper.layers, (Attack(_ITSELF, False, reply["reason"], undecided=True),))
+        return Report(IsolationLevel.NONE, keeper.layers, (Attack(_ITSELF, False, reply["reason"], undecided=True),))
     attacks = (*(Attack(name, *tried) for name, tried in reply["result"].items()), crowd)
     level = level_of(keeper.layers, attacks, permitted)
     return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from service.schemas.foreign import Foreign
 from service.schemas.programs import Program
 from service.schemas.types import Count, Moment, Page, Reply
+from service.schemas.untrusted_text import Foreign
 
 
 class Island(Reply):

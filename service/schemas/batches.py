@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from service.schemas.configuration import AskedConfiguration
-from service.schemas.described import DescribedAs
+from service.schemas.derived_models import DescribedAs
 from service.schemas.runs import Policies, RunCreate
 from service.schemas.types import (
     NO_OTHERS,

@@ -22,7 +22,7 @@ from evolve.configuration.archive import MAX_CELLS, MAX_NEIGHBOURS, TRUNCATIONS
 from evolve.configuration.pace import MAX_CALLS, MAX_EVALUATIONS, MAX_IN_ORDER
 from evolve.configuration.run import MAX_ANSWERS, MAX_ISLANDS
 from evolve.problem import MAX_MAGNITUDE
-from service.schemas.described import DescribedAs, Keywords, model_of
+from service.schemas.derived_models import DescribedAs, Keywords, model_of
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.types import Object, Plain
 

@@ -47,7 +47,7 @@ class Task(Reply):
     traced: bool = Field(default=False, description="Whether the result has a trace")
 
 
-class Leased(Reply):
+class LeasedTask(Reply):
     """A task in a worker's hands."""
 
     lease_id: str = Field(description="Id of the lease")

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from service.schemas.described import without_defaults
+from service.schemas.derived_models import without_defaults
 from service.schemas.types import Count, Moment, Spent
 
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.schemas.described import DescribedAs
+from service.schemas.derived_models import DescribedAs
 from service.schemas.event_kinds import EventSchema
-from service.schemas.foreign import Foreign
 from service.schemas.types import Object, Page
+from service.schemas.untrusted_text import Foreign
 
 Event = Annotated[Object, DescribedAs(EventSchema)]
 

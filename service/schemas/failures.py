@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from service.schemas.foreign import Foreign
 from service.schemas.types import Count
+from service.schemas.untrusted_text import Foreign
 
 
 class FailureGroup(Foreign):

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from evolve.errors import ConfigurationError
 from evolve.money import plain, read_amount, read_currency
-from service.schemas.described import without_defaults
+from service.schemas.derived_models import without_defaults
 from service.schemas.key_descriptions import POLICY_KEYS as SAID
 
 

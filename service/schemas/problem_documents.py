@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evolve.problem import Limits, Measure, Objective
 from service.schemas.configuration import RunConfiguration
-from service.schemas.described import DescribedAs, model_of, without_defaults
+from service.schemas.derived_models import DescribedAs, model_of, without_defaults
 from service.schemas.key_descriptions import PROBLEM_KEYS as SAID
 from service.schemas.policies import PolicyDescription
 from service.schemas.types import Object

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from service.schemas.described import DescribedAs
+from service.schemas.derived_models import DescribedAs
 from service.schemas.event_parts import Rationale, ReplyFormSchema
-from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Moment, Object, Page, Reply, Spent
+from service.schemas.untrusted_text import Foreign
 
 Status = Literal["pending", "evaluating", "evaluated", "duplicate", "rejected"]
 Direction = Literal["ancestors", "descendants", "path"]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from service.schemas.configuration import AskedConfiguration, BudgetKeys, StoredConfiguration
-from service.schemas.described import DescribedAs
+from service.schemas.derived_models import DescribedAs
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.policies import PolicyDescription
 from service.schemas.problem_documents import ShownMeasure, ShownObjective, ShownPolicy

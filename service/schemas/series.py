@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from service.schemas.foreign import Foreign, readable
 from service.schemas.types import Count, Moment, Number, Reply, Spent
+from service.schemas.untrusted_text import Foreign, readable
 
 MAX_COMPARED = 60
 ForeignName = Annotated[str, BeforeValidator(readable)]

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas.foreign import Foreign
 from service.schemas.types import Count, Reply, Spent
+from service.schemas.untrusted_text import Foreign
 
 ThresholdSource = Literal["budget", "objective", "seed"]
 

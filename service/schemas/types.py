@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 MAX_LABELS = 16
 MAX_DEPTH = 64

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from service.schemas.foreign import Foreign
 from service.schemas.types import Count
+from service.schemas.untrusted_text import Foreign
 
 Rule = Literal["majority", "weighted", "best_of_majority"]
 

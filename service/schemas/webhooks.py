@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from service.schemas.described import DescribedAs
+from service.schemas.derived_models import DescribedAs
 from service.schemas.types import Count, Moment, Object, Page, Reply, Request
 
 Type = Literal[

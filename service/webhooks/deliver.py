@@ -46,7 +46,7 @@ class _Outcome:
     hopeless: bool = False
 
 
-class Dispatcher:
+class WebhookDispatcher:
     """Sends what webhooks shall hear, and stores how that went. Any number of them may be at work on one database.
 
     A message may come twice, where a dispatcher ends between sending and storing: its id is the same.

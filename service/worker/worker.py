@@ -11,8 +11,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, Standing, TaskInHand, WorkerBeat, WorkerState
-from service.worker.evaluators import Evaluators, Open
+from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, TaskInHand, WorkerBeat, WorkerState
+from service.worker.evaluator_cache import Evaluators, Open
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 EVALUATIONS = Counter("evolve_evaluations", "Evaluations that a worker ended, by outcome", ["outcome"])
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class WorkerIntervals:
     """How often a worker does what it does again and again, in seconds.
 
     Attributes:
@@ -58,11 +58,11 @@ class Worker:
         leases: EvaluationLeases,
         open_: Open,
         beat: WorkerBeat,
-        pace: Pace | None = None,
+        pace: WorkerIntervals | None = None,
         has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         self.drain = asyncio.Event()
-        self._leases, self._beat, self._pace = leases, beat, pace or Pace()
+        self._leases, self._beat, self._pace = leases, beat, pace or WorkerIntervals()
         self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
         self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
@@ -142,10 +142,10 @@ class Worker:
         finally:
             evaluating.cancel()
             await asyncio.wait([evaluating])
-        if standing is Standing.LOST:
+        if standing is LeaseState.LOST:
             log.warning("evaluation.lost", evaluation_id=lease.task.evaluation_id)
             return
-        cancelled = standing is Standing.CANCELLED
+        cancelled = standing is LeaseState.CANCELLED
         evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
         if evaluation is None:
             await self._release(lease)
@@ -163,23 +163,23 @@ class Worker:
             taken=taken,
         )
 
-    async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> Standing:
+    async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> LeaseState:
         """Renew a lease until its evaluation ends or need not go on."""
         while True:
             done, _ = await asyncio.wait([evaluating], timeout=self._pace.renew)
             if done:
-                return Standing.HELD
+                return LeaseState.HELD
             with suppress(UnreachableError):  # the evaluation may end before anyone else can have the task
                 standing = await self._renewed(lease, evaluating)
-                if standing is not Standing.HELD:
+                if standing is not LeaseState.HELD:
                     return standing
 
-    async def _renewed(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> Standing:
+    async def _renewed(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> LeaseState:
         """How a lease stands; the answer may wait for news, and is not waited for when the evaluation ends."""
         renewing = asyncio.ensure_future(self._leases.renew(lease))
         try:
             await asyncio.wait([evaluating, renewing], return_when=asyncio.FIRST_COMPLETED)
-            return renewing.result() if renewing.done() else Standing.HELD
+            return renewing.result() if renewing.done() else LeaseState.HELD
         finally:
             if not renewing.done():
                 renewing.cancel()

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.ports import Quotas
 from tests.api.conftest import FILES
 from tests.api.told import Told
@@ -140,7 +140,9 @@ def play(told: Told, run_id: str, fitnesses: list[float], end: bool) -> None:
     for number, fitness in enumerate(fitnesses[1:], 1):
         told.append([*story.child(number, story.id(0), fitness), story.improve(story.id(number), fitness)])
     if end:
-        told.append([story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=story.id(0), fitness=max(fitnesses))])
+        told.append(
+            [story.tell(EventKind.RUN_FINISHED, reason="target", candidate_id=story.id(0), fitness=max(fitnesses))]
+        )
 
 
 async def test_the_summary_is_what_statistics_says(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
@@ -257,7 +259,7 @@ async def test_there_is_no_batch_of_others(told: Told, owner: httpx.AsyncClient,
 def end(told: Told, run_id: str) -> None:
     """A runner takes a run up and it ends."""
     fence = told.log.take(run_id, "test", 60)
-    told.log.append(run_id, fence, [Story(run_id).tell(Kind.RUN_FINISHED, reason="target")])
+    told.log.append(run_id, fence, [Story(run_id).tell(EventKind.RUN_FINISHED, reason="target")])
     told.log.release(run_id, fence)
 
 
@@ -297,10 +299,10 @@ async def test_a_batch_is_removed_with_its_runs_once_they_have_ended(
     tag = (await owner.get(path)).headers["ETag"]
     story = Story(runs[0]["id"])
     fence = told.log.take(story.run_id, "test", 60)
-    told.log.append(story.run_id, fence, [story.tell(Kind.RUN_STARTED)])
+    told.log.append(story.run_id, fence, [story.tell(EventKind.RUN_STARTED)])
     assert (await owner.delete(path)).status_code == 409
     assert len(await runs_of(owner, batch)) == 2
-    told.log.append(story.run_id, fence, [story.tell(Kind.RUN_FINISHED, reason="target")])
+    told.log.append(story.run_id, fence, [story.tell(EventKind.RUN_FINISHED, reason="target")])
     end(told, runs[1]["id"])
     assert (await owner.delete(path, headers={"If-Match": tag})).status_code == 412
     assert (await owner.delete(path)).status_code == 202

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.money import Money
 from evolve.proposal import Charge, Usage
 from service.dashboard.run_page import TABS
@@ -163,12 +163,12 @@ async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: T
     scored["candidate_id"] = best
     failed = scored | {"outcome": "error", "reason": "<b>no</b>", "fitness": None, "scores": {}, "candidate_id": seed}
     told.append([
-        story.tell(Kind.RUN_CLOSING, reason="target", **plan),
-        story.tell(Kind.HOLDOUT_SCORED, **scored),
-        story.tell(Kind.HOLDOUT_SCORED, **failed),
-        story.tell(Kind.AUDIT_SCORED, **scored, number=1),
-        story.tell(Kind.AUDIT_SCORED, **scored, number=2),
-        story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=best, fitness=3.0),
+        story.tell(EventKind.RUN_CLOSING, reason="target", **plan),
+        story.tell(EventKind.HOLDOUT_SCORED, **scored),
+        story.tell(EventKind.HOLDOUT_SCORED, **failed),
+        story.tell(EventKind.AUDIT_SCORED, **scored, number=1),
+        story.tell(EventKind.AUDIT_SCORED, **scored, number=2),
+        story.tell(EventKind.RUN_FINISHED, reason="target", candidate_id=best, fitness=3.0),
     ])  # fmt: skip
     async with visitor(told) as client:
         page = (await client.get(f"/runs/{RUN}")).text

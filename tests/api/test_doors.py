@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from evolve.identity import proposal_id
 from service import keys
-from service.api.access import queries_of
 from service.api.app import door_of, routes_of
+from service.api.auth import queries_of
 from service.ports import Scope, Share
 from tests.api.told import Told, bearer, open_told
 from tests.contract.story import RUN, START, Story, new_run

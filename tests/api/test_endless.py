@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from service.api.watch import Watch
+from service.api.event_poller import EventPoller
 from service.bootstrap.serving import keep_up
 from tests.contract.story import RUN
 from tests.patience import PATIENCE_SECONDS
@@ -19,7 +19,7 @@ async def test_who_waits_for_a_run_hears_of_it_although_a_look_broke() -> None:
             raise RuntimeError("nobody expected this")
         return dict.fromkeys(run_ids, (7, "running"))
 
-    watch = Watch(read, 0.01)
+    watch = EventPoller(read, 0.01)
     try:
         assert await watch.beyond(RUN, 6, 10.0)
     finally:

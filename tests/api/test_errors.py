@@ -13,9 +13,9 @@ import pytest
 from fastapi.routing import APIRoute
 
 from service.api.app import routes_of
-from service.api.faults import STATUSES, as_fault
+from service.api.dependencies import ApiDependencies
 from service.api.middleware import SECURITY_HEADERS, STRANGERS_BYTES
-from service.api.parts import Parts
+from service.api.problem_errors import STATUSES, as_fault
 from service.errors import StorageAwayError
 from service.ports import Scope
 from service.schemas.problem_details import MEANINGS, Code, ProblemDetails
@@ -406,7 +406,7 @@ async def test_what_nobody_expected_is_told_without_its_trace(
     def fail(*_: object) -> list[Any]:
         raise ZeroDivisionError("the secret is 42")
 
-    def change(parts: Parts) -> Parts:
+    def change(parts: ApiDependencies) -> ApiDependencies:
         store = type("Failing", (), {"batches": staticmethod(fail)})()
         return replace(parts, batches=store)
 

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from evolve.events import Kind
-from service.api.feeds import Feed
-from service.api.position import Position, position_of
+from evolve.events import EventKind
+from service.api.event_feeds import Feed
 from service.api.stream import EventStream, Lifetime
+from service.api.stream_cursor import StreamCursor, position_of
 from service.ports import Scope
 from tests.api.told import Told, bearer, open_told, served, small_run
 from tests.contract.story import RUN, START, Story, new_run
@@ -126,7 +126,7 @@ class TestStream:
     async def test_it_tells_everything_and_ends_with_the_run(
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
+        told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         async with following(remote) as events:
             everything = [event async for event in events]
         assert [event.get("id") for event in everything[:-1]] == [str(n) for n in range(1, story.sequence + 1)]
@@ -167,7 +167,7 @@ class TestStream:
         async with following(remote, kinds="best.improved,run.finished") as events:
             (first,) = await take(events, 1)
             told.append(story.child(4, story.id(0)))
-            told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
+            told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
             rest = await take(events, 2)
         assert [event["event"] for event in (first, *rest)] == ["best.improved", "run.finished", "end"]
 
@@ -187,7 +187,7 @@ class TestStream:
     async def test_a_run_that_is_deleted_ends_its_stream(
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
-        told.append([story.tell(Kind.RUN_PAUSED, by="test")])
+        told.append([story.tell(EventKind.RUN_PAUSED, by="test")])
         async with following(remote, after=story.sequence - 1) as events:
             await take(events, 1)
             told.log.release(RUN, told.fences[RUN])
@@ -266,7 +266,7 @@ class TestAllRuns:
         async with following(remote, "/v1/events") as events:
             await until(lambda: bool(told.app.state.feed_pages.roster._entries))
             other = small_run(told, OTHER, created_at=told.parts.clock.now())
-            told.append([other.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
+            told.append([other.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
             seen = await take(events, other.sequence)
         assert [event["data"]["sequence"] for event in seen] == list(range(1, other.sequence + 1))
         assert {event["data"]["run_id"] for event in seen} == {OTHER}
@@ -312,28 +312,28 @@ class TestAllRuns:
         told.create(new_run(OTHER))
         position = (await client.get("/v1/events")).json()["position"]
         assert set(position_of(position).seen) == {RUN, OTHER}
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
+        told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         for _ in range(2):
             page = (await client.get("/v1/events", params={"cursor": position})).json()
             position = page["position"]
         assert set(position_of(position).seen) == {OTHER}
 
     def test_of_very_many_runs_a_position_names_as_many_as_an_address_holds(self) -> None:
-        position = Position(since=START, seen={f"run_{n:032x}": n for n in range(2000)})
+        position = StreamCursor(since=START, seen={f"run_{n:032x}": n for n in range(2000)})
         read = position_of(position.text())
         assert 400 < len(read.seen) < 2000
         assert read.seen.items() <= position.seen.items()
 
     def test_a_position_is_read_back_as_it_was(self) -> None:
-        position = Position(since=START, seen={RUN: 3, OTHER: 0})
+        position = StreamCursor(since=START, seen={RUN: 3, OTHER: 0})
         assert position_of(position.text()) == position
 
 
 def test_a_run_that_was_told_to_its_end_is_told_again_only_from_where_it_is_continued(told: Told) -> None:
     story = small_run(told)
-    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
-    reader, position = told.parts.readers.of("default", ""), Position(since=START + timedelta(days=1), seen={})
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
+    reader, position = told.parts.readers.of("default", ""), StreamCursor(since=START + timedelta(days=1), seen={})
     assert Feed(reader, told.parts.clock, position).read(50) == []
     told.parts.intents("default").extend(RUN, {"evaluations": 900}, "ada")
     events = [event.event.kind for event, _ in Feed(reader, told.parts.clock, position).read(50)]
-    assert events == [Kind.RUN_CONTINUED, Kind.BUDGET_EXTENDED]
+    assert events == [EventKind.RUN_CONTINUED, EventKind.BUDGET_EXTENDED]

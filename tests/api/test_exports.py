@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
-from evolve.proposal import Completed
+from evolve.proposal import CompletedReply
 from evolve.reply_form import ReplyForm
 from service.ports import Scope
 from service.projections.export import export_lines
@@ -90,7 +90,7 @@ class TestExport:
             story.propose(4, story.id(0), form=ReplyForm(format="single", edits="diff", answers=1, samples=2)),
             story.create(4, 0, parents=[(story.id(0), "parent")]),
             story.create(4, 1, parents=[(story.id(0), "parent")]),
-            story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(4, 1), of=story.id(1), number=4),
+            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4, 1), of=story.id(1), number=4),
             story.answer(4, text="two answers", reasoning=["hm"]),
             story.evaluate(story.id(4, 0), 4.0),
             story.propose(5, story.id(0)),  # not answered yet
@@ -130,11 +130,11 @@ class TestExport:
     async def test_texts_that_utf8_cannot_carry_are_escaped(
         self, told: Told, client: httpx.AsyncClient, story: Story
     ) -> None:
-        completed = Completed(completions=("a\ud800b",), finish_reasons=("stop",))
+        completed = CompletedReply(completions=("a\ud800b",), finish_reasons=("stop",))
         told.append([
             story.propose(4, story.id(0)),
             story.tell(
-                Kind.PROPOSAL_ANSWERED,
+                EventKind.PROPOSAL_ANSWERED,
                 completed,
                 number=4,
                 answers=0,

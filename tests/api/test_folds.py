@@ -10,15 +10,15 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.landscape import write_run
-from evolve.events import Kind
-from service.api import folds
-from service.api.folds import SAVED_FORM, Folds
-from service.api.parts import Parts
+from evolve.events import EventKind
+from service.api import run_cache
+from service.api.dependencies import ApiDependencies
+from service.api.run_cache import SAVED_FORM, RunCache
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.db.run_columns import SqlColumnStore
-from service.ports import Readers, RunReader, RunRecord, Scored
+from service.ports import Readers, RunReader, RunRecord, ScoredCandidate
 from service.projections.array_codec import UnreadableError, decode, encode
 from tests.api.told import open_told, small_run
 from tests.contract.story import RUN, FixedClock, Story, new_run
@@ -39,7 +39,7 @@ class Reads:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         self.after.append(after)
         return self._reader.scored(run_id, after)
 
@@ -47,7 +47,7 @@ class Reads:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are long from their first evaluations on."""
-    monkeypatch.setattr(folds, "MIN_NEW", 2)
+    monkeypatch.setattr(run_cache, "MIN_NEW", 2)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def run(database: Database, tmp_path: Path) -> RunRecord:
     return SqlRunReader(database).run(write_run(SqlRunLog(database, FixedClock()), folder, PROGRAMS))
 
 
-def folded(found: Folds, reads: Reads, run: RunRecord) -> list[str]:
+def folded(found: RunCache, reads: Reads, run: RunRecord) -> list[str]:
     """All that is folded from a run, in words that differ where a number does."""
     reader = cast(RunReader, reads)
     return [
@@ -102,7 +102,7 @@ class GatedReader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         self._gated.begun.set()
         self._gated.gate.wait()
         return self._reader.scored(run_id, after)
@@ -112,7 +112,7 @@ class GatedReader:
 async def test_many_who_wait_for_one_run_leave_threads_and_turns_to_others(tmp_path: Path, others: str) -> None:
     gates: list[Gated] = []
 
-    def gated(parts: Parts) -> Parts:
+    def gated(parts: ApiDependencies) -> ApiDependencies:
         gates.append(Gated(parts.readers))
         return replace(parts, readers=cast(Readers, gates[0]))
 
@@ -139,9 +139,9 @@ def test_a_process_that_has_just_begun_folds_what_another_saved_without_reading_
     database: Database, run: RunRecord
 ) -> None:
     store = SqlColumnStore(database)
-    before = folded(Folds(store), Reads(database), run)
+    before = folded(RunCache(store), Reads(database), run)
     reads = Reads(database)
-    assert folded(Folds(store), reads, run) == before
+    assert folded(RunCache(store), reads, run) == before
     assert reads.after == []
     assert len(before[0]) > 1000
 
@@ -153,18 +153,18 @@ def test_a_run_that_has_gone_on_is_caught_up_with_from_where_it_was_saved(databa
     log.append(RUN, fence, [*story.seed(1.0), *story.child(1, story.id(0), 2.0), *story.child(2, story.id(1), 3.0)])
     reader = SqlRunReader(database)
     saved = reader.run(RUN)
-    folded(Folds(store), Reads(database), saved)
+    folded(RunCache(store), Reads(database), saved)
     later = [
-        story.tell(Kind.RUN_PAUSED, by="me"),
+        story.tell(EventKind.RUN_PAUSED, by="me"),
         *story.child(3, story.id(0), None),
         *story.child(4, story.id(2), 9.0),
     ]
     log.append(RUN, fence, later)
     reads, fresh = Reads(database), Reads(database)
-    gone_on = folded(Folds(store), reads, reader.run(RUN))
+    gone_on = folded(RunCache(store), reads, reader.run(RUN))
     with database.write() as connection:
         connection.exec_driver_sql("DELETE FROM run_columns")
-    assert gone_on == folded(Folds(store), fresh, reader.run(RUN))
+    assert gone_on == folded(RunCache(store), fresh, reader.run(RUN))
     assert (len(reads.after), reads.after[0] > 0, fresh.after) == (1, True, [0])
 
 
@@ -173,14 +173,14 @@ def test_what_cannot_be_read_is_folded_anew(database: Database, run: RunRecord, 
     store = SqlColumnStore(database)
     store.save(run.id, SAVED_FORM, run.sequence, content)
     reads = Reads(database)
-    folded(Folds(store), reads, run)
+    folded(RunCache(store), reads, run)
     assert reads.after == [0]
 
 
 def test_a_short_run_is_not_saved(database: Database, run: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folds, "MIN_NEW", PROGRAMS + 1)
+    monkeypatch.setattr(run_cache, "MIN_NEW", PROGRAMS + 1)
     store = SqlColumnStore(database)
-    folded(Folds(store), Reads(database), run)
+    folded(RunCache(store), Reads(database), run)
     assert store.load(run.id, SAVED_FORM) is None
 
 

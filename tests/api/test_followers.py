@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.api import event_pages
-from service.api.event_pages import EventPage, EventPages
-from service.api.feeds import Audience, FeedPages, RunFeed, feed_chunks
-from service.api.roster import Roster
+from service.api.change_poller import ChangePoller
+from service.api.event_feeds import EventAudience, FeedPages, RunFeed, feed_chunks
+from service.api.event_pages import EventPages, StreamPage
+from service.api.event_poller import EventPoller
 from service.api.shared_reads import MAX_READS_AT_ONCE, SharedReads
 from service.api.stream import Lifetime
-from service.api.watch import Watch
 from service.errors import StorageAwayError
 from service.ports import LoggedEvent, RunReader
 from tests.api.told import Told, open_told, small_run
@@ -70,8 +70,8 @@ def reads(told: Told) -> Any:
 
 
 @pytest.fixture
-async def watch(told: Told) -> AsyncIterator[Watch]:
-    opened = Watch(told.parts.standings, 0.01)
+async def watch(told: Told) -> AsyncIterator[EventPoller]:
+    opened = EventPoller(told.parts.standings, 0.01)
     yield opened
     await opened.aclose()
 
@@ -83,7 +83,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def test_followers_of_a_run_share_reads_and_each_is_told_everything(
-    told: Told, story: Story, reads: Any, watch: Watch
+    told: Told, story: Story, reads: Any, watch: EventPoller
 ) -> None:
     pages, heard = EventPages(SharedReads()), [bytearray() for _ in range(FOLLOWERS)]
 
@@ -96,7 +96,7 @@ async def test_followers_of_a_run_share_reads_and_each_is_told_everything(
         told.append(story.child(number, story.id(0)))
         marker = f"id: {story.sequence}\n".encode()
         await until(lambda: all(marker in chunks for chunks in heard))  # noqa: B023 - it is awaited here
-    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations")])
     await asyncio.wait_for(asyncio.gather(*followers), PATIENCE_SECONDS)
     assert len(set(map(bytes, heard))) == 1
     told_ids = [line for line in bytes(heard[0]).splitlines() if line.startswith(b"id: ")]
@@ -143,7 +143,7 @@ async def test_what_is_kept_is_bounded(told: Told, story: Story, reads: Any, mon
     whole = EventPages(SharedReads())
     sizes = [len((await whole.page(reads, RUN, after)).chunk) for after in range(story.sequence)]
     pages, begun = EventPages(SharedReads(max_bytes=sum(sizes[-2:]))), reads.begun
-    found: list[EventPage] = [await pages.page(reads, RUN, after) for after in range(story.sequence)]
+    found: list[StreamPage] = [await pages.page(reads, RUN, after) for after in range(story.sequence)]
     assert [len(page.chunk) for page in found] == sizes
     assert reads.begun == begun + story.sequence
     await pages.page(reads, RUN, story.sequence - 1)
@@ -156,7 +156,7 @@ async def test_followers_of_all_runs_share_reads_and_each_is_told_everything(
     told: Told, story: Story, reads: Any
 ) -> None:
     clock = told.parts.clock
-    pages, audience = FeedPages(Roster(0.01, clock), clock, SharedReads()), Audience(key="default/")
+    pages, audience = FeedPages(ChangePoller(0.01, clock), clock, SharedReads()), EventAudience(key="default/")
     heard = [bytearray() for _ in range(FOLLOWERS)]
 
     async def follow(chunks: bytearray) -> None:
@@ -194,7 +194,7 @@ async def test_what_happens_while_followers_of_all_runs_share_a_read_is_told_to_
     told: Told, story: Story, reads: Any
 ) -> None:
     clock = told.parts.clock
-    pages, audience = FeedPages(Roster(0.01, clock), clock, SharedReads()), Audience(key="default/")
+    pages, audience = FeedPages(ChangePoller(0.01, clock), clock, SharedReads()), EventAudience(key="default/")
     begin = await pages.begin(audience, reads)
     heard = [bytearray(), bytearray()]
 

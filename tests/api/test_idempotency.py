@@ -11,7 +11,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
 from service.errors import InProgressError
 from service.ports import StoredResponse
 from tests.api.conftest import FILES
@@ -71,7 +71,7 @@ async def test_of_many_at_once_one_has_its_effect(owner: httpx.AsyncClient, prob
 class _Breaking:
     """Requests whose process ends between the effect and the keeping of its answer."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ApiDependencies) -> None:
         self._requests, self.broken = parts.requests, True
 
     def begin(self, *words: Any) -> StoredResponse | None:
@@ -86,7 +86,7 @@ class _Breaking:
 async def test_an_effect_whose_answer_is_not_kept_did_not_happen(tmp_path: Path) -> None:
     made: list[_Breaking] = []
 
-    def change(parts: Parts) -> Parts:
+    def change(parts: ApiDependencies) -> ApiDependencies:
         made.append(_Breaking(parts))
         return replace(parts, requests=made[0])
 
@@ -106,7 +106,7 @@ async def test_who_comes_while_the_first_is_at_work_may_come_again(tmp_path: Pat
         def begin(self, *words: Any) -> StoredResponse | None:
             raise InProgressError("the first request with this idempotency key is still at work: try again")
 
-    def change(parts: Parts) -> Parts:
+    def change(parts: ApiDependencies) -> ApiDependencies:
         return replace(parts, requests=AtWork(parts))
 
     async with open_told(tmp_path, change) as told, told.client() as owner:
@@ -117,7 +117,7 @@ async def test_who_comes_while_the_first_is_at_work_may_come_again(tmp_path: Pat
 class _Held(_Breaking):
     """Requests that wait between the effect and the keeping of its answer until they are let go."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ApiDependencies) -> None:
         super().__init__(parts)
         self.entered, self.go, self.broken = threading.Event(), threading.Event(), False
 
@@ -130,7 +130,7 @@ class _Held(_Breaking):
 async def test_nobody_sees_an_effect_before_its_answer_is_kept(tmp_path: Path) -> None:
     made: list[_Held] = []
 
-    def change(parts: Parts) -> Parts:
+    def change(parts: ApiDependencies) -> ApiDependencies:
         made.append(_Held(parts))
         return replace(parts, requests=made[0])
 

@@ -16,7 +16,7 @@ import pytest
 
 from service.api import middleware
 from service.api.body_budget import SMALL_TOTAL_BYTES, UNCOUNTED_BYTES, BodyBudget
-from service.api.faults import ApiFault
+from service.api.problem_errors import ApiFault
 from tests.api.told import Told, bearer, open_told, served
 from tests.patience import PATIENCE_SECONDS
 

@@ -9,7 +9,7 @@ from jsonschema_rs import Draft202012Validator, meta
 
 from scripts.openapi import PAGE, PLACE, page, text
 from service.api.app import TAGS, document, door_of, routes_of
-from service.api.faults import STATUSES
+from service.api.problem_errors import STATUSES
 from service.schemas.problem_details import Code
 
 METHODS = {"get", "put", "post", "delete", "patch", "head"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.api.opened import Opened
+from service.api.connection_limits import OpenConnections
 from service.errors import StorageAwayError
 from tests.api.told import Told, bearer, open_told, served, small_run
 from tests.contract.story import RUN
@@ -100,7 +100,7 @@ async def test_a_stream_ends_when_its_share_is_closed(told: Told) -> None:
 
 
 async def test_all_streams_of_a_caller_ask_together_and_a_database_that_is_away_ends_none() -> None:
-    asked, opened = 0, Opened(each=64, maximum=64, ask_seconds=0.05)
+    asked, opened = 0, OpenConnections(each=64, maximum=64, ask_seconds=0.05)
 
     async def known() -> bool:
         nonlocal asked

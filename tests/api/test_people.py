@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service import keys
 from service.api.sessions import OneTimeLogin
 from service.ports import Quotas, Scope
@@ -233,7 +233,7 @@ async def test_a_run_that_is_continued_counts_against_the_quota(
     made = [(await owner.post("/v1/runs", json={"problem": problem})).json()["id"] for _ in range(3)]
     for run_id, reason in ((made[0], "evaluations"), (made[1], "error")):
         fence, story = told.log.take(run_id, "test", 60), Story(run_id)
-        told.log.append(run_id, fence, [*story.seed(), story.tell(Kind.RUN_FINISHED, reason=reason)])
+        told.log.append(run_id, fence, [*story.seed(), story.tell(EventKind.RUN_FINISHED, reason=reason)])
         told.log.release(run_id, fence)
     told.parts.accounts.set_quotas("default", Quotas(active_runs=1))
     more = {"budget": {"evaluations": 10_000}}

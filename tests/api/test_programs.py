@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
 from service.ports import Scope
 from tests.api.told import Client, Told, open_told, small_run
@@ -154,7 +154,7 @@ class TestOne:
         again = story.individual(story.id(3), 9.0)
         told.append([
             story.tell(
-                Kind.CANDIDATE_REEVALUATED,
+                EventKind.CANDIDATE_REEVALUATED,
                 again,
                 candidate_id=story.id(3),
                 outcome="ok",
@@ -338,7 +338,7 @@ class TestReassessment:
         path = f"/v1/programs/{story.id(3)}/evaluations"
         early = await client.post(path)
         assert (early.status_code, early.json()["code"]) == (409, "conflict")
-        told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
+        told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         first, second = await client.post(path), await client.post(path)
         assert (first.status_code, first.json()["wanted"], second.json()["wanted"]) == (202, True, False)
         assert first.headers["location"] == path

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
-from service.bootstrap.kept import KEPT_SECONDS, Kept
+from service.bootstrap.cached_check import KEPT_SECONDS, CachedCheck
 from service.db.engine import Database
 from service.errors import StorageAwayError
 from service.queue.connection import connect
@@ -30,7 +30,7 @@ async def test_however_many_ask_one_check_is_made_at_a_time_and_its_outcome_kept
         if made == 1:
             raise StorageAwayError("away")
 
-    kept = Kept(check, lambda: now)
+    kept = CachedCheck(check, lambda: now)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await kept()  # who gives up ends it for nobody else

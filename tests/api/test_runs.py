@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 from sqlalchemy import delete
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
 from service.db.models import EventRow, RunRow
 from service.ports import Scope
@@ -178,7 +178,7 @@ async def test_steering_is_intent_until_a_runner_follows(told: Told, owner: http
 
 async def test_an_ended_run_is_steered_no_more(told: Told, owner: httpx.AsyncClient) -> None:
     story = small_run(told)
-    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
     run = (await owner.get(f"/v1/runs/{RUN}")).json()
     assert (run["state"], run["reason"], run["succeeded_at"] is None) == ("succeeded", "evaluations", False)
     for verb in ("pause", "cancel"):
@@ -191,7 +191,7 @@ async def test_an_ended_run_is_steered_no_more(told: Told, owner: httpx.AsyncCli
 
 async def test_an_ended_run_is_continued_with_a_larger_budget(told: Told, owner: httpx.AsyncClient) -> None:
     story = small_run(told)
-    told.append([story.tell(Kind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=story.id(2), fitness=3.0)])
     told.log.release(RUN, told.fences[RUN])
     once = {"Idempotency-Key": "continue-it"}
     body = {"budget": {"evaluations": 900}}
@@ -241,7 +241,7 @@ async def evolved(told: Told, owner: httpx.AsyncClient) -> tuple[str, str]:
     told.fences[run["id"]] = told.log.take(run["id"], "test", 3600.0)
     program = Program.of({"seed.py": "def solve():\n    return 2\n"})
     told.append(
-        [story.tell(Kind.RUN_STARTED, by="test"), story.create(0, program=program), story.evaluate(story.id(0))]
+        [story.tell(EventKind.RUN_STARTED, by="test"), story.create(0, program=program), story.evaluate(story.id(0))]
     )
     return run["id"], story.id(0)
 
@@ -279,7 +279,7 @@ async def test_waiting_ends_when_the_state_changes(told: Told, owner: httpx.Asyn
     waiting = asyncio.create_task(owner.get(f"/v1/runs/{RUN}", headers={"Prefer": "wait=30"}))
     finished, _ = await asyncio.wait([waiting], timeout=0.6)
     assert not finished
-    told.append([story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=story.id(2), fitness=3.0)])
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="target", candidate_id=story.id(2), fitness=3.0)])
     answer = await asyncio.wait_for(waiting, 10)
     assert (answer.json()["state"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=30")
 
@@ -288,7 +288,7 @@ async def test_waiting_ends_in_time_and_at_once_for_what_has_ended(told: Told, o
     story = small_run(told)
     still = await asyncio.wait_for(owner.get(f"/v1/runs/{RUN}", headers={"Prefer": "respond-async, wait=1"}), 10)
     assert (still.json()["state"], still.headers["Preference-Applied"]) == ("running", "wait=1")
-    told.append([story.tell(Kind.RUN_FINISHED, reason="target", candidate_id=story.id(2), fitness=3.0)])
+    told.append([story.tell(EventKind.RUN_FINISHED, reason="target", candidate_id=story.id(2), fitness=3.0)])
     ended = await asyncio.wait_for(owner.get(f"/v1/runs/{RUN}", headers={"Prefer": "wait=9999"}), 10)
     assert (ended.json()["state"], ended.headers["Preference-Applied"]) == ("succeeded", "wait=60")
 
@@ -298,10 +298,10 @@ async def test_waiting_for_a_pause_ends_when_the_run_is_shown_as_paused(told: To
     assert (await owner.post(f"/v1/runs/{RUN}/pause")).json()["state"] == "pausing"
     waiting = asyncio.create_task(owner.get(f"/v1/runs/{RUN}", headers={"Prefer": "wait=30"}))
     await asyncio.sleep(0.2)
-    told.append([story.tell(Kind.RUN_PAUSING, by="test")])
+    told.append([story.tell(EventKind.RUN_PAUSING, by="test")])
     finished, _ = await asyncio.wait([waiting], timeout=0.6)
     assert not finished
-    told.append([story.tell(Kind.RUN_PAUSED, by="test")])
+    told.append([story.tell(EventKind.RUN_PAUSED, by="test")])
     assert (await asyncio.wait_for(waiting, 10)).json()["state"] == "paused"
 
 

@@ -16,7 +16,7 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
 from service.bootstrap.clock import SystemClock
 from service.net.address import check_address
 from service.ports import ProblemReport, Upload
@@ -34,7 +34,7 @@ MIN_EXAMPLES = {"examples": 1, "coverage": 1000, "fuzzing": 200, "stateful": 50}
 class _Unchecked:
     """Submissions that find a problem sound without running its programs: thousands are sent."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ApiDependencies) -> None:
         self._inner = parts.submissions
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class _Hasty(SystemClock):
         return 60.0 * next(self._looks)
 
 
-def quick(parts: Parts) -> Parts:
+def quick(parts: ApiDependencies) -> ApiDependencies:
     """Parts that run no program, ask no name server and wait for nothing."""
     submissions: Any = _Unchecked(parts)
     return replace(

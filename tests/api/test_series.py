@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from evolve.events import Kind
-from evolve.statistics import best_at_k
+from evolve.events import EventKind
+from evolve.statistics.answer_sets import best_at_k
 from tests.api.told import Told, open_told, small_run
 from tests.contract.story import RUN, Story, new_run
 
@@ -35,7 +35,7 @@ def trade(told: Told) -> Story:
     """Two objectives: three candidates that trade one for the other, and one that loses to them all."""
     told.create(new_run(TRADE, objectives=[ACCURACY, DELAY], measures=[DEPTH, {"name": "complexity", "bins": 4}]))
     story = Story(TRADE)
-    told.append([story.tell(Kind.RUN_STARTED, by="test"), story.create(0), *_traded(story, story.id(0), 0.5, 5.0)])
+    told.append([story.tell(EventKind.RUN_STARTED, by="test"), story.create(0), *_traded(story, story.id(0), 0.5, 5.0)])
     for number, (accuracy, delay) in enumerate(((0.9, 9.0), (0.2, 1.0), (0.1, 9.5)), start=1):
         told.append([
             story.propose(number, story.id(0)),
@@ -110,7 +110,7 @@ class TestIslands:
         self, told: Told, client: httpx.AsyncClient, story: Story
     ) -> None:
         migrated: dict[str, Any] = {"from": 0, "to": 1, "candidate_ids": [story.id(1)]}
-        told.append([story.tell(Kind.ISLAND_MIGRATED, **migrated)])
+        told.append([story.tell(EventKind.ISLAND_MIGRATED, **migrated)])
         (item,) = (await read(client, f"/v1/runs/{RUN}/migrations"))["items"]
         assert (item["from_island"], item["to_island"], item["candidate_ids"]) == (0, 1, [story.id(1)])
         assert item["sequence"] == story.sequence
@@ -188,7 +188,7 @@ class TestMetrics:
         told.append([
             story.propose(4, story.id(0)),
             story.create(4, parents=[(story.id(0), "parent")]),
-            story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1), number=4),
+            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1), number=4),
         ])  # fmt: skip
         metrics = await read(client, f"/v1/runs/{RUN}/metrics")
         points = metrics["points"]
@@ -285,7 +285,7 @@ class TestColumns:
     async def test_a_caller_fetches_what_it_lacks(self, told: Told, client: httpx.AsyncClient, story: Story) -> None:
         path = f"/v1/runs/{RUN}/columns"
         first = await read(client, path)
-        told.append([story.tell(Kind.RUN_PAUSED, by="me"), *story.child(4, story.id(2), 1 / 3)])
+        told.append([story.tell(EventKind.RUN_PAUSED, by="me"), *story.child(4, story.id(2), 1 / 3)])
         new = await read(client, path, after=first["total"], points=100)
         assert (new["total"], new["begin"], new["place"], new["parent"]) == (5, 4, [4], [2])
         assert (new["fitness"], new["outcomes"]) == ([0.3333333], first["outcomes"])
@@ -300,10 +300,10 @@ class TestColumns:
         migrated: dict[str, Any] = {"from": 0, "to": 1, "candidate_ids": [story.id(1)]}
         extended: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300, "by": "me"}
         told.append([
-            story.tell(Kind.ISLAND_MIGRATED, **migrated),
+            story.tell(EventKind.ISLAND_MIGRATED, **migrated),
             *story.child(4, story.id(0)),
-            story.tell(Kind.ISLAND_RESET, island=1, survivor=story.id(0), displaced=[]),
-            story.tell(Kind.BUDGET_EXTENDED, **extended),
+            story.tell(EventKind.ISLAND_RESET, island=1, survivor=story.id(0), displaced=[]),
+            story.tell(EventKind.BUDGET_EXTENDED, **extended),
         ])  # fmt: skip
         marks = (await read(client, f"/v1/runs/{RUN}/columns"))["marks"]
         assert [(mark["kind"], mark["place"], mark["from_island"], mark["to_island"]) for mark in marks] == [
@@ -435,9 +435,9 @@ async def test_an_assessment_tells_held_out_scores_beside_the_recorded_ones(
     plan: dict[str, Any] = {"reason": "target", "evaluations": 1, "tolerance": 0.1}
     lower, score = best["fitness"] - 0.5, best["scores"]["sum_radii"]
     told.append([
-        story.tell(Kind.RUN_CLOSING, holdout=[best["id"]], audit=best["id"], **plan),
-        story.tell(Kind.HOLDOUT_SCORED, **result, fitness=lower, scores={"sum_radii": lower}),
-        story.tell(Kind.AUDIT_SCORED, **result, number=1, fitness=score, scores={"sum_radii": score}),
+        story.tell(EventKind.RUN_CLOSING, holdout=[best["id"]], audit=best["id"], **plan),
+        story.tell(EventKind.HOLDOUT_SCORED, **result, fitness=lower, scores={"sum_radii": lower}),
+        story.tell(EventKind.AUDIT_SCORED, **result, number=1, fitness=score, scores={"sum_radii": score}),
     ])  # fmt: skip
     found = (await client.get(address)).json()
     (held,) = found["holdout"]

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.access import SESSION_COOKIE, SHARE_COOKIE
 from service.api.app import door_of, routes_of
+from service.api.auth import SESSION_COOKIE, SHARE_COOKIE
 from tests.api.told import Told, bearer, open_told, small_run
 from tests.contract.story import RUN
 

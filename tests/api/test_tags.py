@@ -5,7 +5,7 @@ import gzip
 from fastapi import Request
 from pydantic import BaseModel
 
-from service.api.tags import LARGE_BYTES, tagged
+from service.api.etags import LARGE_BYTES, tagged
 
 
 class Text(BaseModel):

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from service import keys
 from service.api.app import create_api
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
 from service.bootstrap.api import open_parts
 from service.config import ApiSettings, DatabaseSettings, PoliciesSettings, Settings
 from service.db.engine import Database, open_database
@@ -34,7 +34,7 @@ class Told:
     """An API, its parts, and the one writer of its runs."""
 
     app: FastAPI
-    parts: Parts
+    parts: ApiDependencies
     database: Database
     log: SqlRunLog
     fences: dict[str, int]
@@ -79,7 +79,11 @@ def bearer(key: str) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def open_told(
-    folder: Path, change: Callable[[Parts], Parts] = lambda parts: parts, *, policies: Path | None = None, **api: Any
+    folder: Path,
+    change: Callable[[ApiDependencies], ApiDependencies] = lambda parts: parts,
+    *,
+    policies: Path | None = None,
+    **api: Any,
 ) -> AsyncIterator[Told]:
     """An API over an empty database; `api` are further settings of the group, `change` has other parts.
 

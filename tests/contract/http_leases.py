@@ -9,13 +9,13 @@ import httpx
 
 from service import keys
 from service.api.app import create_api
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
 from service.bootstrap.clock import SystemClock
 from service.client.leases import RemoteEvaluationLeases, connect_service
 from service.config import ApiSettings
 from service.ports import DEFAULT_TENANT, AuditEntry, EvaluationLeases, KeyRecord, Scope
 from service.queue.limiter import MemoryRateLimiter
-from service.seal import Seal
+from service.signer import Signer
 from tests.contract.queueing import POOL, STARTED_AT, Bench
 
 
@@ -25,7 +25,7 @@ class Keys:
     def __init__(self) -> None:
         self.records: dict[str, KeyRecord] = {}
 
-    def make(self, seal: Seal, tenant: str = DEFAULT_TENANT, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
+    def make(self, seal: Signer, tenant: str = DEFAULT_TENANT, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
         minted = keys.mint(seal)
         record = KeyRecord(
             id=f"key_{len(self.records)}",
@@ -52,11 +52,13 @@ class HttpBench:
     default: httpx.AsyncClient
 
     def __init__(self, under: Bench) -> None:
-        self.under, self.keys, self.seal = under, Keys(), Seal("s" * 32)
+        self.under, self.keys, self.seal = under, Keys(), Signer("s" * 32)
         self.audited: list[AuditEntry] = []
         self.submitter, self.workers, self.now = under.submitter, under.workers, under.now
         self.lapse, self.silence, self.hush, self.dead = under.lapse, under.silence, under.hush, under.dead
-        given: dict[str, Any] = dict.fromkeys(Parts.__dataclass_fields__)  # what the routes of workers have no use for
+        given: dict[str, Any] = dict.fromkeys(
+            ApiDependencies.__dataclass_fields__
+        )  # what the routes of workers have no use for
         clock = SystemClock()
         given |= {
             "settings": ApiSettings(),
@@ -67,7 +69,7 @@ class HttpBench:
             "limiter": MemoryRateLimiter(50, clock),
             "leases": lambda pool, worker_id: under.worker(worker_id, pool),
         }
-        self.app = create_api(Parts(**given))
+        self.app = create_api(ApiDependencies(**given))
         self.transport = httpx.ASGITransport(self.app)
 
     def write(self, entry: AuditEntry) -> None:

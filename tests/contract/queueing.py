@@ -11,13 +11,13 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask, WorkerBeat, Workers
 from service.queue import connection
+from service.queue.lease_settings import LeaseSettings
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryEvaluationQueue, MemoryWorkers
 from service.queue.redis import RedisEvaluationLeases, RedisEvaluationQueue
-from service.queue.terms import Terms
 from service.queue.workers import RedisWorkers
 
 POOL = "cpu"
-TERMS = Terms(lease_seconds=60.0, deliveries=2, beat_seconds=60.0, claim_seconds=60.0)
+TERMS = LeaseSettings(lease_seconds=60.0, deliveries=2, beat_seconds=60.0, claim_seconds=60.0)
 STARTED_AT = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 BUNDLE = Bundle(hash="ab" * 32, content=b"\x00\xffnot text")
 GOOD = Evaluation(

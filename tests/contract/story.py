@@ -7,12 +7,22 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, Kind, Subject
+from evolve.events import Event, EventKind, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.money import Money
 from evolve.payloads import describe_charges
 from evolve.program import Program
-from evolve.proposal import Candidate, Charge, Completed, Dropped, Individual, Message, Prompt, Proposal, Usage
+from evolve.proposal import (
+    Candidate,
+    Charge,
+    CompletedReply,
+    Individual,
+    Message,
+    Prompt,
+    Proposal,
+    RejectedText,
+    Usage,
+)
 from evolve.reply_form import ReplyForm
 from service.ports import Bundle, Clock, LoggedEvent, NewRun
 from service.problems.description import objectives_as_json
@@ -82,7 +92,7 @@ class Story:
         self.at = at
         self.programs: dict[str, Program] = {}
 
-    def tell(self, kind: Kind, subject: Subject | None = None, **payload: Any) -> LoggedEvent:
+    def tell(self, kind: EventKind, subject: Subject | None = None, **payload: Any) -> LoggedEvent:
         self.sequence += 1
         self.at += timedelta(seconds=1)
         event = Event(kind=kind, payload=payload, subject=subject)
@@ -112,7 +122,7 @@ class Story:
         )
         self.programs[candidate.id] = program
         return self.tell(
-            Kind.CANDIDATE_CREATED,
+            EventKind.CANDIDATE_CREATED,
             candidate,
             candidate_id=candidate.id,
             number=number,
@@ -125,7 +135,7 @@ class Story:
     def evaluate(self, candidate: str, fitness: float | None = 1.0, **changes: Any) -> LoggedEvent:
         individual = self.individual(candidate, fitness, **changes)
         return self.tell(
-            Kind.CANDIDATE_EVALUATED,
+            EventKind.CANDIDATE_EVALUATED,
             individual,
             candidate_id=candidate,
             outcome=str(individual.evaluation.outcome),
@@ -181,7 +191,7 @@ class Story:
             form=form,
         )
         return self.tell(
-            Kind.PROPOSAL_CREATED,
+            EventKind.PROPOSAL_CREATED,
             proposal,
             number=number,
             proposal_id=proposal.id,
@@ -206,11 +216,11 @@ class Story:
         charges: Sequence[Charge] = (),
         reasoning: Sequence[str] = (),
     ) -> LoggedEvent:
-        completed = Completed(
+        completed = CompletedReply(
             completions=(text,),
             finish_reasons=("stop",),
             prompt=Prompt(messages=(Message(role="user", parts=tuple(parts)),), tokens=9),
-            dropped=(Dropped(chain=0, reason="the last answer was cut off"),),
+            dropped=(RejectedText(chain=0, reason="the last answer was cut off"),),
             usage=usage,
             cost=None if cost is None else Money.read(cost),
             seconds=1.5,
@@ -218,7 +228,7 @@ class Story:
             reasoning=tuple(reasoning),
         )
         return self.tell(
-            Kind.PROPOSAL_ANSWERED,
+            EventKind.PROPOSAL_ANSWERED,
             completed,
             number=number,
             answers=4,
@@ -233,17 +243,21 @@ class Story:
         self, candidate: str, island: int = 0, status: str = "added", displaced: Sequence[str] = ()
     ) -> LoggedEvent:
         return self.tell(
-            Kind.INDIVIDUAL_INSERTED, candidate_id=candidate, island=island, status=status, displaced=list(displaced)
+            EventKind.INDIVIDUAL_INSERTED,
+            candidate_id=candidate,
+            island=island,
+            status=status,
+            displaced=list(displaced),
         )
 
     def improve(self, candidate: str, fitness: float) -> LoggedEvent:
-        return self.tell(Kind.BEST_IMPROVED, candidate_id=candidate, fitness=fitness, objective=None)
+        return self.tell(EventKind.BEST_IMPROVED, candidate_id=candidate, fitness=fitness, objective=None)
 
     def seed(self, fitness: float = 1.0) -> list[LoggedEvent]:
         """The run starts and its seed is evaluated and kept."""
         seed = self.id(0)
         return [
-            self.tell(Kind.RUN_STARTED, by="test"),
+            self.tell(EventKind.RUN_STARTED, by="test"),
             self.create(0),
             self.evaluate(seed, fitness),
             self.insert(seed),

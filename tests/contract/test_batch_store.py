@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db.batches import SqlBatchStore
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
@@ -33,7 +33,7 @@ def batch(number: int = 1, **changes: Any) -> BatchRecord:
     return BatchRecord(**(fields | changes))
 
 
-def run(log: RunLog, number: int, ends: Kind | None = None, **changes: Any) -> None:
+def run(log: RunLog, number: int, ends: EventKind | None = None, **changes: Any) -> None:
     run_id = f"run_0190cccc{number:024}"
     log.create(new_run(run_id, **({"tenant": "lab", "batch_id": "bat_1"} | changes)))
     if ends is not None:
@@ -48,7 +48,7 @@ def test_a_batch_comes_back_as_it_went_in(batches: BatchStore) -> None:
 def test_its_states_are_those_of_its_runs(batches: BatchStore, log: RunLog) -> None:
     batches.add(batch(1))
     batches.add(batch(2))
-    for number, ends in enumerate((None, None, Kind.RUN_FINISHED, Kind.RUN_CANCELLED, Kind.RUN_PAUSED)):
+    for number, ends in enumerate((None, None, EventKind.RUN_FINISHED, EventKind.RUN_CANCELLED, EventKind.RUN_PAUSED)):
         run(log, number, ends)
     run(log, 8, batch_id="bat_2")
     run(log, 9, batch_id="")

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from evolve.evaluation import Outcome, Scoring, Trace
+from evolve.evaluation import Outcome, ScoringRequest, Trace
 from service.errors import NotFoundError
-from service.ports import EvaluationLeases, EvaluationQueue, Lease, Standing, TaskInHand, WorkerState
+from service.ports import EvaluationLeases, EvaluationQueue, Lease, LeaseState, TaskInHand, WorkerState
 from service.queue.fairness import GREEDY_SLOTS, claim
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import (
@@ -65,7 +65,7 @@ class TestDelivery:
         assert await results(queue, 1) == [(task().evaluation_id, GOOD)]
 
     async def test_a_trace_comes_with_the_result(self, bench: Bench, queue: EvaluationQueue) -> None:
-        await queue.submit(replace(task(), scoring=Scoring(traced=True)), BUNDLE)
+        await queue.submit(replace(task(), scoring=ScoringRequest(traced=True)), BUNDLE)
         worker = bench.worker("a")
         trace = Trace(printed={"both": "hello"}, artifacts={"plan": "one"}, imports={"numpy": 0.25})
         given = replace(GOOD, trace=trace)
@@ -75,7 +75,12 @@ class TestDelivery:
     async def test_what_is_wanted_of_an_evaluation_comes_with_its_task(
         self, bench: Bench, queue: EvaluationQueue
     ) -> None:
-        wanted = [Scoring(bar=-1.5), Scoring(holdout=True), Scoring(draw=3), Scoring(traced=True)]
+        wanted = [
+            ScoringRequest(bar=-1.5),
+            ScoringRequest(holdout=True),
+            ScoringRequest(draw=3),
+            ScoringRequest(traced=True),
+        ]
         for number, scoring in enumerate(wanted):
             await queue.submit(replace(task(number), scoring=scoring), BUNDLE)
         worker = bench.worker("a")
@@ -138,7 +143,7 @@ class TestLeases:
         worker = bench.worker("a")
         lease = await leased(worker)
         await bench.lapse()
-        assert await worker.renew(lease) is Standing.HELD
+        assert await worker.renew(lease) is LeaseState.HELD
         assert await nothing(bench.worker("b"))
         assert await worker.complete(lease, GOOD)
 
@@ -146,7 +151,7 @@ class TestLeases:
         await queue.submit(task(), BUNDLE)
         worker = bench.worker("a")
         lease = await leased(worker)
-        assert [await worker.renew(lease) for _ in range(5)] == [Standing.HELD] * 5
+        assert [await worker.renew(lease) for _ in range(5)] == [LeaseState.HELD] * 5
         await bench.lapse()
         assert (await leased(bench.worker("b"))).delivery == 2
 
@@ -157,7 +162,7 @@ class TestLeases:
         lease = await leased(worker)
         assert await worker.complete(lease, GOOD)
         assert not await worker.complete(lease, GOOD)
-        assert await worker.renew(lease) is Standing.LOST
+        assert await worker.renew(lease) is LeaseState.LOST
         assert await worker.complete(await leased(worker), GOOD)
         assert [found for found, _ in await results(queue, 2)] == [task(1).evaluation_id, task(2).evaluation_id]
 
@@ -167,7 +172,7 @@ class TestLeases:
         lost = await leased(slow)
         await bench.lapse()
         taken = await leased(quick)
-        assert await slow.renew(lost) is Standing.LOST
+        assert await slow.renew(lost) is LeaseState.LOST
         assert not await slow.complete(lost, GOOD)
         assert await quick.complete(taken, GOOD)
 
@@ -188,7 +193,7 @@ class TestLeases:
         lease = await leased(worker)
         made_up = Lease(id="1-1", task=task(), delivery=1)
         for theirs in (lease, made_up):
-            assert await stranger.renew(theirs) is Standing.LOST
+            assert await stranger.renew(theirs) is LeaseState.LOST
             assert not await stranger.complete(theirs, GOOD)
         assert await worker.complete(lease, GOOD)
 
@@ -228,7 +233,7 @@ class TestCancellation:
         worker = bench.worker("a")
         lease = await leased(worker)
         await queue.cancel(task(1).evaluation_id)
-        assert await worker.renew(lease) is Standing.CANCELLED
+        assert await worker.renew(lease) is LeaseState.CANCELLED
 
     async def test_a_task_that_was_taken_back_has_no_result(self, bench: Bench, queue: EvaluationQueue) -> None:
         await queue.submit(task(1), BUNDLE)
@@ -256,8 +261,8 @@ class TestCancellation:
         await first.cancel(task(1).evaluation_id)
         await second.submit(task(1), BUNDLE)
         new = await leased(worker)
-        assert await worker.renew(old) is Standing.CANCELLED
-        assert await worker.renew(new) is Standing.HELD
+        assert await worker.renew(old) is LeaseState.CANCELLED
+        assert await worker.renew(new) is LeaseState.HELD
 
     async def test_taking_back_what_is_not_there_is_harmless(self, bench: Bench, queue: EvaluationQueue) -> None:
         await queue.cancel("evl_unknown")

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.identity import evaluation_id
 from service.db.engine import Database
 from service.db.evaluated import SqlEvaluationRecords
@@ -33,7 +33,7 @@ def test_what_is_under_way_is_found_by_the_id_that_the_queue_knows(
     records, under_way = SqlEvaluationRecords(database), evaluation_id(story.id(1, 1), 1)
     found = records.wanted({under_way, evaluation_id(story.id(0), 1), evaluation_id(story.id(0), 2), "evl_x"})
     assert {id_: one.candidate_id for id_, one in found.items()} == {under_way: story.id(1, 1)}
-    log.append(RUN, fence, [story.tell(Kind.RUN_PAUSED, by="me")])
+    log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSED, by="me")])
     SqlRunIntents(database, "default", clock).reassess(RUN, [story.id(0)], "me", START)
     again = records.wanted({evaluation_id(story.id(0), 2)})
     assert [(one.candidate_id, one.attempt) for one in again.values()] == [(story.id(0), 2)]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
+from service.db.account_models import ApiKeyRow
 from service.db.engine import Database, open_database
 from service.db.keys import SqlKeyStore
 from service.db.models import Tenant
-from service.db.people import ApiKeyRow
 from service.errors import NotFoundError, UsageError
 from service.ports import KeyRecord, KeyStore, Scope
 from tests.contract.story import START

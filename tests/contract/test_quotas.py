@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
-from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.submit_run import BundledSubmissions
 from service.config import DatabaseSettings, Settings
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db import deletion
+from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
 from service.db.columns import Base
 from service.db.deletion import SqlDeletions
 from service.db.engine import Database
 from service.db.intents import SqlRunClaims, SqlRunIntents
 from service.db.models import Tenant
-from service.db.people import NoteRow, PinRow, ShareRow, ViewRow
 from service.db.problems import SqlProblemStore
 from service.errors import ConflictError, LeaseLostError, NotFoundError, StaleError
 from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunClaims, RunIntents, RunLog, RunReader
@@ -43,7 +43,7 @@ def begin(log: RunLog, story: Story, *, released: bool = False) -> int:
     return fence
 
 
-def settle(log: RunLog, story: Story, kind: Kind, **payload: Any) -> None:
+def settle(log: RunLog, story: Story, kind: EventKind, **payload: Any) -> None:
     """A run that was at work and is no longer."""
     fence = begin(log, story)
     log.append(story.run_id, fence, [*story.child(1, story.id(0)), story.tell(kind, **payload)])
@@ -51,12 +51,12 @@ def settle(log: RunLog, story: Story, kind: Kind, **payload: Any) -> None:
 
 
 def pause(log: RunLog, story: Story, intents: RunIntents) -> None:
-    settle(log, story, Kind.RUN_PAUSED, by="ada")
+    settle(log, story, EventKind.RUN_PAUSED, by="ada")
     intents.want(story.run_id, PAUSED, "ada")
 
 
 def finish(log: RunLog, story: Story) -> None:
-    settle(log, story, Kind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)
+    settle(log, story, EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)
 
 
 def remove_deleted(database: Database) -> None:
@@ -76,8 +76,8 @@ class TestContinuing:
         assert run.config["budget"]["evaluations"] == 300
         told = [(one.sequence, one.event.kind, dict(one.event.payload)) for one in log.events(RUN, last)]
         assert told == [
-            (last + 1, Kind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
-            (last + 2, Kind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
+            (last + 1, EventKind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
+            (last + 2, EventKind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
         ]
         found = claims.claim("runner-1", LEASE_SECONDS, ())
         assert found is not None
@@ -105,14 +105,14 @@ class TestContinuing:
     ) -> None:
         fence = begin(log, story)
         intents.extend(RUN, {"evaluations": 300}, "ada")
-        last = [*story.child(1, story.id(0)), story.tell(Kind.RUN_FINISHED, reason="evaluations")]
+        last = [*story.child(1, story.id(0)), story.tell(EventKind.RUN_FINISHED, reason="evaluations")]
         for _ in range(2):  # a second time because the answer to the first was lost
             log.append(RUN, fence, last)
         log.release(RUN, fence)
         told = [(one.event.kind, dict(one.event.payload)) for one in log.events(RUN, last[-1].sequence)]
         assert told == [
-            (Kind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
-            (Kind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
+            (EventKind.RUN_CONTINUED, {"by": "ada", "after": "evaluations"}),
+            (EventKind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
         ]
         run = reader.run(RUN)
         assert (run.state, run.config["budget"]["evaluations"], run.wanted_budget) == ("queued", 300, {})
@@ -130,19 +130,27 @@ class TestContinuing:
         intents.extend(RUN, budget, "ada")
         if cancelled:
             intents.want(RUN, CANCELLED, "ada")
-        last = [*story.child(1, story.id(0)), story.tell(Kind.RUN_FINISHED, reason="evaluations")]
+        last = [*story.child(1, story.id(0)), story.tell(EventKind.RUN_FINISHED, reason="evaluations")]
         log.append(RUN, fence, last)
         assert (reader.run(RUN).state, reader.run(RUN).sequence) == ("succeeded", last[-1].sequence)
 
     def test_a_run_that_failed_may_try_again_after_the_cure(
         self, log: RunLog, intents: RunIntents, story: Story
     ) -> None:
-        settle(log, story, Kind.RUN_FINISHED, reason="policy_refused", candidate_id=None, fitness=None, detail="no key")
+        settle(
+            log,
+            story,
+            EventKind.RUN_FINISHED,
+            reason="policy_refused",
+            candidate_id=None,
+            fitness=None,
+            detail="no key",
+        )
         run = intents.want(RUN, RUNNING, "ada")
         assert (run.state, run.waiting) == ("queued", None)
 
     def test_a_cancelled_run_is_never_continued(self, log: RunLog, intents: RunIntents, story: Story) -> None:
-        settle(log, story, Kind.RUN_CANCELLED, by="ada")
+        settle(log, story, EventKind.RUN_CANCELLED, by="ada")
         with pytest.raises(ConflictError, match="cancelled"):
             intents.extend(RUN, {"evaluations": 300}, "ada")
 
@@ -151,7 +159,9 @@ class TestContinuing:
     ) -> None:
         log.create(new_run(story.run_id))
         fence = log.take(RUN, "runner-1", LEASE_SECONDS)
-        log.append(RUN, fence, [story.tell(Kind.RUN_STARTED, by="x"), story.tell(Kind.RUN_FINISHED, reason="error")])
+        log.append(
+            RUN, fence, [story.tell(EventKind.RUN_STARTED, by="x"), story.tell(EventKind.RUN_FINISHED, reason="error")]
+        )
         log.release(RUN, fence)
         with pytest.raises(ConflictError, match="mend the problem"):
             intents.extend(RUN, {"evaluations": 300}, "ada")
@@ -164,7 +174,7 @@ class TestContinuing:
         intents.extend(RUN, {"evaluations": 300}, "ada")
         log.release(RUN, stale)
         with pytest.raises(LeaseLostError):
-            log.append(RUN, stale, [story.tell(Kind.RUN_RESUMED, by="runner-1")])
+            log.append(RUN, stale, [story.tell(EventKind.RUN_RESUMED, by="runner-1")])
         found = claims.claim("runner-2", LEASE_SECONDS, ())
         assert found is not None
 
@@ -207,7 +217,7 @@ class TestWanting:
             intents.want(RUN, wish, "ada")
 
     def test_cancelling_what_is_cancelled_changes_nothing(self, log: RunLog, intents: RunIntents, story: Story) -> None:
-        settle(log, story, Kind.RUN_CANCELLED, by="ada")
+        settle(log, story, EventKind.RUN_CANCELLED, by="ada")
         assert intents.want(RUN, CANCELLED, "bob").revision == 0
         with pytest.raises(ConflictError, match="cancelled"):
             intents.want(RUN, RUNNING, "ada")
@@ -254,7 +264,7 @@ class TestWanting:
         fence = begin(log, story)
         intents.extend(RUN, {"evaluations": 300, "tokens": 10}, "ada")
         change: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300}
-        log.append(RUN, fence, [story.tell(Kind.BUDGET_EXTENDED, **change)])
+        log.append(RUN, fence, [story.tell(EventKind.BUDGET_EXTENDED, **change)])
         run = reader.run(RUN)
         assert (run.config["budget"]["evaluations"], run.wanted_budget) == (300, {"tokens": 10})
 
@@ -367,7 +377,7 @@ class TestDeleting:
         clock.advance(LEASE_SECONDS)
         intents.delete(RUN)
         with pytest.raises(LeaseLostError):
-            log.append(RUN, fence, [story.tell(Kind.RUN_RESUMED)])
+            log.append(RUN, fence, [story.tell(EventKind.RUN_RESUMED)])
         with pytest.raises(LeaseLostError):
             log.renew(RUN, fence, LEASE_SECONDS)
 
@@ -459,8 +469,8 @@ class TestReassessing:
     ) -> None:
         fence = begin(log, story)
         fields: dict[str, Any] = {"number": 1, "position": 0, "island": 0, "parents": [], "reason": "it does not parse"}
-        rejected = story.tell(Kind.CANDIDATE_REJECTED, candidate_id=story.id(1), **fields)
-        log.append(RUN, fence, [rejected, story.tell(Kind.RUN_PAUSED, by="ada")])
+        rejected = story.tell(EventKind.CANDIDATE_REJECTED, candidate_id=story.id(1), **fields)
+        log.append(RUN, fence, [rejected, story.tell(EventKind.RUN_PAUSED, by="ada")])
         wanted = [story.id(0), story.id(1) if candidate == "rejected" else candidate]
         with pytest.raises(NotFoundError):
             intents.reassess(RUN, wanted, "ada", START)
@@ -568,7 +578,7 @@ class TestClaiming:
     def test_a_run_that_its_own_process_paused_rests_until_somebody_wants_it(
         self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
     ) -> None:
-        settle(log, story, Kind.RUN_PAUSED, by="host:1")
+        settle(log, story, EventKind.RUN_PAUSED, by="host:1")
         assert self.claim(claims) is None
         intents.want(RUN, RUNNING, "ada")
         assert self.claim(claims) == RUN

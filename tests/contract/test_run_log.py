@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
 from evolve.proposal import Usage
 from service.errors import ConflictError, LeaseLostError, NotFoundError, StorageError
@@ -28,7 +28,7 @@ class TestCreation:
     def test_a_created_run_is_queued_with_its_first_event(self, log: RunLog, reader: RunReader) -> None:
         log.create(new_run())
         [first] = log.events(RUN)
-        assert (first.sequence, first.event.kind, first.at) == (1, Kind.RUN_CREATED, START)
+        assert (first.sequence, first.event.kind, first.at) == (1, EventKind.RUN_CREATED, START)
         assert reader.run(RUN).state == "queued"
 
     def test_a_run_comes_back_as_it_went_in(self, log: RunLog, reader: RunReader) -> None:
@@ -151,7 +151,7 @@ class TestAppend:
 
     def test_unknown_keys_of_a_payload_are_kept(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
-        told = story.tell(Kind.RUN_PAUSING, by="me", note="\x00 \ud800 ü", later={"x": [1, None]})
+        told = story.tell(EventKind.RUN_PAUSING, by="me", note="\x00 \ud800 ü", later={"x": [1, None]})
         log.append(RUN, fence, [told])
         assert list(log.events(RUN))[-1].event.payload == told.event.payload
 
@@ -170,7 +170,7 @@ class TestAppend:
         before = list(log.events(RUN))
         story.sequence += 1
         with pytest.raises(ConflictError):
-            log.append(RUN, fence, [story.tell(Kind.RUN_PAUSING)])
+            log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSING)])
         assert list(log.events(RUN)) == before
 
     def test_a_repeated_sequence_is_refused(self, log: RunLog, story: Story) -> None:
@@ -210,7 +210,7 @@ class TestAppend:
         seed = story.id(0)
         before = (reader.candidate(seed), reader.run(RUN).counters, reader.best(RUN), log.individuals(RUN, [seed]))
         again = story.individual(seed, 9.0, worker="worker-2")
-        log.append(RUN, fence, [story.tell(Kind.CANDIDATE_REEVALUATED, again, candidate_id=seed, attempt=2)])
+        log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REEVALUATED, again, candidate_id=seed, attempt=2)])
         assert before == (
             reader.candidate(seed),
             reader.run(RUN).counters,
@@ -222,7 +222,7 @@ class TestAppend:
     def test_a_gap_inside_a_batch_commits_nothing_of_it(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
         before = list(log.events(RUN))
-        told = [story.tell(Kind.RUN_PAUSING), story.tell(Kind.RUN_PAUSED)]
+        told = [story.tell(EventKind.RUN_PAUSING), story.tell(EventKind.RUN_PAUSED)]
         with pytest.raises(ConflictError):
             log.append(RUN, fence, [told[0], replace(told[1], sequence=told[1].sequence + 1)])
         assert list(log.events(RUN)) == before
@@ -230,7 +230,7 @@ class TestAppend:
     def test_an_event_of_another_run_is_refused(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
         with pytest.raises(ConflictError):
-            log.append(RUN, fence, [replace(story.tell(Kind.RUN_PAUSING), run_id=OTHER)])
+            log.append(RUN, fence, [replace(story.tell(EventKind.RUN_PAUSING), run_id=OTHER)])
 
     def test_no_events_are_no_work(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
@@ -254,7 +254,7 @@ class TestAppend:
     def test_an_event_without_its_subject_is_a_mistake_of_the_caller(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
         with pytest.raises(TypeError, match=r"candidate\.created"):
-            log.append(RUN, fence, [story.tell(Kind.CANDIDATE_CREATED, candidate_id="cnd_x")])
+            log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_CREATED, candidate_id="cnd_x")])
 
     def test_a_candidate_that_is_there_already_is_left_alone(
         self, log: RunLog, reader: RunReader, story: Story
@@ -290,7 +290,7 @@ class TestAppend:
 
     def test_a_run_that_is_not_there_takes_nothing(self, log: RunLog, story: Story) -> None:
         with pytest.raises(NotFoundError):
-            log.append(RUN, 1, [story.tell(Kind.RUN_STARTED)])
+            log.append(RUN, 1, [story.tell(EventKind.RUN_STARTED)])
 
     def test_two_runs_do_not_touch(self, log: RunLog, reader: RunReader, story: Story) -> None:
         begin(log, story)
@@ -307,16 +307,16 @@ class TestReadingEvents:
 
     def test_a_long_log_is_read_whole(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
-        log.append(RUN, fence, [story.tell(Kind.RUN_PAUSING) for _ in range(2500)])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSING) for _ in range(2500)])
         assert [logged.sequence for logged in log.events(RUN)] == list(range(1, story.sequence + 1))
         assert len(list(log.events(RUN, limit=2001))) == 2001
 
     def test_appending_while_reading_is_no_obstacle(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
-        log.append(RUN, fence, [story.tell(Kind.RUN_PAUSING) for _ in range(1500)])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSING) for _ in range(1500)])
         stream = log.events(RUN)
         next(stream)
-        last = story.tell(Kind.RUN_PAUSED)
+        last = story.tell(EventKind.RUN_PAUSED)
         log.append(RUN, fence, [last])
         assert list(stream)[-1] == last
 
@@ -380,7 +380,7 @@ class TestRebuilding:
 
 def reject(story: Story, number: int, position: int) -> LoggedEvent:
     return story.tell(
-        Kind.CANDIDATE_REJECTED,
+        EventKind.CANDIDATE_REJECTED,
         candidate_id=story.id(number, position),
         number=number,
         position=position,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
 from evolve.proposal import Charge, Usage
 from evolve.reply_form import ReplyForm
@@ -94,15 +94,15 @@ class TestStates:
     @pytest.mark.parametrize(
         ("kinds", "state"),
         [
-            ([Kind.RUN_STARTED], "running"),
-            ([Kind.RUN_STARTED, Kind.RUN_PAUSING], "pausing"),
-            ([Kind.RUN_STARTED, Kind.RUN_PAUSING, Kind.RUN_PAUSED], "paused"),
-            ([Kind.RUN_STARTED, Kind.RUN_PAUSED, Kind.RUN_RESUMED], "running"),
-            ([Kind.RUN_STARTED, Kind.RUN_CANCELLED], "cancelled"),
+            ([EventKind.RUN_STARTED], "running"),
+            ([EventKind.RUN_STARTED, EventKind.RUN_PAUSING], "pausing"),
+            ([EventKind.RUN_STARTED, EventKind.RUN_PAUSING, EventKind.RUN_PAUSED], "paused"),
+            ([EventKind.RUN_STARTED, EventKind.RUN_PAUSED, EventKind.RUN_RESUMED], "running"),
+            ([EventKind.RUN_STARTED, EventKind.RUN_CANCELLED], "cancelled"),
         ],
     )
     def test_events_move_the_state(
-        self, log: RunLog, reader: RunReader, story: Story, kinds: list[Kind], state: str
+        self, log: RunLog, reader: RunReader, story: Story, kinds: list[EventKind], state: str
     ) -> None:
         log.create(new_run())
         fence = log.take(RUN, "runner-1", 60)
@@ -116,40 +116,40 @@ class TestStates:
         self, log: RunLog, reader: RunReader, story: Story, reason: str, state: str
     ) -> None:
         fence = begin(log, story)
-        last = story.tell(Kind.RUN_FINISHED, reason=reason)
+        last = story.tell(EventKind.RUN_FINISHED, reason=reason)
         log.append(RUN, fence, [last])
         run = reader.run(RUN)
         assert (run.state, run.reason, run.finished_at, run.sequence) == (state, reason, last.at, last.sequence)
 
     def test_a_run_that_waits_says_why_and_since_when(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
-        told = story.tell(Kind.RUN_WAITING, reason="the policy does not answer", retry_at="2026-03-01T12:01:00Z")
+        told = story.tell(EventKind.RUN_WAITING, reason="the policy does not answer", retry_at="2026-03-01T12:01:00Z")
         log.append(RUN, fence, [told])
         assert reader.run(RUN).waiting == {
             "reason": "the policy does not answer",
             "since": told.at.isoformat().replace("+00:00", "Z"),
             "retry_at": "2026-03-01T12:01:00Z",
         }
-        log.append(RUN, fence, [story.tell(Kind.RUN_GOING_ON, reason="")])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_GOING_ON, reason="")])
         assert (reader.run(RUN).waiting, reader.run(RUN).state) == (None, "running")
 
     def test_time_at_work_leaves_out_pauses_and_absences(self, log: RunLog, reader: RunReader, story: Story) -> None:
         log.create(new_run())
         fence = log.take(RUN, "runner-1", 60)
-        log.append(RUN, fence, [story.tell(Kind.RUN_STARTED)])
-        log.append(RUN, fence, [story.tell(Kind.RUN_PAUSING), story.tell(Kind.RUN_PAUSED)])  # 2 s of work
+        log.append(RUN, fence, [story.tell(EventKind.RUN_STARTED)])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSING), story.tell(EventKind.RUN_PAUSED)])  # 2 s of work
         story.at += timedelta(hours=1)
-        log.append(RUN, fence, [story.tell(Kind.RUN_RESUMED), story.create(0)])  # 1 s of work
+        log.append(RUN, fence, [story.tell(EventKind.RUN_RESUMED), story.create(0)])  # 1 s of work
         story.at += timedelta(hours=1)  # killed, and taken up by another process
-        log.append(RUN, fence, [story.tell(Kind.RUN_RESUMED), story.evaluate(story.id(0))])  # 1 s of work
+        log.append(RUN, fence, [story.tell(EventKind.RUN_RESUMED), story.evaluate(story.id(0))])  # 1 s of work
         assert reader.run(RUN).active_seconds == 4.0
 
     def test_a_finished_run_that_goes_on_is_running_again(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
-        log.append(RUN, fence, [story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_FINISHED, reason="evaluations")])
         change: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300}
-        extended = story.tell(Kind.BUDGET_EXTENDED, **change)
-        log.append(RUN, fence, [extended, story.tell(Kind.RUN_RESUMED)])
+        extended = story.tell(EventKind.BUDGET_EXTENDED, **change)
+        log.append(RUN, fence, [extended, story.tell(EventKind.RUN_RESUMED)])
         run = reader.run(RUN)
         assert (run.state, run.reason, run.finished_at) == ("running", "", None)
         assert run.config == {"strategy": "islands", "budget": {"evaluations": 300, "tokens": None}}
@@ -159,9 +159,9 @@ class TestStates:
         parent = story.id(0)
         log.append(RUN, fence, story.child(1, parent))
         log.append(RUN, fence, story.child(2, parent, None))
-        asked = [story.propose(3, parent), story.create(3), story.tell(Kind.PROPOSAL_FAILED, number=3, reason="x")]
+        asked = [story.propose(3, parent), story.create(3), story.tell(EventKind.PROPOSAL_FAILED, number=3, reason="x")]
         log.append(RUN, fence, asked)
-        duplicate = story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(3), of=parent)
+        duplicate = story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(3), of=parent)
         rejected = reject(story, 3, 1)
         cancelled = [story.create(4), story.evaluate(story.id(4), None, outcome=Outcome.CANCELLED)]
         log.append(RUN, fence, [duplicate, rejected, *cancelled])
@@ -172,7 +172,7 @@ class TestStates:
 
     def test_the_best_and_the_seed_are_shown(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
-        of_one_objective = story.tell(Kind.BEST_IMPROVED, candidate_id="cnd_x", fitness=9.0, objective="speed")
+        of_one_objective = story.tell(EventKind.BEST_IMPROVED, candidate_id="cnd_x", fitness=9.0, objective="speed")
         log.append(RUN, fence, [of_one_objective, *story.child(1, story.id(0), 2.5), story.improve(story.id(1), 2.5)])
         run = reader.run(RUN)
         assert (run.best_candidate_id, run.best_fitness, run.seed_fitness) == (story.id(1), 2.5, 1.0)
@@ -221,7 +221,7 @@ class TestCandidates:
     def test_a_duplicate_names_the_first(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
         log.append(RUN, fence, [story.propose(1, story.id(0)), story.create(1)])
-        log.append(RUN, fence, [story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(1), of=story.id(0))])
+        log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(1), of=story.id(0))])
         found = reader.candidate(story.id(1))
         assert found.status == "duplicate"
         assert story.id(0) in found.reason
@@ -338,7 +338,7 @@ class TestMemberships:
         assert islands(reader, seed, child) == [[], [0]]
         log.append(RUN, fence, [story.insert(child, 1), story.insert(seed, 1, "new_cell")])
         assert islands(reader, seed, child) == [[1], [0, 1]]
-        reset = story.tell(Kind.ISLAND_RESET, island=1, survivor=child, displaced=[child, seed])
+        reset = story.tell(EventKind.ISLAND_RESET, island=1, survivor=child, displaced=[child, seed])
         log.append(RUN, fence, [reset, story.insert(child, 1)])
         assert islands(reader, seed, child) == [[], [0, 1]]
 
@@ -429,7 +429,7 @@ class TestProposals:
     @pytest.mark.parametrize("together", [True, False])
     def test_a_failed_proposal_says_why(self, log: RunLog, reader: RunReader, story: Story, together: bool) -> None:
         fence = begin(log, story)
-        told = [story.propose(1, story.id(0)), story.tell(Kind.PROPOSAL_FAILED, number=1, reason="it refused")]
+        told = [story.propose(1, story.id(0)), story.tell(EventKind.PROPOSAL_FAILED, number=1, reason="it refused")]
         for batch in [told] if together else [told[:1], told[1:]]:
             log.append(RUN, fence, batch)
         found = reader.proposal(RUN, 1)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.identity import proposal_id
 from service.errors import NotFoundError
 from service.ports import OutcomeCount, RunLog, RunReader
@@ -25,7 +25,7 @@ def tell(log: RunLog, story: Story) -> None:
         fitness = 2.0 if outcome == Outcome.OK else None
         log.append(RUN, fence, story.child(number, story.id(0), fitness, outcome=outcome, reason=reason))
     log.append(RUN, fence, [story.propose(7, story.id(0)), story.create(7)])
-    log.append(RUN, fence, [story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=story.id(7), of=story.id(1))])
+    log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(7), of=story.id(1))])
     log.append(RUN, fence, [story.propose(8, story.id(0))])
     rejected: dict[str, Any] = {
         "number": 8,
@@ -34,9 +34,9 @@ def tell(log: RunLog, story: Story) -> None:
         "candidate_id": story.id(8),
         "reason": "a syntax error",
     }
-    log.append(RUN, fence, [story.tell(Kind.CANDIDATE_REJECTED, **rejected)])
+    log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REJECTED, **rejected)])
     log.append(RUN, fence, [story.propose(9, story.id(0))])
-    log.append(RUN, fence, [story.tell(Kind.PROPOSAL_FAILED, number=9, reason="401: the key is not valid")])
+    log.append(RUN, fence, [story.tell(EventKind.PROPOSAL_FAILED, number=9, reason="401: the key is not valid")])
 
 
 def test_outcomes_are_those_of_every_candidate_counted(log: RunLog, reader: RunReader, story: Story) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.errors import NotFoundError
 from service.ports import ALL_CANDIDATES, CandidateFilter, CandidateRecord, RunFilter, RunLog, RunReader, RunRecord
 from tests.contract.story import RUN, START, Story, new_run
@@ -122,7 +122,7 @@ class TestRuns:
             )
         for run_id in ids[:2]:
             fence = log.take(run_id, "runner-1", 60)
-            log.append(run_id, fence, [Story(run_id).tell(Kind.RUN_STARTED)])
+            log.append(run_id, fence, [Story(run_id).tell(EventKind.RUN_STARTED)])
         return [ids[n] for n in (1, 0, 3, 2, 5, 4)]
 
     @pytest.mark.parametrize(
@@ -182,7 +182,8 @@ class TestRuns:
     def test_the_last_pause_is_remembered(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
         first, _, last, _ = told = [
-            story.tell(kind, by="me") for kind in (Kind.RUN_PAUSED, Kind.RUN_RESUMED, Kind.RUN_PAUSED, Kind.RUN_RESUMED)
+            story.tell(kind, by="me")
+            for kind in (EventKind.RUN_PAUSED, EventKind.RUN_RESUMED, EventKind.RUN_PAUSED, EventKind.RUN_RESUMED)
         ]
         log.append(RUN, fence, told[:2])
         assert reader.run(RUN).paused_at == first.at

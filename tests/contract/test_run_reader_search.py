@@ -14,7 +14,7 @@ from service.db import search
 from service.db.engine import Database
 from service.db.reader import SqlRunReader
 from service.errors import NotFoundError
-from service.ports import CandidateFilter, CandidateKey, Found, RunLog, RunReader
+from service.ports import CandidateFilter, CandidateKey, RunLog, RunReader, SearchResult
 from tests.contract.story import RUN, START, Story, new_run
 from tests.contract.test_run_log import begin, reject
 
@@ -47,7 +47,7 @@ def walk(reader: RunReader, text: str, size: int = 50, *, ranked: bool = False) 
     ids: list[str] = []
     after: CandidateKey | None = None
     while True:
-        found: Found = reader.search(RUN, text, size, after, ranked=ranked)
+        found: SearchResult = reader.search(RUN, text, size, after, ranked=ranked)
         assert len(found.candidates) <= size
         ids += [one.id for one in found.candidates]
         if found.reached is None:
@@ -91,7 +91,7 @@ class TestSearch:
         self, reader: RunReader, told: Story, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(search, "MAX_LOOKED_THROUGH", 3)
-        assert reader.search(RUN, "second") == Found(candidates=[], reached=(1, 1))
+        assert reader.search(RUN, "second") == SearchResult(candidates=[], reached=(1, 1))
         assert reader.search(RUN, "solve()", after=(1, 4)).reached is None
 
     def test_other_filters_hold_too(self, reader: RunReader, told: Story) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db import series
-from service.ports import LoggedEvent, RunLog, RunReader, Scored
+from service.ports import LoggedEvent, RunLog, RunReader, ScoredCandidate
 from tests.contract.story import RUN, Story, new_run
 from tests.contract.test_run_log import begin
 
@@ -23,7 +23,7 @@ def again(story: Story, number: int, fitness: float) -> LoggedEvent:
     candidate = story.id(number)
     individual = story.individual(candidate, fitness)
     return story.tell(
-        Kind.CANDIDATE_EVALUATED, individual, candidate_id=candidate, outcome="ok", fitness=fitness, scores={},
+        EventKind.CANDIDATE_EVALUATED, individual, candidate_id=candidate, outcome="ok", fitness=fitness, scores={},
         measures={}, seconds=0.25, attempt=2,
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ class TestScored:
         found = list(reader.scored(RUN))
         places = [(line.number, line.position, line.fitness) for line in found]
         assert places == [(0, 0, 1.0), (2, 0, None), (1, 1, 4.0), (1, 0, 3.0)]
-        assert found[2] == Scored(
+        assert found[2] == ScoredCandidate(
             sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, parent_id=None,
             operator="mutate", policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
             descriptor={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
@@ -132,7 +132,7 @@ def test_runs_are_followed_by_their_sequences(log: RunLog, reader: RunReader, st
     log.create(new_run("run_c"))
     other = Story("run_c")
     fence = log.take("run_c", "runner-1", 60)
-    log.append("run_c", fence, [other.tell(Kind.RUN_STARTED), other.tell(Kind.RUN_CANCELLED, by="me")])
+    log.append("run_c", fence, [other.tell(EventKind.RUN_STARTED), other.tell(EventKind.RUN_CANCELLED, by="me")])
     asked = [RUN, "run_b", "run_c", "run_gone", RUN, "\x00"]
     assert reader.sequences(asked) == {
         RUN: (story.sequence, "running"),

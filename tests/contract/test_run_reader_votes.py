@@ -1,12 +1,12 @@
-"""What every RunReader counts as votes: the same as `evolve.voting` counts candidate by candidate."""
+"""What every RunReader counts as votes: the same as `evolve.statistics.voting` counts candidate by candidate."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from evolve.events import Kind
-from evolve.voting import RULES, Ballot, Poll, Tally, count, decide
+from evolve.events import EventKind
+from evolve.statistics.voting import RULES, Ballot, VoteCount, VoteTable, count, decide
 from service.db import votes
 from service.db.engine import Database
 from service.ports import RunLog, RunReader
@@ -16,7 +16,7 @@ from tests.contract.test_run_log import begin
 ANSWERS = ("42", "Paris", "[1,2]", "\x00\ud800", "ä", "a", "A")
 
 
-def told(log: RunLog, story: Story, candidates: int = 60) -> Poll:
+def told(log: RunLog, story: Story, candidates: int = 60) -> VoteTable:
     """A run with answers, failures, repeated programs and candidates without an answer; its votes, one by one."""
     rng = np.random.default_rng(7)
     fence = begin(log, story)  # a seed without an answer
@@ -27,7 +27,7 @@ def told(log: RunLog, story: Story, candidates: int = 60) -> Poll:
         own = story.id(number)
         if kind == 0 and ballots:
             first = ballots[rng.integers(len(ballots))]
-            events.append(story.tell(Kind.CANDIDATE_DUPLICATE, candidate_id=own, of=first.candidate_id))
+            events.append(story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=own, of=first.candidate_id))
             ballots.append(first)
         elif kind == 1:
             events.append(story.evaluate(own, float(rng.integers(9))))
@@ -40,7 +40,7 @@ def told(log: RunLog, story: Story, candidates: int = 60) -> Poll:
     return count(ballots)
 
 
-def rounded(poll: Poll) -> list[Tally]:
+def rounded(poll: VoteTable) -> list[VoteCount]:
     tallies = [replace(tally, weight=round(tally.weight, 9)) for tally in poll.tallies]
     return sorted(tallies, key=lambda tally: tally.answer)
 
@@ -54,7 +54,7 @@ def test_votes_are_those_of_every_candidate_counted(log: RunLog, reader: RunRead
 
 def test_a_run_without_answers_has_no_votes(log: RunLog, reader: RunReader, story: Story) -> None:
     begin(log, story)
-    assert reader.poll(RUN) == Poll(tallies=[], votes=0, answers=0)
+    assert reader.poll(RUN) == VoteTable(tallies=[], votes=0, answers=0)
 
 
 def test_a_candidate_that_is_evaluated_again_votes_once(log: RunLog, reader: RunReader, story: Story) -> None:
@@ -62,7 +62,7 @@ def test_a_candidate_that_is_evaluated_again_votes_once(log: RunLog, reader: Run
     log.append(RUN, fence, [story.propose(1, story.id(0)), story.create(1)])
     log.append(RUN, fence, [story.evaluate(story.id(1), 1.0, answer="a")])
     again = story.individual(story.id(1), 2.0, answer="b")
-    log.append(RUN, fence, [story.tell(Kind.CANDIDATE_REEVALUATED, again, candidate_id=story.id(1), attempt=2)])
+    log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REEVALUATED, again, candidate_id=story.id(1), attempt=2)])
     assert [(tally.answer, tally.votes, tally.fitness) for tally in reader.poll(RUN).tallies] == [("a", 1, 1.0)]
 
 

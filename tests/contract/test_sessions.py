@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
+from service.db.account_models import EndedSessionRow
 from service.db.engine import Database, open_database
-from service.db.people import EndedSessionRow
 from service.db.sessions import SqlSessions
 from service.ports import Sessions
 from tests.contract.story import START

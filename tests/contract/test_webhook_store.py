@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event as sqlalchemy_event
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db.batches import SqlBatchStore
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
@@ -189,16 +189,16 @@ class TestOutbox:
     @pytest.mark.parametrize(
         ("kind", "payload", "message"),
         [
-            (Kind.RUN_FINISHED, {"reason": "evaluations"}, "run.succeeded"),
-            (Kind.RUN_FINISHED, {"reason": "error"}, "run.failed"),
-            (Kind.RUN_CANCELLED, {"by": "key_1"}, "run.cancelled"),
-            (Kind.BEST_IMPROVED, {"candidate_id": "cnd_1", "fitness": 2.0, "objective": None}, "run.improved"),
-            (Kind.RUN_WAITING, {"reason": "no worker", "since": "2026-01-01T00:00:00Z"}, "run.waiting"),
-            (Kind.RUN_PAUSED, {"by": "ada"}, "run.paused"),
+            (EventKind.RUN_FINISHED, {"reason": "evaluations"}, "run.succeeded"),
+            (EventKind.RUN_FINISHED, {"reason": "error"}, "run.failed"),
+            (EventKind.RUN_CANCELLED, {"by": "key_1"}, "run.cancelled"),
+            (EventKind.BEST_IMPROVED, {"candidate_id": "cnd_1", "fitness": 2.0, "objective": None}, "run.improved"),
+            (EventKind.RUN_WAITING, {"reason": "no worker", "since": "2026-01-01T00:00:00Z"}, "run.waiting"),
+            (EventKind.RUN_PAUSED, {"by": "ada"}, "run.paused"),
         ],
     )
     def test_what_becomes_of_a_run_is_told(
-        self, webhooks: Webhooks, log: RunLog, fence: int, story: Story, kind: Kind, payload: Any, message: str
+        self, webhooks: Webhooks, log: RunLog, fence: int, story: Story, kind: EventKind, payload: Any, message: str
     ) -> None:
         webhooks.add(webhook())
         told = story.tell(kind, **payload)
@@ -219,7 +219,7 @@ class TestOutbox:
         webhooks.add(webhook(2, types=["run.failed"]))
         webhooks.add(webhook(3, disabled="it answered 410"))
         webhooks.add(webhook(4, tenant="lab"))
-        log.append(RUN, fence, [story.tell(Kind.RUN_STARTED), story.tell(Kind.RUN_FINISHED, reason="target")])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_STARTED), story.tell(EventKind.RUN_FINISHED, reason="target")])
         assert self.told(webhooks, "whk_1") == ["run.succeeded"]
         assert self.told(webhooks, "whk_2") == []
         assert self.told(webhooks, "whk_3") == []
@@ -230,7 +230,7 @@ class TestOutbox:
     ) -> None:
         webhooks.add(webhook())
         improvements = [story.improve(story.id(0), float(n)) for n in range(3)]
-        log.append(RUN, fence, [*improvements, story.tell(Kind.RUN_FINISHED, reason="target")])
+        log.append(RUN, fence, [*improvements, story.tell(EventKind.RUN_FINISHED, reason="target")])
         assert sorted(self.told(webhooks)) == ["run.improved", "run.succeeded"]
 
     def test_a_best_of_one_objective_is_no_message(
@@ -238,7 +238,7 @@ class TestOutbox:
     ) -> None:
         webhooks.add(webhook())
         log.append(
-            RUN, fence, [story.tell(Kind.BEST_IMPROVED, candidate_id="cnd_1", fitness=2.0, objective="sum_radii")]
+            RUN, fence, [story.tell(EventKind.BEST_IMPROVED, candidate_id="cnd_1", fitness=2.0, objective="sum_radii")]
         )
         assert self.told(webhooks) == []
 
@@ -263,9 +263,9 @@ class TestOutbox:
         for run, end in zip(runs, ends, strict=True):
             assert self.told(webhooks) == []
             if end == "cancelled":
-                told = Story(run).tell(Kind.RUN_CANCELLED, by="ada")
+                told = Story(run).tell(EventKind.RUN_CANCELLED, by="ada")
             else:
-                told = Story(run).tell(Kind.RUN_FINISHED, reason=end)
+                told = Story(run).tell(EventKind.RUN_FINISHED, reason=end)
             log.append(run, log.take(run, "runner-1", 60), [told])
         [delivery] = webhooks.deliveries("default", "whk_1")
         assert (delivery.type, delivery.payload["data"]) == (f"batch.{state}", {"id": "bat_1"})
@@ -276,7 +276,7 @@ class TestOutbox:
         self, webhooks: Webhooks, log: RunLog, fence: int, story: Story
     ) -> None:
         webhooks.add(webhook())
-        gap = Story(sequence=7).tell(Kind.RUN_FINISHED, reason="target")
+        gap = Story(sequence=7).tell(EventKind.RUN_FINISHED, reason="target")
         with pytest.raises(ConflictError):
             log.append(RUN, fence, [gap])
         assert self.told(webhooks) == []
@@ -299,7 +299,7 @@ class TestOutbox:
         statements: list[str] = []
         note = lambda *args: statements.append(args[2])  # noqa: E731 -- the very function is taken off again
         sqlalchemy_event.listen(database.engine, "before_cursor_execute", note)
-        log.append(RUN, fence, [event for event in story.seed() if event.event.kind is not Kind.BEST_IMPROVED])
+        log.append(RUN, fence, [event for event in story.seed() if event.event.kind is not EventKind.BEST_IMPROVED])
         sqlalchemy_event.remove(database.engine, "before_cursor_execute", note)
         assert statements
         assert not [statement for statement in statements if "webhook" in statement]
@@ -312,7 +312,7 @@ class TestOutbox:
         with ThreadPoolExecutor(1) as pool:
             with database.unit():
                 webhooks.remove("default", "whk_1")
-                committed = pool.submit(log.append, RUN, fence, [story.tell(Kind.RUN_CANCELLED, by="key_1")])
+                committed = pool.submit(log.append, RUN, fence, [story.tell(EventKind.RUN_CANCELLED, by="key_1")])
             committed.result()
         assert self.told(webhooks, "whk_2") == ["run.cancelled"]
         assert webhooks.due(story.at, 60, 10)[0][0].id == "whk_2"

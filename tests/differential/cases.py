@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 CASES = int(os.environ.get("EVOLVE_DIFFERENTIAL_CASES", "300"))
 SHAPES = ("uniform", "front", "ties", "twins", "agreeing", "close", "vast")

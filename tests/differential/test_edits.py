@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from evolve.answers.patch import patch
+from evolve.answers.regions import enforce
 from evolve.errors import AnswerError
-from evolve.patch import patch
 from evolve.program import Program
-from evolve.regions import enforce
 from tests.differential.cases import CASES
 from tests.differential.libraries import code_utils
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from evolve import statistics
 from evolve.archives.pareto import truncation_of
-from evolve.contribution import contributions
-from evolve.pareto import crowding, dominated, front, hypervolume, ranks
-from evolve.scalarization import Floats
+from evolve.multiobjective.contribution import contributions
+from evolve.multiobjective.pareto import crowding, dominated, front, hypervolume, ranks
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics import answer_sets
 from tests.differential.cases import matrices
 from tests.differential.libraries import crowding_metrics, emo, moocore, non_dominated_sorting
 
@@ -88,7 +88,7 @@ def test_volumes_by_inclusion_and_exclusion(k: int) -> None:
         subsets = chain.from_iterable(combinations(gains, size) for size in range(1, len(gains) + 1))
         expected = sum((-1.0) ** (len(subset) + 1) * np.min(subset, axis=0).prod() for subset in subsets)
         assert found == pytest.approx(expected, rel=1e-8)
-        assert statistics.exact_volume(gains, np.zeros(k)) == pytest.approx(expected, rel=1e-8)
+        assert answer_sets.exact_volume(gains, np.zeros(k)) == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_large_front_has_the_volume_that_moocore_finds() -> None:

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from evolve.nearness import SKETCH, distance, sketch
-from evolve.significance import paired_p_value, welch_p_value
-from evolve.statistics import correlations, mean_pairwise_l1, mean_pairwise_l2
-from evolve.student import quantile, upper_tail
+from evolve.similarity.similarity import SKETCH, distance, sketch
+from evolve.statistics.answer_sets import correlations, mean_pairwise_l1, mean_pairwise_l2
+from evolve.statistics.significance import paired_p_value, welch_p_value
+from evolve.statistics.t_distribution import quantile, upper_tail
 from evolve.vpo import sobol
 from evolve.vpo.weights import BITS, JOE_KUO
 from tests.differential.cases import CASES, matrices

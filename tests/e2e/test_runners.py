@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import select
 
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import RunOrder, new_run, plan_new
 from service.bootstrap.storage import Storage, open_storage
@@ -134,7 +134,7 @@ class Installation:
 
     def takers(self, events: Sequence[LoggedEvent]) -> list[int]:
         """Processes that took a run up, one after the other."""
-        taken = [entry for entry in events if entry.event.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED)]
+        taken = [entry for entry in events if entry.event.kind in (EventKind.RUN_STARTED, EventKind.RUN_RESUMED)]
         return [self.process(entry.event.payload["by"]) for entry in taken]
 
     def until(self, met: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
@@ -252,7 +252,7 @@ def test_a_runner_that_is_told_to_end_hands_its_runs_over_at_once(service: Insta
     service.until_ended(*runs)
     for run in runs:
         check_whole(service.evolve, run)
-        assert not [entry for entry in service.events(run) if entry.event.kind is Kind.RUN_PAUSED]
+        assert not [entry for entry in service.events(run) if entry.event.kind is EventKind.RUN_PAUSED]
         assert service.takers(service.events(run)) == [first.pid, second.pid]
 
 
@@ -261,7 +261,7 @@ def test_what_people_want_of_a_run_takes_effect_within_a_second(service: Install
     runner = service.runner()
     service.until_evaluated([run], 5)
 
-    def wanted(state: str, kind: Kind) -> float:
+    def wanted(state: str, kind: EventKind) -> float:
         """Seconds from wanting a state to the event that follows."""
         seen, asked = service.record(run).sequence, datetime.now(UTC)
         service.intents.want(run, state, "ada")
@@ -272,17 +272,17 @@ def test_what_people_want_of_a_run_takes_effect_within_a_second(service: Install
         service.until(lambda: bool(found()))
         return (found()[0].at - asked).total_seconds()
 
-    assert wanted(PAUSED, Kind.RUN_PAUSING) < 1.0
+    assert wanted(PAUSED, EventKind.RUN_PAUSING) < 1.0
     service.until(lambda: service.record(run).state == "paused" and service.holder(run) is None)
     service.intents.extend(run, {"evaluations": 1000}, "bob")
-    assert wanted(RUNNING, Kind.RUN_RESUMED) < 2.0  # the policy and the queue are opened anew
+    assert wanted(RUNNING, EventKind.RUN_RESUMED) < 2.0  # the policy and the queue are opened anew
     service.until_evaluated([run], EVALUATIONS + 5)
     assert service.record(run).config["budget"]["evaluations"] == 1000
-    assert wanted(CANCELLED, Kind.RUN_CANCELLED) < 2.0
+    assert wanted(CANCELLED, EventKind.RUN_CANCELLED) < 2.0
     service.until(lambda: service.holder(run) is None)
     events = service.events(run)
     assert [entry.sequence for entry in events] == list(range(1, len(events) + 1))
-    assert [entry.event.payload["by"] for entry in events if entry.event.kind is Kind.RUN_CANCELLED] == ["ada"]
+    assert [entry.event.payload["by"] for entry in events if entry.event.kind is EventKind.RUN_CANCELLED] == ["ada"]
     left = [
         one for one in service.storage.reader.candidates(run, limit=2000) if one.status in ("pending", "evaluating")
     ]
@@ -299,7 +299,7 @@ def test_a_run_that_cannot_go_on_waits_or_fails_and_others_go_on(service: Instal
     service.until_ended(off, fine)
     assert (service.record(off).state, service.record(fine).state) == ("failed", "succeeded")
     last = service.events(off)[-1].event
-    assert (last.kind, last.payload["reason"]) == (Kind.RUN_FINISHED, "error")
+    assert (last.kind, last.payload["reason"]) == (EventKind.RUN_FINISHED, "error")
     assert "strategy" in last.payload["detail"]
     service.until(lambda: service.record(waits).waiting is not None)
     waiting = service.record(waits)

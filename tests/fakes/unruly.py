@@ -10,20 +10,20 @@ from evolve.archives import CellArchive, DominatedNoveltyArchive
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.events import Event
 from evolve.identity import digest
-from evolve.islands import Island
 from evolve.lineage import Lineage
-from evolve.ordering import Ordering
 from evolve.problem import Problem
-from evolve.proposal import Answer, Candidate, Completed, Individual, Proposal, Usage
-from evolve.search import Search, Step
-from evolve.state import State
+from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal, Usage
+from evolve.search.deterministic_schedule import DeterministicSchedule
+from evolve.search.islands import Island
+from evolve.search.search import Search, SearchStep
+from evolve.search.state import SearchState
 from tests.fakes.vectors import look
 
 FAILURES = (Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.LOST, Outcome.STAGE)
 EXTREMES = (0.0, -0.0, 1e308, -1e308, 1.7e308, 5e-324, float("inf"), float("nan"), 10**400, True, "high", None)
 MAX_CALLS = 20_000
 
-Reply = Answer | Completed | str
+Reply = Answer | CompletedReply | str
 
 
 @dataclass
@@ -52,7 +52,7 @@ class UnrulyWorld:
     _conversations: list[tuple[int, Iterator[Reply]]] = field(default_factory=list)
     _unscored: list[Candidate] = field(default_factory=list)
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: SearchStep) -> None:
         """Take what a search starts or goes on with."""
         self._take(step)
 
@@ -61,7 +61,7 @@ class UnrulyWorld:
         self._conversations.clear()
         self._unscored.clear()
 
-    def play(self, search: Search | Ordering, calls: int = MAX_CALLS) -> str | None:
+    def play(self, search: Search | DeterministicSchedule, calls: int = MAX_CALLS) -> str | None:
         """Drive a search until it ends, and close it, or for a number of calls; why it ended."""
         reason = self.go_on(search, calls)
         if reason is not None:
@@ -69,7 +69,7 @@ class UnrulyWorld:
         assert reason is not None or calls < MAX_CALLS, "the search goes on for ever"
         return reason
 
-    def go_on(self, search: Search | Ordering, calls: int) -> str | None:
+    def go_on(self, search: Search | DeterministicSchedule, calls: int) -> str | None:
         """Drive a search for a number of calls, or until it would end; why it would."""
         for _ in range(calls):
             if (reason := search.ended()) is not None:
@@ -77,17 +77,17 @@ class UnrulyWorld:
             self._turn(search)
         return None
 
-    def extend(self, search: Search | Ordering, key: str, value: int | None) -> None:
+    def extend(self, search: Search | DeterministicSchedule, key: str, value: int | None) -> None:
         """Give a key of the budget another value."""
         self._take(search.extend(key, value, "somebody"))
 
-    def close(self, search: Search | Ordering) -> None:
+    def close(self, search: Search | DeterministicSchedule) -> None:
         """End a search where it stands."""
         self._take(search.close())
 
-    def _turn(self, search: Search | Ordering) -> None:
+    def _turn(self, search: Search | DeterministicSchedule) -> None:
         busy = isinstance(search, Search) and len(self._conversations) + len(self._unscored) >= 8
-        step = Step() if busy else search.ask()
+        step = SearchStep() if busy else search.ask()
         self._take(step)
         if step.proposals:
             return
@@ -103,20 +103,20 @@ class UnrulyWorld:
         else:
             self._converse(search, place - len(self._unscored))
 
-    def _converse(self, search: Search | Ordering, place: int) -> None:
+    def _converse(self, search: Search | DeterministicSchedule, place: int) -> None:
         number, replies = self._conversations[place]
         match next(replies, None):
             case Answer() as answer:
                 look(search, number, [answer])
                 self._take(search.answer(number, answer))
-            case Completed() as completed:
+            case CompletedReply() as completed:
                 self._take(search.complete(number, completed))
             case str(reason):
                 self._take(search.fail(number, reason))
             case None:
                 del self._conversations[place]
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: SearchStep) -> None:
         self.log += step.events
         self.boundaries.append(len(self.log))
         for event in step.events:
@@ -150,7 +150,7 @@ class UnrulyWorld:
         replies: list[Reply] = [*_interleaved(answers, self.order)]
         if rng.random() < 0.2:
             return [*replies, "the policy refused"]
-        completed = Completed(completions=("said",) * proposal.samples, usage=Usage(input=10, output=5))
+        completed = CompletedReply(completions=("said",) * proposal.samples, usage=Usage(input=10, output=5))
         return [*replies, completed, completed] if rng.random() < 0.1 else [*replies, completed]
 
     def _drawn(self, purpose: str, about: str) -> np.random.Generator:
@@ -186,7 +186,7 @@ def bare(events: Sequence[Event]) -> list[Event]:
     return [Event(kind=event.kind, payload=event.payload) for event in events]
 
 
-def known(state: State) -> dict[str, Any]:
+def known(state: SearchState) -> dict[str, Any]:
     """Everything that decisions of a search depend on, in comparable form."""
     return {
         "account": replace(state.account),

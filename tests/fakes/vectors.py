@@ -8,11 +8,11 @@ import numpy as np
 
 from evolve.errors import PolicyDenied, PolicyUnavailable
 from evolve.money import FREE, Money
-from evolve.ordering import Ordering
 from evolve.program import Program
 from evolve.proposal import Answer, Charge, Usage
-from evolve.search import Search
-from evolve.vectors import Embedded, Vector
+from evolve.search.deterministic_schedule import DeterministicSchedule
+from evolve.search.search import Search
+from evolve.similarity.vectors import EmbeddedPrograms, Vector
 from tests.fakes.world import value_of
 
 Make = Callable[[Program], Vector | None]
@@ -32,7 +32,7 @@ def direction(angle: float) -> Vector:
     return np.array([math.cos(angle), math.sin(angle)], dtype=np.float32)
 
 
-def look(search: Search | Ordering, number: int, answers: Sequence[Answer], make: Make = drawn) -> None:
+def look(search: Search | DeterministicSchedule, number: int, answers: Sequence[Answer], make: Make = drawn) -> None:
     """Hand a search the vectors that it wants before it is told these answers to a proposal."""
     admission = search.admission
     owed = admission.owed()
@@ -65,7 +65,7 @@ class ToyEmbedder:
         self.refused_calls = self.cancelled = 0
         self._make, self._cost, self._turns = make, cost, turns
 
-    async def embed(self, programs: Sequence[Program]) -> Embedded:
+    async def embed(self, programs: Sequence[Program]) -> EmbeddedPrograms:
         try:
             for _ in range(self._turns):
                 await asyncio.sleep(0)
@@ -79,4 +79,4 @@ class ToyEmbedder:
         charge = Charge(
             policy=self.name, purpose="embedding", usage=Usage(input=len(programs)), cost=self._cost, seconds=0.5
         )
-        return Embedded(vectors=tuple(map(self._make, programs)), charge=charge)
+        return EmbeddedPrograms(vectors=tuple(map(self._make, programs)), charge=charge)

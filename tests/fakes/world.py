@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from evolve.configuration import RunConfig
-from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.events import Event
-from evolve.ordering import Ordering, open_search
 from evolve.problem import EvaluatorSpec, Limits, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Candidate, Completed, Dropped, Individual, Proposal, Usage
-from evolve.search import Search, Step
+from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal, RejectedText, Usage
+from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search, SearchStep
 
 BUSY = 6
-ASKING = Asking(policy="toy", answers=3, samples=2)
-TEAM = (ASKING, Asking(policy="rare", answers=2, samples=1, weight=0.5))
+ASKING = PolicyRequest(policy="toy", answers=3, samples=2)
+TEAM = (ASKING, PolicyRequest(policy="rare", answers=2, samples=1, weight=0.5))
 
 
 def program(x: float) -> Program:
@@ -87,14 +87,14 @@ class World:
     evaluated: list[str] = field(default_factory=list)
     individuals: dict[str, Individual] = field(default_factory=dict)
     candidates: dict[str, Candidate] = field(default_factory=dict)
-    _arrivals: list[Callable[[], Step]] = field(default_factory=list)
+    _arrivals: list[Callable[[], SearchStep]] = field(default_factory=list)
 
-    def play(self, search: Search | Ordering, begin: Step) -> str | None:
+    def play(self, search: Search | DeterministicSchedule, begin: SearchStep) -> str | None:
         """Drive a search to its end; why it ended."""
         self._send(search, begin)
         while (reason := search.ended()) is None:
             busy = isinstance(search, Search) and len(self._arrivals) >= BUSY
-            step = Step() if busy else search.ask()
+            step = SearchStep() if busy else search.ask()
             self._send(search, step)
             if step.proposals:
                 continue
@@ -104,7 +104,7 @@ class World:
         self._send(search, search.close())
         return reason
 
-    def _send(self, search: Search | Ordering, step: Step) -> None:
+    def _send(self, search: Search | DeterministicSchedule, step: SearchStep) -> None:
         self.log += step.events
         self.boundaries.append(len(self.log))
         for event in step.events:
@@ -117,11 +117,11 @@ class World:
         for proposal in step.proposals:
             self._arrivals.append(lambda proposal=proposal: self._reply(search, proposal))  # type: ignore[misc]
 
-    def _score(self, search: Search | Ordering, candidate: Candidate) -> Step:
+    def _score(self, search: Search | DeterministicSchedule, candidate: Candidate) -> SearchStep:
         self.evaluated.append(candidate.id)
         return search.tell(candidate.id, score(self.problem, candidate.program))
 
-    def _reply(self, search: Search | Ordering, proposal: Proposal) -> Step:
+    def _reply(self, search: Search | DeterministicSchedule, proposal: Proposal) -> SearchStep:
         fault = proposal.seed % 8 if self.faulty else 0
         if fault == 1:
             return search.fail(proposal.number, f"refused {proposal.seed % 16}")
@@ -129,24 +129,26 @@ class World:
         if fault == 3:
             replies = [replace(reply, text=proposal.parent.program.text) for reply in replies]
         steps = [search.answer(proposal.number, answer) for answer in replies]
-        completed = Completed(
+        completed = CompletedReply(
             completions=("toy",) * proposal.samples,
             usage=Usage(input=10, output=5),
-            dropped=(Dropped(chain=0, reason=f"{proposal.seed} answers without text"),) if fault == 2 else (),
+            dropped=(RejectedText(chain=0, reason=f"{proposal.seed} answers without text"),) if fault == 2 else (),
         )
         steps.append(search.complete(proposal.number, completed))
-        return Step(
+        return SearchStep(
             events=tuple(event for step in steps for event in step.events),
             candidates=tuple(candidate for step in steps for candidate in step.candidates),
             proposals=tuple(proposal for step in steps for proposal in step.proposals),
         )
 
 
-def new_search(problem: Problem, config: RunConfig, askings: Sequence[Asking] = (ASKING,)) -> Search | Ordering:
+def new_search(
+    problem: Problem, config: RunConfig, askings: Sequence[PolicyRequest] = (ASKING,)
+) -> Search | DeterministicSchedule:
     return open_search("run_toy", problem, config, *askings)
 
 
-def resume(world: World, search: Search | Ordering, events: Sequence[Event]) -> Step:
+def resume(world: World, search: Search | DeterministicSchedule, events: Sequence[Event]) -> SearchStep:
     """Replay events into a fresh search, as a restart would; the step it owes."""
     bare = [Event(kind=event.kind, payload=event.payload) for event in events]
     resumed = search.replay(
@@ -156,4 +158,4 @@ def resume(world: World, search: Search | Ordering, events: Sequence[Event]) -> 
     )
     if not events:
         return search.start()
-    return Step(candidates=resumed.candidates, proposals=resumed.proposals)
+    return SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)

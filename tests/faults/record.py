@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from evolve.budget import Account
-from evolve.ensemble import Asking
-from evolve.events import Kind
-from evolve.ordering import Ordering, open_search
-from evolve.search import Search
+from evolve.events import EventKind
+from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search
 from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.db.models import CandidateRow, EvaluationRow, MembershipRow, ProposalRow, RunRow
@@ -25,8 +25,8 @@ from tests.faults.problems import DETERMINISTIC
 CLOCK_SECONDS = 1.0
 # What a runner takes to hear of a budget whose connection lost its host. It hears of a cancellation with it.
 HEARD_SECONDS = 30.0
-_RUN_KINDS = {Kind.RUN_STARTED, Kind.RUN_RESUMED}
-_LAST = {Kind.RUN_FINISHED, Kind.RUN_CANCELLED}
+_RUN_KINDS = {EventKind.RUN_STARTED, EventKind.RUN_RESUMED}
+_LAST = {EventKind.RUN_FINISHED, EventKind.RUN_CANCELLED}
 Complaints = Iterator[str]
 
 
@@ -43,9 +43,9 @@ class Run:
     lost: int
     proposals: Mapping[int, str]
     members: Sequence[tuple[int, str]]
-    search: Search | Ordering
+    search: Search | DeterministicSchedule
 
-    def of(self, *kinds: Kind) -> list[Mapping[str, Any]]:
+    def of(self, *kinds: EventKind) -> list[Mapping[str, Any]]:
         """Payloads of its events of some kinds."""
         return [entry.event.payload for entry in self.events if entry.event.kind in kinds]
 
@@ -85,9 +85,9 @@ def _rows(connection: Connection, table: Any, where: Any) -> list[dict[str, Any]
     return [dict(row) for row in connection.execute(select(*table.__table__.c).where(where)).mappings()]
 
 
-def _replayed(storage: Storage, record: RunRecord, events: Sequence[LoggedEvent]) -> Search | Ordering:
+def _replayed(storage: Storage, record: RunRecord, events: Sequence[LoggedEvent]) -> Search | DeterministicSchedule:
     plan = plan_stored(record, storage.log)
-    search = open_search(record.id, plan.problem, plan.config, Asking(policy=plan.policies[0].name))
+    search = open_search(record.id, plan.problem, plan.config, PolicyRequest(policy=plan.policies[0].name))
     search.replay(
         (entry.event for entry in events),
         lambda ids: storage.log.individuals(record.id, ids),
@@ -106,7 +106,7 @@ def sequences(run: Run) -> Complaints:
             yield f"event {later.sequence} is of {later.at}, and the one before it of {earlier.at}"
     following = [entry.event.kind for entry in run.events[1:]] + [None]
     ends = zip(run.events, following, strict=True)
-    lasts = [end.sequence for end, after in ends if end.event.kind in _LAST and after is not Kind.RUN_CONTINUED]
+    lasts = [end.sequence for end, after in ends if end.event.kind in _LAST and after is not EventKind.RUN_CONTINUED]
     if lasts != [numbers[-1]]:
         yield f"it ends at {lasts}, and its last event is {numbers[-1]}"
 
@@ -123,11 +123,13 @@ def streams(run: Run) -> Complaints:
 
 def candidates(run: Run) -> Complaints:
     """Each candidate is evaluated once, or is a duplicate, or was rejected; each proposal is answered or has failed."""
-    created = Counter(payload["candidate_id"] for payload in run.of(Kind.CANDIDATE_CREATED, Kind.CANDIDATE_REJECTED))
+    created = Counter(
+        payload["candidate_id"] for payload in run.of(EventKind.CANDIDATE_CREATED, EventKind.CANDIDATE_REJECTED)
+    )
     settled = {
-        "evaluated": Counter(payload["candidate_id"] for payload in run.of(Kind.CANDIDATE_EVALUATED)),
-        "duplicate": Counter(payload["candidate_id"] for payload in run.of(Kind.CANDIDATE_DUPLICATE)),
-        "rejected": Counter(payload["candidate_id"] for payload in run.of(Kind.CANDIDATE_REJECTED)),
+        "evaluated": Counter(payload["candidate_id"] for payload in run.of(EventKind.CANDIDATE_EVALUATED)),
+        "duplicate": Counter(payload["candidate_id"] for payload in run.of(EventKind.CANDIDATE_DUPLICATE)),
+        "rejected": Counter(payload["candidate_id"] for payload in run.of(EventKind.CANDIDATE_REJECTED)),
     }
     if set(created) != set(run.candidates) or set(created.values()) > {1}:
         yield f"{len(created)} candidates were proposed, {created.total()} times, and {len(run.candidates)} are stored"
@@ -138,8 +140,8 @@ def candidates(run: Run) -> Complaints:
         once = settled.get(row["status"], Counter())[candidate_id] == 1
         if not once or run.evaluations[candidate_id] != (row["status"] == "evaluated"):
             yield f"candidate {candidate_id} is {row['status']}, with {run.evaluations[candidate_id]} evaluations"
-    asked = Counter(payload["number"] for payload in run.of(Kind.PROPOSAL_CREATED))
-    closed = Counter(payload["number"] for payload in run.of(Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED))
+    asked = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_CREATED))
+    closed = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED))
     if asked != closed or list(asked) != list(range(1, len(asked) + 1)) or set(run.proposals) != set(asked):
         yield f"{asked.total()} proposals were asked, and {closed.total()} closed"
     if left := {number: state for number, state in run.proposals.items() if state not in ("answered", "failed")}:
@@ -173,7 +175,7 @@ def totals(run: Run) -> Complaints:
         state = entered(entry.event) or state
     if (state, counters) != (run.record.state, run.record.counters):
         yield f"it is {run.record.state} with {run.record.counters}, and its events come to {state} with {counters}"
-    evaluated = sum(payload["outcome"] != "cancelled" for payload in run.of(Kind.CANDIDATE_EVALUATED))
+    evaluated = sum(payload["outcome"] != "cancelled" for payload in run.of(EventKind.CANDIDATE_EVALUATED))
     if evaluated != run.record.counters.evaluations:
         yield f"it counts {run.record.counters.evaluations} evaluations, and has {evaluated}"
 
@@ -185,7 +187,7 @@ def budgets(run: Run) -> Complaints:
         yield f"it ended by its budget of {budget} with {evaluations} evaluations"
     if run.record.reason not in ("evaluations", "exhausted", "") or evaluations > budget:
         yield f"it ended by {run.record.reason!r} with {evaluations} evaluations of {budget}"
-    given = [payload["to"] for payload in run.of(Kind.BUDGET_EXTENDED)]
+    given = [payload["to"] for payload in run.of(EventKind.BUDGET_EXTENDED)]
     ended = run.events[-1].at.timestamp()
     heard = HEARD_SECONDS if run.told.cancelled else 0.0
     wanted = [value for value, at in run.told.extended if at + heard < ended]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.bootstrap import serving
 from service.bootstrap.serving import QUEUED
 from tests.api.told import open_told
@@ -30,10 +30,10 @@ async def test_runs_are_queued_until_a_runner_takes_them_up(tmp_path: Path, monk
             told.create(new_run(run_id))
             await told_of(number)
         story = Story(RUNS[0])
-        told.append([story.tell(Kind.RUN_STARTED, by="test")])
+        told.append([story.tell(EventKind.RUN_STARTED, by="test")])
         await told_of(2)
         other = Story(RUNS[1])
-        told.append([other.tell(Kind.RUN_CANCELLED, by="ada")])
+        told.append([other.tell(EventKind.RUN_CANCELLED, by="ada")])
         await told_of(1)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)

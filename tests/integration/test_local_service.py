@@ -18,7 +18,7 @@ from service.api.local_key import LocalKey
 from service.bootstrap.local_service import announced, find_local_service, forget_ended_service
 from service.errors import RefusedError
 from service.keys import identity_proof, mint
-from service.seal import Seal
+from service.signer import Signer
 from tests.e2e.evolving import Evolve, EvolveHere, make_problem
 from tests.patience import PATIENCE_SECONDS
 
@@ -55,7 +55,7 @@ def serving(evolve: Evolve, *words: str) -> Iterator[tuple[str, "subprocess.Pope
 
 
 def made_key(url: str = "http://127.0.0.1:9") -> LocalKey:
-    return LocalKey(url=url, text=mint(Seal("s" * 40)).text)
+    return LocalKey(url=url, text=mint(Signer("s" * 40)).text)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_the_key_opens_the_service_and_nothing_when_it_has_ended(evolve: Evolve,
         key = json.loads(path.read_text())["key"]
         head = {"Authorization": f"Bearer {key}"}
         assert httpx.get(f"{url}/v1/api-keys", headers=head).json()["items"] == []
-        wrong = {"Authorization": f"Bearer {mint(Seal('s' * 40)).text}"}
+        wrong = {"Authorization": f"Bearer {mint(Signer('s' * 40)).text}"}
         assert httpx.get(f"{url}/v1/api-keys", headers=wrong).status_code == 401
         challenge = secrets.token_hex(32)
         answer = httpx.get(f"{url}/identity", params={"challenge": challenge})

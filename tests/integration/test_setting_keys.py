@@ -12,20 +12,20 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 
 from service import keys
-from service.api.faults import ApiFault
-from service.api.parts import Parts
+from service.api.dependencies import ApiDependencies
+from service.api.problem_errors import ApiFault
 from service.app import create_app
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.environments import with_environment
 from service.bootstrap.machine import examine_sandbox
 from service.bootstrap.maintenance import retention
+from service.bootstrap.run_source import SourceOptions, server_key, server_of
 from service.bootstrap.runners import open_runner
 from service.bootstrap.secret import open_seal
 from service.bootstrap.serving import http_server
-from service.bootstrap.site import Where, server_key, server_of
 from service.bootstrap.storage import database_url, open_storage
-from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.submit_run import BundledSubmissions
 from service.bootstrap.workers import queue_url
 from service.config import Settings, known_keys, load_settings
 from service.dashboard.pages import public_address
@@ -34,7 +34,7 @@ from service.errors import InvalidProblemError, NotFoundError, ServiceError, Usa
 from service.ports import KeyRecord, RunRequest, Scope, Upload
 from service.problems.bundle import pack
 from service.problems.folder import Folder
-from service.problems.sketch import Sketch, load_sketch
+from service.problems.inline_problem import InlineProblem, load_sketch
 from service.queue.memory import MemoryBroker
 from tests.contract.story import START
 from tests.databases import sqlite_file
@@ -77,7 +77,7 @@ def of(read: Callable[[Settings], object]) -> Proof:
 
 
 @asynccontextmanager
-async def living(settings: Settings) -> AsyncIterator[tuple[Any, Parts, httpx.AsyncClient]]:
+async def living(settings: Settings) -> AsyncIterator[tuple[Any, ApiDependencies, httpx.AsyncClient]]:
     async with open_parts(settings) as parts:
         app = create_app(parts)
         minted = keys.mint(parts.seal)
@@ -94,7 +94,7 @@ async def living(settings: Settings) -> AsyncIterator[tuple[Any, Parts, httpx.As
             yield app, parts, client
 
 
-def served(ask: Callable[[Any, Parts, httpx.AsyncClient], Awaitable[object]]) -> Proof:
+def served(ask: Callable[[Any, ApiDependencies, httpx.AsyncClient], Awaitable[object]]) -> Proof:
     async def told(settings: Settings) -> object:
         async with living(settings) as (app, parts, client):
             return await ask(app, parts, client)
@@ -144,7 +144,7 @@ async def _handed_on(app: Any, *_: object) -> object:
     return public_address(Request({"type": "http", "headers": [(b"host", b"inside")], "app": app}), "/runs")
 
 
-async def _hooked(_: object, parts: Parts, __: object) -> object:
+async def _hooked(_: object, parts: ApiDependencies, __: object) -> object:
     try:
         return parts.check_webhook("http://127.0.0.1:9/")
     except ServiceError as error:
@@ -159,7 +159,7 @@ async def _driving(settings: Settings) -> object:
 
 async def _environment(settings: Settings) -> object:
     """What comes of a problem that asks for a package which cannot be installed."""
-    loaded = load_sketch(Sketch(seed="x"))
+    loaded = load_sketch(InlineProblem(seed="x"))
     files = {"requirements.txt": b"-r elsewhere.txt"}
     try:
         found = await with_environment(loaded.problem, pack(Folder(files=files)), settings.sandbox, others=True)
@@ -208,8 +208,8 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "retention.days": ("9", of(lambda settings: retention(settings, None, []))),
     "retention.audit_days": ("9", of(lambda settings: retention(settings, 1, []))),
     "runner.runs": ("3", _driving),
-    "server.url": ("https://evolve.example", of(lambda settings: server_of(settings, Where()))),
-    "server.key_file": ("FOLDER/key", of(lambda settings: server_key(settings, Where()))),
+    "server.url": ("https://evolve.example", of(lambda settings: server_of(settings, SourceOptions()))),
+    "server.key_file": ("FOLDER/key", of(lambda settings: server_key(settings, SourceOptions()))),
 }
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from evolve.archives import Axis, CellArchive, CvtPartition, GridPartition
 from evolve.evaluation import Evaluation, Outcome
-from evolve.pareto import front, hypervolume
+from evolve.multiobjective.pareto import front, hypervolume
 from evolve.problem import Measure
 from evolve.program import Program
 from evolve.proposal import Individual
 from service.errors import NotFoundError, UsageError
-from service.ports import LoggedEvent, RunReader, RunRecord, Scored
+from service.ports import LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections.columns import Columns
 from service.projections.grid import cover, fold_grid
 from service.projections.ranking import rank_front
@@ -33,13 +33,13 @@ Told = tuple[tuple[int, ...] | None, tuple[float, ...]]
 class Reads:
     """A reader of one run whose evaluations are told one after the other."""
 
-    def __init__(self, rows: Sequence[Scored]) -> None:
+    def __init__(self, rows: Sequence[ScoredCandidate]) -> None:
         self.rows, self.told = rows, 0
 
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         return dict.fromkeys(run_ids, (self.told, "running"))
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         return (row for row in self.rows[: self.told] if row.sequence > after)
 
     def events(self, run_id: str, after: int = 0, limit: int | None = None, kinds: object = ()) -> list[LoggedEvent]:
@@ -52,16 +52,16 @@ def run_of(width: int, axes: Sequence[Mapping[str, Any]] = (), config: Mapping[s
     return cast(RunRecord, SimpleNamespace(id="run_1", objectives=objectives, measures=axes, config=config or {}))
 
 
-def row(place: int, rewards: Sequence[float] | None, values: Sequence[float] = (), **scores: float) -> Scored:
+def row(place: int, rewards: Sequence[float] | None, values: Sequence[float] = (), **scores: float) -> ScoredCandidate:
     scores = dict(zip("abcde", rewards or (), strict=False)) | scores
-    return Scored(
+    return ScoredCandidate(
         place + 1, f"cnd_{place}", 1 + place // 3, 2 - place % 3, 0, None, "mutate", "syntax",
         "ok" if rewards is not None else "timeout", None if rewards is None else float(sum(rewards)), rewards, scores,
         dict(zip("xy", values, strict=False)), 0.5, START + timedelta(seconds=place),
     )  # fmt: skip
 
 
-def folded(rows: Sequence[Scored], run: RunRecord, cuts: Sequence[int] = ()) -> Iterator[Columns]:
+def folded(rows: Sequence[ScoredCandidate], run: RunRecord, cuts: Sequence[int] = ()) -> Iterator[Columns]:
     """The columns of a run after each cut, and at its end."""
     reads, columns = Reads(rows), Columns(run)
     for cut in (*sorted(min(cut, len(rows)) for cut in cuts), len(rows)):
@@ -112,7 +112,7 @@ def test_the_grid_is_the_archive_of_all(told: list[tuple[int, int, int]], cuts: 
     for one in rows:
         for axis in axes:
             axis.cover(one.descriptor[axis.name])
-    cells: dict[tuple[int, ...], list[Scored]] = {}
+    cells: dict[tuple[int, ...], list[ScoredCandidate]] = {}
     for one in rows:
         cells.setdefault(tuple(axis.bin(one.descriptor[axis.name]) for axis in axes), []).append(one)
     grid = fold_grid(columns, 100)

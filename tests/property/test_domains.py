@@ -16,7 +16,7 @@ from evolve.domains import toolrl as tr
 from evolve.domains.maze import MOVES, Maze, Rules, front, maze_of, outcomes, read, render, reward, walk
 
 
-def judge(question: lcb.Question, program: str) -> Sequence[float]:
+def judge(question: lcb.CodingTask, program: str) -> Sequence[float]:
     return [len(program) % 2 for _ in question.tests]
 
 
@@ -24,11 +24,11 @@ ASKED: dict[str, tuple[Domain[Any, Any], Any]] = {
     "maze": (MazeDomain(), maze_of("small", "validation", 0)),
     "musique": (
         Musique(),
-        mq.Question(text="?", paragraphs=(("a", "b"), ("c", "d")), support=(1, 0), answer="x y", aliases=("1",)),
+        mq.MusiqueQuestion(text="?", paragraphs=(("a", "b"), ("c", "d")), support=(1, 0), answer="x y", aliases=("1",)),
     ),
-    "eureqa": (Eureqa(), eureqa.Question(narrative="", masks=("m",) * 5, entities=("x", "y", "1", "UP", "!"))),
-    "toolrl": (ToolRL(), tr.Question(user="?", calls=(tr.Call(name="f", arguments={"x": 1, "y": ["a"]}),))),
-    "livecodebench": (LiveCodeBench(judge=judge), lcb.Question(statement="", tests=(lcb.Test(input="", output=""),))),
+    "eureqa": (Eureqa(), eureqa.EureqaQuestion(narrative="", masks=("m",) * 5, entities=("x", "y", "1", "UP", "!"))),
+    "toolrl": (ToolRL(), tr.ToolTask(user="?", calls=(tr.ToolCall(name="f", arguments={"x": 1, "y": ["a"]}),))),
+    "livecodebench": (LiveCodeBench(judge=judge), lcb.CodingTask(statement="", tests=(lcb.Test(input="", output=""),))),
 }
 PIECES = [
     "<route_1>", "</route_1>", "<route_", "<response_1>", "</response_1>", "<response_2>", "<response>", "</response>",

@@ -11,24 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.events import Event, Kind
-from service.api.columns_shown import shown_columns
-from service.ports import LoggedEvent, RunReader, Scored
+from evolve.events import Event, EventKind
+from service.api.serializers.columns import shown_columns
+from service.ports import LoggedEvent, RunReader, ScoredCandidate
+from service.projections.chart_data import draw, evenly, extremes, rounded
 from service.projections.columns import MAX_MARKS, Columns
-from service.projections.drawn import draw, evenly, extremes, rounded
-from service.times import rfc3339
+from service.timestamps import rfc3339
 from tests.property.test_columns import run_of
 
 START = datetime(2026, 3, 1, 12, 0, 0, 123457, tzinfo=UTC)
-MARKED: Mapping[Kind, Mapping[str, Any]] = {
-    Kind.ISLAND_MIGRATED: {"from": 1, "to": 2, "candidate_ids": []},
-    Kind.ISLAND_RESET: {"island": 3, "survivor": "cnd_0", "displaced": []},
-    Kind.RUN_PAUSED: {"by": "me"},
-    Kind.RUN_RESUMED: {"by": "me"},
-    Kind.BUDGET_EXTENDED: {"key": "evaluations", "from": 10, "to": 20, "by": "me"},
+MARKED: Mapping[EventKind, Mapping[str, Any]] = {
+    EventKind.ISLAND_MIGRATED: {"from": 1, "to": 2, "candidate_ids": []},
+    EventKind.ISLAND_RESET: {"island": 3, "survivor": "cnd_0", "displaced": []},
+    EventKind.RUN_PAUSED: {"by": "me"},
+    EventKind.RUN_RESUMED: {"by": "me"},
+    EventKind.BUDGET_EXTENDED: {"key": "evaluations", "from": 10, "to": 20, "by": "me"},
 }
 COLUMNS = ("place", "number", "position", "island", "outcome", "operator", "policy", "parent", "fitness", "seconds")
-Happened = Scored | LoggedEvent
+Happened = ScoredCandidate | LoggedEvent
 
 
 class Log:
@@ -40,8 +40,8 @@ class Log:
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         return dict.fromkeys(run_ids, (self.now, "running"))
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
-        return (one for one in self.happened[after : self.now] if isinstance(one, Scored))
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
+        return (one for one in self.happened[after : self.now] if isinstance(one, ScoredCandidate))
 
     def events(self, run_id: str, after: int, limit: None = None, kinds: Sequence[str] = ()) -> Iterator[LoggedEvent]:
         told = (one for one in self.happened[after : self.now] if isinstance(one, LoggedEvent))
@@ -54,7 +54,7 @@ class Log:
         return columns
 
 
-def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> Scored:
+def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> ScoredCandidate:
     """An evaluation told by the event of a sequence; without rewards it failed."""
     fields: dict[str, Any] = {
         "candidate_id": f"cnd_{sequence}", "number": sequence // 3, "position": sequence % 3, "island": 0,
@@ -62,7 +62,7 @@ def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> 
         "fitness": sum(rewards) if rewards else None, "scores": dict(zip("abcde", rewards or (), strict=False)),
         "descriptor": {}, "seconds": 0.5, "at": START,
     }  # fmt: skip
-    return Scored(sequence=sequence, rewards=rewards, **fields | told)
+    return ScoredCandidate(sequence=sequence, rewards=rewards, **fields | told)
 
 
 @st.composite
@@ -88,7 +88,7 @@ def histories(draw: st.DrawFn) -> list[Happened]:
 def told(happened: Sequence[Happened]) -> list[dict[str, Any]]:
     """The evaluations of a history one by one, as charts want them."""
     rows: list[dict[str, Any]] = []
-    scored = [one for one in happened if isinstance(one, Scored)]
+    scored = [one for one in happened if isinstance(one, ScoredCandidate)]
     for place, one in enumerate(scored):
         before = [other.candidate_id for other in scored[:place]]
         rows.append({
@@ -133,7 +133,7 @@ def test_columns_tell_each_evaluation_as_it_was(happened: list[Happened]) -> Non
             assert told_so == (None if worth is None else pytest.approx(worth, rel=1e-6))
     assert found["seconds"] == pytest.approx([row["seconds"] for row in rows], abs=0.000501)
     marks = [one for one in happened if isinstance(one, LoggedEvent)]
-    before = [sum(isinstance(one, Scored) for one in happened[: mark.sequence]) for mark in marks]
+    before = [sum(isinstance(one, ScoredCandidate) for one in happened[: mark.sequence]) for mark in marks]
     assert [(mark["kind"], mark["place"], mark["at"]) for mark in found["marks"]] == [
         (str(mark.event.kind), place, rfc3339(mark.at)) for mark, place in zip(marks, before, strict=True)
     ]
@@ -226,7 +226,7 @@ def test_numbers_that_have_no_more_digits_stay(value: float) -> None:
 
 
 def test_of_many_marks_the_newest_are_told() -> None:
-    paused = Event(kind=Kind.RUN_PAUSED, payload={"by": "me"})
+    paused = Event(kind=EventKind.RUN_PAUSED, payload={"by": "me"})
     happened = [
         LoggedEvent(run_id="run_1", sequence=sequence, at=START + timedelta(seconds=sequence), event=paused)
         for sequence in range(1, MAX_MARKS + 4)

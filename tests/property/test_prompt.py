@@ -3,9 +3,9 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evolve.answers.markup import Fence, fence
 from evolve.errors import PolicyRefused
 from evolve.evaluation import Evaluation, Outcome
-from evolve.markup import Fence, fence
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt

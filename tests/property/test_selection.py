@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.archives.population import Population
 from evolve.lineage import Lineage
-from evolve.pareto import crowding, ranks
-from evolve.population import Population
+from evolve.multiobjective.pareto import crowding, ranks
 from evolve.problem import MAX_MAGNITUDE
-from evolve.selection import REGISTRY, Knobs, View
-from evolve.selection.cases import CaseTable
+from evolve.selection import REGISTRY, ArchiveView, SelectionParams
+from evolve.selection.case_table import CaseTable
 from tests.unit.individuals import individual
 from tests.unit.selecting import choose, view_of
 
@@ -34,7 +34,7 @@ GRID = st.integers(1, 4).flatmap(
 )
 CASES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]), max_size=6)
 KNOBS = st.builds(
-    Knobs,
+    SelectionParams,
     alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
     exploration=st.sampled_from([0.0, 1.0, MAX_MAGNITUDE]),
     cases=st.sampled_from([1e-9, 0.25, 1.0]),
@@ -45,7 +45,7 @@ KNOBS = st.builds(
 @given(rows=ROWS, data=st.data(), seed=st.integers(0, 1000), knobs=KNOBS)
 @settings(max_examples=40, deadline=None)
 def test_the_place_is_one_of_the_view(
-    name: str, rows: list[tuple[float, ...]], data: st.DataObject, seed: int, knobs: Knobs
+    name: str, rows: list[tuple[float, ...]], data: st.DataObject, seed: int, knobs: SelectionParams
 ) -> None:
     many = st.lists(VALUES.filter(lambda value: abs(value) <= MAX_MAGNITUDE), min_size=len(rows), max_size=len(rows))
     cases = data.draw(st.none() | st.lists(CASES, min_size=len(rows), max_size=len(rows)))
@@ -110,7 +110,7 @@ def test_a_table_of_cases_is_what_the_members_bring_however_they_came(
 def test_standings_are_those_of_the_members_however_they_came_and_went(changes: list[bool]) -> None:
     view, lineage = view_of([0.0]), Lineage()
     lineage.evaluate("m0", 0, 0.0, (0.0,))
-    view = View(view.members, lineage, ["o0"])
+    view = ArchiveView(view.members, lineage, ["o0"])
     for number, comes in enumerate(changes, start=1):
         lineage.propose(number, f"m{number // 2 if number > 1 else 0}")
         lineage.evaluate(f"m{number}", number, float(number), (float(number),))

@@ -4,8 +4,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.answers.edit import apply_answer
 from evolve.configuration import OPERATORS
-from evolve.edit import apply_answer
 from evolve.errors import PolicyRefused
 from evolve.program import Program
 from service.policy.syntax.scan import numerals

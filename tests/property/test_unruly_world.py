@@ -11,7 +11,6 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evolve.closing import ENDED
 from evolve.configuration import (
     ARCHIVES,
     ISLAND_CHOICES,
@@ -32,13 +31,14 @@ from evolve.configuration import (
     RunConfig,
     SelectionOptions,
 )
-from evolve.ensemble import Asking
-from evolve.events import Event, Kind
-from evolve.ordering import Ordering, open_search
+from evolve.credit.yields import UNSUCCESSFUL
+from evolve.events import Event, EventKind
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
-from evolve.search import Search, Step
-from evolve.state import State
-from evolve.yields import UNSUCCESSFUL
+from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search, SearchStep
+from evolve.search.shutdown import ENDED
+from evolve.search.state import SearchState
 from service.ports import Counters
 from service.projections import count
 from service.runner.status import StatusFold
@@ -132,18 +132,20 @@ def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
     )
 
 
-def opened(problem: Problem, config: RunConfig) -> Search | Ordering:
-    return open_search("run_unruly", problem, config, Asking(policy="unruly"))
+def opened(problem: Problem, config: RunConfig) -> Search | DeterministicSchedule:
+    return open_search("run_unruly", problem, config, PolicyRequest(policy="unruly"))
 
 
-def resumed(world: UnrulyWorld, search: Search | Ordering, log: list[Event]) -> Step:
+def resumed(world: UnrulyWorld, search: Search | DeterministicSchedule, log: list[Event]) -> SearchStep:
     owed = search.replay(
         bare(log), lambda ids: [world.individuals[i] for i in ids], lambda ids: [world.candidates[i] for i in ids]
     )
-    return Step(candidates=owed.candidates, proposals=owed.proposals)
+    return SearchStep(candidates=owed.candidates, proposals=owed.proposals)
 
 
-def check_budget(search: Search | Ordering, config: RunConfig, problem: Problem, reason: str | None) -> None:
+def check_budget(
+    search: Search | DeterministicSchedule, config: RunConfig, problem: Problem, reason: str | None
+) -> None:
     account, budget = search.state.account, config.budget
     if budget.evaluations is not None:
         assert account.evaluations <= max(budget.evaluations, len(problem.seeds))
@@ -154,19 +156,21 @@ def check_budget(search: Search | Ordering, config: RunConfig, problem: Problem,
     assert reason in {"evaluations", "answers", "tokens", "patience", "exhausted", *UNSUCCESSFUL}
 
 
-def check_log(search: Search | Ordering, log: list[Event]) -> None:
+def check_log(search: Search | DeterministicSchedule, log: list[Event]) -> None:
     json.dumps([event.payload for event in log], allow_nan=False)
-    of = {kind: [event.payload for event in log if event.kind is kind] for kind in Kind}
-    created = [payload["candidate_id"] for payload in of[Kind.CANDIDATE_CREATED]]
-    ends = of[Kind.CANDIDATE_EVALUATED] + of[Kind.CANDIDATE_DUPLICATE]
+    of = {kind: [event.payload for event in log if event.kind is kind] for kind in EventKind}
+    created = [payload["candidate_id"] for payload in of[EventKind.CANDIDATE_CREATED]]
+    ends = of[EventKind.CANDIDATE_EVALUATED] + of[EventKind.CANDIDATE_DUPLICATE]
     assert sorted(created) == sorted(payload["candidate_id"] for payload in ends)
     assert len(set(created)) == len(created)
-    answered = Counter(p["number"] for p in of[Kind.CANDIDATE_CREATED] + of[Kind.CANDIDATE_REJECTED] if p["number"])
-    limits = {payload["number"]: payload["limit"] for payload in of[Kind.PROPOSAL_CREATED]}
+    answered = Counter(
+        p["number"] for p in of[EventKind.CANDIDATE_CREATED] + of[EventKind.CANDIDATE_REJECTED] if p["number"]
+    )
+    limits = {payload["number"]: payload["limit"] for payload in of[EventKind.PROPOSAL_CREATED]}
     assert all(answered[number] <= limit for number, limit in limits.items())
-    closed = [payload["number"] for payload in of[Kind.PROPOSAL_ANSWERED] + of[Kind.PROPOSAL_FAILED]]
+    closed = [payload["number"] for payload in of[EventKind.PROPOSAL_ANSWERED] + of[EventKind.PROPOSAL_FAILED]]
     assert sorted(closed) == sorted(limits)
-    duplicates = {payload["candidate_id"]: payload["of"] for payload in of[Kind.CANDIDATE_DUPLICATE]}
+    duplicates = {payload["candidate_id"]: payload["of"] for payload in of[EventKind.CANDIDATE_DUPLICATE]}
     assert not set(duplicates.values()) & set(duplicates)
     assert search.state.account.barren == barren(log)
     check_projections(search, log)
@@ -174,14 +178,14 @@ def check_log(search: Search | Ordering, log: list[Event]) -> None:
 
 def barren(log: list[Event]) -> int:
     """Proposals at the end of a log that brought nothing to evaluate."""
-    duplicates = {event.payload["candidate_id"] for event in log if event.kind is Kind.CANDIDATE_DUPLICATE}
-    created = [event.payload for event in log if event.kind is Kind.CANDIDATE_CREATED]
+    duplicates = {event.payload["candidate_id"] for event in log if event.kind is EventKind.CANDIDATE_DUPLICATE}
+    created = [event.payload for event in log if event.kind is EventKind.CANDIDATE_CREATED]
     fruitful = {payload["number"] for payload in created if payload["candidate_id"] not in duplicates}
-    closed = [e.payload["number"] for e in log if e.kind in {Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED}]
+    closed = [e.payload["number"] for e in log if e.kind in {EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED}]
     return len(list(takewhile(lambda number: number not in fruitful, reversed(closed))))
 
 
-def check_projections(search: Search | Ordering, log: list[Event]) -> None:
+def check_projections(search: Search | DeterministicSchedule, log: list[Event]) -> None:
     counters, status, account = Counters(), StatusFold("run_unruly"), search.state.account
     for event in log:
         counters = count(counters, event)
@@ -242,7 +246,9 @@ def test_a_search_that_is_cut_off_again_and_again_knows_what_it_knew(
     check_log(search, world.log)
 
 
-def cut(world: UnrulyWorld, search: Search | Ordering, config: RunConfig) -> Search | Ordering:
+def cut(
+    world: UnrulyWorld, search: Search | DeterministicSchedule, config: RunConfig
+) -> Search | DeterministicSchedule:
     """End a search where it stands; another one, which knows the same."""
     again = opened(world.problem, config)
     world.forget()
@@ -336,17 +342,17 @@ def test_a_search_that_is_extended_cut_off_and_cancelled_is_the_fold_of_its_even
 def as_ordered(event: Event) -> Event:
     """An event without what depends on the moment: how much was written of answers that the end of the run cut off."""
     payload = {key: value for key, value in event.payload.items() if key not in {"tokens", "cost"}}
-    cut = event.kind is Kind.PROPOSAL_FAILED and payload["reason"] == ENDED
+    cut = event.kind is EventKind.PROPOSAL_FAILED and payload["reason"] == ENDED
     return Event(kind=event.kind, payload=payload) if cut else event
 
 
-def decided(state: State) -> dict[str, Any]:
+def decided(state: SearchState) -> dict[str, Any]:
     """All that is known, without the sums that hold what was cut off."""
     found = known(state)
     return found | {"account": replace(found["account"], tokens=0, money=None)}
 
 
-def given_out(search: Search | Ordering, key: str) -> int:
+def given_out(search: Search | DeterministicSchedule, key: str) -> int:
     """What is used of a key, and what was asked for and may still come."""
     state = search.state
     pending = len(state.pending) if key == "evaluations" else 0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.projections.diversity import WINDOW, mean_distance
 from service.projections.series import fold_series
-from service.projections.variety import WINDOW, mean_distance
 from tests.property.test_columns import folded, row, run_of
 
 REWARDS = st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.just(0.0) | st.just(-0.0))

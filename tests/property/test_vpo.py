@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from evolve.errors import RewardError
 from evolve.vpo import (
     ESTIMATORS,
-    Group,
     Options,
+    RolloutGroup,
     Sampler,
     draw_weights,
     estimator,
@@ -32,37 +32,39 @@ def matrices(k: int, minimum: int = 1, maximum: int = 4) -> st.SearchStrategy[Ma
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> Group:
+def groups(draw: st.DrawFn) -> RolloutGroup:
     k = draw(st.integers(1, 4))
     rollouts = draw(st.lists(st.one_of(st.none(), matrices(k)), min_size=1, max_size=7))
     weights = draw_weights(k, np.random.default_rng(draw(SEEDS)), 8)
-    return Group.of(rollouts, weights=weights)
+    return RolloutGroup.of(rollouts, weights=weights)
 
 
 @given(groups(), st.sampled_from(sorted(ESTIMATORS)))
-def test_every_estimator_gives_each_rollout_one_finite_number(group: Group, name: str) -> None:
+def test_every_estimator_gives_each_rollout_one_finite_number(group: RolloutGroup, name: str) -> None:
     (found,) = estimator(name)([group], Options())
     assert found.shape == (len(group),)
     assert np.isfinite(found).all()
 
 
 @given(groups(), st.sampled_from(sorted(ESTIMATORS)), SEEDS)
-def test_the_order_of_rollouts_does_not_matter(group: Group, name: str, seed: int) -> None:
+def test_the_order_of_rollouts_does_not_matter(group: RolloutGroup, name: str, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(group))
-    turned = Group(rollouts=tuple(group.rollouts[i] for i in order), preference=group.preference, weights=group.weights)
+    turned = RolloutGroup(
+        rollouts=tuple(group.rollouts[i] for i in order), preference=group.preference, weights=group.weights
+    )
     (found,), (other,) = (estimator(name)([one], Options()) for one in (group, turned))
     assert other == pytest.approx(found[order], rel=1e-6, abs=1e-9)
 
 
 @given(groups(), st.sampled_from(["vpo", "grpo", "multi_rlvr", "multi_rlvr_best", "gdpo", "maxrl"]))
-def test_normalised_advantages_sum_to_nothing(group: Group, name: str) -> None:
+def test_normalised_advantages_sum_to_nothing(group: RolloutGroup, name: str) -> None:
     (found,) = estimator(name)([group], Options())
     assert found.sum() == pytest.approx(0, abs=1e-6 * max(1.0, np.abs(found).max()))
 
 
 @given(st.lists(REWARD, min_size=2, max_size=9))
 def test_a_better_rollout_never_gets_less(values: list[float]) -> None:
-    group = Group.of([[value] for value in values], weights=[[1.0]])
+    group = RolloutGroup.of([[value] for value in values], weights=[[1.0]])
     order = np.argsort(values)
     for name in ESTIMATORS:
         (found,) = estimator(name)([group], Options())
@@ -72,15 +74,15 @@ def test_a_better_rollout_never_gets_less(values: list[float]) -> None:
 @given(st.lists(REWARD, min_size=2, max_size=9), st.data())
 def test_max_at_k_gives_the_worst_nothing_and_takes_from_nobody(values: list[float], data: st.DataObject) -> None:
     k = data.draw(st.integers(2, len(values)))
-    (found,) = max_at_k([Group.of([[value] for value in values])], Options(k=k))
+    (found,) = max_at_k([RolloutGroup.of([[value] for value in values])], Options(k=k))
     assert (found >= -1e-9).all()
     assert found[int(np.argmin(values))] == pytest.approx(0, abs=1e-9)
 
 
 @given(st.lists(REWARD, min_size=3, max_size=9), st.floats(0.1, 10), st.floats(-5, 5))
 def test_entropic_advantages_do_not_depend_on_the_scale(values: list[float], scale: float, shift: float) -> None:
-    (found,) = entropic([Group.of([[value] for value in values])])
-    (other,) = entropic([Group.of([[scale * value + shift] for value in values])])
+    (found,) = entropic([RolloutGroup.of([[value] for value in values])])
+    (other,) = entropic([RolloutGroup.of([[scale * value + shift] for value in values])])
     assert other == pytest.approx(found, rel=1e-6, abs=1e-6)
 
 
@@ -101,8 +103,8 @@ def test_the_exact_reward_of_two_objectives_agrees_with_a_grid(rewards: Matrix) 
 
 
 @given(groups())
-def test_vpo_changes_nothing_when_all_answers_are_repeated(group: Group) -> None:
-    twice = Group(
+def test_vpo_changes_nothing_when_all_answers_are_repeated(group: RolloutGroup) -> None:
+    twice = RolloutGroup(
         rollouts=tuple(None if one is None else np.concatenate([one, one]) for one in group.rollouts),
         preference=group.preference,
         weights=group.weights,

@@ -20,9 +20,9 @@ if TYPE_CHECKING or TORCH:
     import torch
 
     from training import maze, reinforce
-    from training.batches import Pool
+    from training.batches import MazePool
     from training.llama import read_prompts
-    from training.maze import Place, Progress
+    from training.maze import RunFolder, TrainingProgress
     from training.reinforce import Experience, advantages_of, choose_parents, policy_loss
     from training.rollouts import Rollouts
     from training.warm_start import Lesson, imitation_loss, lesson, rate_at
@@ -87,7 +87,7 @@ def test_the_loss_of_a_policy_weighs_each_chain_by_its_advantage() -> None:
 
 def test_lessons_depend_on_their_random_stream_alone() -> None:
     settings = WarmStart(mazes=2, chains=2)
-    used, fresh = Pool(20), Pool(20)
+    used, fresh = MazePool(20), MazePool(20)
     lesson(used, "small", settings, np.random.default_rng([0, 1, 0]))
     first, again = (lesson(pool, "small", settings, np.random.default_rng([0, 1, 7])) for pool in (used, fresh))
     assert torch.equal(first.prompts.ids, again.prompts.ids)
@@ -100,7 +100,7 @@ def test_lessons_depend_on_their_random_stream_alone() -> None:
 def test_lessons_show_parents_as_often_as_they_are_told_to(parents: float) -> None:
     settings = WarmStart(mazes=3, chains=2, parents=parents)
     for number in range(6):
-        taught = lesson(Pool(20), "hard", settings, np.random.default_rng(number))
+        taught = lesson(MazePool(20), "hard", settings, np.random.default_rng(number))
         asked = [decode(row.tolist()) for row in taught.prompts.ids]
         assert len(taught.replies.ids) == 2 * len(asked) == 6
         assert all(("<parent>" in text) is bool(parents) for text in asked)
@@ -122,7 +122,7 @@ def test_the_rate_rises_then_falls_to_nothing() -> None:
 def test_imitation_gets_better(tmp_path: Path) -> None:
     losses: list[float] = []
     recipe = replace(RECIPE, warm_start=WarmStart(steps=30, mazes=3, chains=2, rate=5e-3))
-    maze.warm_start(recipe, Place(folder=tmp_path), lambda progress: losses.append(progress.figures["loss"]))
+    maze.warm_start(recipe, RunFolder(folder=tmp_path), lambda progress: losses.append(progress.figures["loss"]))
     assert len(losses) == 30
     # Untrained, every word is as likely as every other.
     assert losses[0] == pytest.approx(np.log(recipe.shape.vocabulary), abs=0.5)
@@ -202,9 +202,9 @@ def test_every_method_makes_steps_and_shows_parents_of_the_same_mazes(
     settings = reinforcement_of(method)
     settings = replace(settings, steps=4, mazes=2, answers=2 * settings.m, parents=("small",))
     recipe = replace(RECIPE, shape=SHAPE, reinforcement=settings)
-    steps_done: list[Progress] = []
+    steps_done: list[TrainingProgress] = []
     base = random_weights()
-    trained = maze.reinforce(recipe, base, Place(folder=tmp_path), steps_done.append)
+    trained = maze.reinforce(recipe, base, RunFolder(folder=tmp_path), steps_done.append)
     assert [progress.step for progress in steps_done] == [1, 2, 3, 4]
     for first, second in ((asked[0], asked[1]), (asked[2], asked[3])):
         assert first[0] == second[0]
@@ -224,7 +224,7 @@ def test_kinds_without_parents_are_asked_about_once(tmp_path: Path) -> None:
     maze.reinforce(
         recipe,
         random_weights(),
-        Place(folder=tmp_path),
+        RunFolder(folder=tmp_path),
         lambda progress: found.append((progress.figures["kind_index"], progress.figures["shown"])),
     )
     assert found == [(0, 0), (1, 0), (1, 1), (0, 0), (1, 0)]
@@ -235,5 +235,5 @@ def test_a_loss_that_is_not_finite_ends_training_before_it_spoils_weights(
 ) -> None:
     monkeypatch.setattr(maze, "imitation_loss", lambda weights, *_: sum(w.sum() for w in weights.values()) * np.inf)
     with pytest.raises(TrainingError, match="warm-start ran into a loss that is not finite: take another seed"):
-        maze.warm_start(RECIPE, Place(folder=tmp_path), lambda _: None)
+        maze.warm_start(RECIPE, RunFolder(folder=tmp_path), lambda _: None)
     assert not [path for path in tmp_path.rglob("*") if path.suffix == ".pt"]

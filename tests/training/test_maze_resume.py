@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING or TORCH:
     import torch
 
-    from training.maze import Place, Progress, reinforce, warm_start
+    from training.maze import RunFolder, TrainingProgress, reinforce, warm_start
 
 pytestmark = pytest.mark.training
 
@@ -40,11 +40,11 @@ class Trained:
 def train(folder: Path, recipe: Recipe = RECIPE, *, stop: tuple[str, int] | None = None) -> Trained:
     """Train from nothing or from what the folder holds; `stop` ends it behind that step."""
 
-    def report(progress: "Progress") -> None:
+    def report(progress: "TrainingProgress") -> None:
         if (progress.stage, progress.step) == stop:
             raise Stop
 
-    place = Place(folder=folder, save_every=2, warn=heard.append)
+    place = RunFolder(folder=folder, save_every=2, warn=heard.append)
     weights = reinforce(recipe, warm_start(recipe, place, report), place, report)
     journal = (folder / "journal.jsonl").read_bytes()
     return Trained(weights={name: weight.detach().clone() for name, weight in weights.items()}, journal=journal)
@@ -104,7 +104,7 @@ def test_a_training_that_has_ended_trains_no_more(tmp_path: Path, unbroken: Trai
 
 def test_no_checkpoint_stands_between_two_steps_about_the_same_mazes(tmp_path: Path) -> None:
     recipe = replace(RECIPE, reinforcement=replace(RECIPE.reinforcement, steps=5))
-    place = Place(folder=tmp_path, save_every=1, warn=heard.append)
+    place = RunFolder(folder=tmp_path, save_every=1, warn=heard.append)
     made: list[list[str]] = []
     base = warm_start(recipe, place, lambda _: None)
     reinforce(recipe, base, place, lambda _: made.append([path.name for path in checkpoints(tmp_path)[:-2]]))
@@ -119,7 +119,7 @@ def test_no_checkpoint_stands_between_two_steps_about_the_same_mazes(tmp_path: P
 
 
 def test_a_training_does_not_go_on_from_another_base(tmp_path: Path) -> None:
-    place = Place(folder=tmp_path, save_every=1, warn=heard.append)
+    place = RunFolder(folder=tmp_path, save_every=1, warn=heard.append)
     base = warm_start(RECIPE, place, lambda _: None)
     reinforce(RECIPE, base, place, lambda _: None)
     other = {name: weight.detach() + 1e-3 for name, weight in base.items()}

@@ -12,7 +12,7 @@ import pytest
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
-from service.bootstrap.judging import judging
+from service.bootstrap.sync_scoring import judging
 from service.config import Settings
 from service.problems.load import load_problem
 from tests.e2e.evolving import Evolve

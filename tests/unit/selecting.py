@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from evolve.archives.population import Population
 from evolve.lineage import Lineage
-from evolve.population import Population
-from evolve.selection import REGISTRY, Chosen, Knobs, View
+from evolve.selection import REGISTRY, ArchiveView, Selected, SelectionParams
 from tests.unit.individuals import individual
 
-DEFAULT = Knobs()
+DEFAULT = SelectionParams()
 
 
 def view_of(
@@ -20,7 +20,7 @@ def view_of(
     cases: Sequence[Mapping[str, float]] | None = None,
     reference: tuple[float, ...] | None = None,
     lineage: Lineage | None = None,
-) -> View:
+) -> ArchiveView:
     """A view of the members m0, m1, ..., seeds of their run unless a lineage knows them."""
     rows = [tuple(row) for row in rewards] if rewards is not None else [(value,) for value in fitness]
     members, known = Population(len(rows[0])), lineage or Lineage()
@@ -31,16 +31,16 @@ def view_of(
         members.add(member)
         if lineage is None:
             known.evaluate(member.candidate_id, 0, value, row)
-    return View(members, known, [f"o{number}" for number in range(len(rows[0]))], reference)
+    return ArchiveView(members, known, [f"o{number}" for number in range(len(rows[0]))], reference)
 
 
-def choose(name: str, view: View, times: int, seed: int, knobs: Knobs = DEFAULT) -> list[Chosen]:
+def choose(name: str, view: ArchiveView, times: int, seed: int, knobs: SelectionParams = DEFAULT) -> list[Selected]:
     """What a selection chooses, again and again."""
     rng = np.random.default_rng(seed)
     return [REGISTRY[name](view, rng, knobs) for _ in range(times)]
 
 
-def shares(name: str, view: View, times: int, seed: int, knobs: Knobs = DEFAULT) -> list[float]:
+def shares(name: str, view: ArchiveView, times: int, seed: int, knobs: SelectionParams = DEFAULT) -> list[float]:
     """How often each member is chosen."""
     places = [chosen.place for chosen in choose(name, view, times, seed, knobs)]
     return [float(share) for share in np.bincount(places, minlength=len(view)) / times]

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from evolve.appraisal import Appraisal
 from evolve.archives import (
     Archive,
     Axis,
@@ -26,9 +25,10 @@ from evolve.archives.pareto import truncation_of
 from evolve.configuration import TRUNCATIONS, ArchiveConfig, RunConfig
 from evolve.errors import ConfigurationError
 from evolve.evaluation import read_result
-from evolve.pareto import crowding, hypervolume
+from evolve.multiobjective.pareto import crowding, hypervolume
 from evolve.problem import Direction, EvaluatorSpec, Measure, Objective, Problem
 from evolve.proposal import Candidate
+from evolve.search.scoring import CandidateScorer
 from tests.fakes.world import program, toy_problem
 from tests.unit.individuals import individual
 
@@ -74,7 +74,7 @@ FINE = Problem(
 @pytest.mark.parametrize("config", [ArchiveConfig(kind="pareto"), ArchiveConfig(kind="grid", front=9)])
 def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(config: ArchiveConfig) -> None:
     """1 - 1e-11 / 1e6 and 1 - 1e-13 / 1e6 are the same number: the better one was once refused as dominated."""
-    appraisal, archive = Appraisal(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
+    appraisal, archive = CandidateScorer(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
     for number, loss in enumerate([1e-11, 1e-13, 1e-12]):
         evaluation = read_result({"loss": loss, "gain": 0.5, "m": 0.5}, FINE)
         candidate = Candidate(id=f"c{number}", number=1, position=0, island=0, program=program(loss), fingerprint="")

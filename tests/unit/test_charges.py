@@ -8,15 +8,15 @@ import pytest
 from prometheus_client import REGISTRY
 
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
-from evolve.ensemble import Asking
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.money import Money, read_money
-from evolve.ordering import open_search
 from evolve.payloads import bills
-from evolve.proposal import Charge, Completed, Usage
+from evolve.proposal import Charge, CompletedReply, Usage
+from evolve.search.deterministic_schedule import open_search
+from evolve.search.ensemble import PolicyRequest
 from service.ports import Counters, LoggedEvent
 from service.projections.costs import Costs
-from service.projections.counting import count
+from service.projections.run_totals import count
 from service.runner.metrics import RunMetrics
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, START
@@ -28,12 +28,12 @@ REVIEWED = Usage(input=7, cached=2, output=3)
 CHARGE = Charge(
     policy="judge", purpose="review", usage=REVIEWED, cost=Money(amount=Decimal("0.5"), currency="USD"), seconds=2.0
 )
-ASKING = Asking(policy="toy", answers=3, samples=2, currency="USD")
+ASKING = PolicyRequest(policy="toy", answers=3, samples=2, currency="USD")
 
 
-def completed(*charges: Charge, samples: int = 2) -> Completed:
+def completed(*charges: Charge, samples: int = 2) -> CompletedReply:
     cost = Money(amount=Decimal(1), currency="USD")
-    return Completed(completions=("toy",) * samples, usage=WRITTEN, cost=cost, charges=charges)
+    return CompletedReply(completions=("toy",) * samples, usage=WRITTEN, cost=cost, charges=charges)
 
 
 class Reviewed(World):
@@ -45,7 +45,7 @@ class Reviewed(World):
             for answer in answers(proposal):
                 self._send(search, search.answer(number, answer))
             return search.complete(number, completed(CHARGE, CHARGE, samples=proposal.samples))
-        cut = Completed(completions=(), cost=Money(), charges=(CHARGE,))
+        cut = CompletedReply(completions=(), cost=Money(), charges=(CHARGE,))
         if number % 3 == 2 and hasattr(search, "forgo"):
             return search.forgo(number, "away", cut)
         return search.fail(number, "refused", cut)
@@ -58,7 +58,7 @@ def run(config: RunConfig) -> tuple[Any, Reviewed, str | None]:
 
 
 def ends(log: Sequence[Event]) -> list[Event]:
-    return [event for event in log if event.kind in (Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED)]
+    return [event for event in log if event.kind in (EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED)]
 
 
 @pytest.mark.parametrize("window", [0, 3])
@@ -67,7 +67,7 @@ def test_every_charge_is_counted_once(window: int) -> None:
     search, world, _ = run(config)
     # Of proposals that nobody replied to before the run ended, nothing was paid.
     paid = [event for event in ends(world.log) if event.payload.get("charges")]
-    answered = sum(event.kind is Kind.PROPOSAL_ANSWERED for event in paid)
+    answered = sum(event.kind is EventKind.PROPOSAL_ANSWERED for event in paid)
     failed = len(paid) - answered
     assert answered
     assert failed
@@ -97,7 +97,7 @@ def test_charges_use_up_a_budget(key: str, limit: Any) -> None:
     search, world, reason = run(RunConfig(budget=BudgetConfig(**{"evaluations": None, key: limit})))
     assert reason == key
     # Those that were answered, of 110 tokens or 1 USD each, would not have reached the limit alone.
-    answered = sum(event.kind is Kind.PROPOSAL_ANSWERED for event in world.log)
+    answered = sum(event.kind is EventKind.PROPOSAL_ANSWERED for event in world.log)
     used = {"tokens": search.state.account.tokens, "money": search.state.account.money.amount}[key]
     maximum = {"tokens": 500, "money": 5}[key]
     assert answered * {"tokens": 110, "money": 1}[key] < maximum <= used
@@ -109,14 +109,14 @@ def test_what_was_under_way_when_a_run_ends_is_charged() -> None:
     seed = search.start().candidates[0]
     search.tell(seed.id, score(world.problem, seed.program))
     (proposal,) = search.ask().proposals
-    (event,) = search.close({proposal.number: Completed(completions=(), cost=Money(), charges=(CHARGE,))}).events
-    assert event.kind is Kind.PROPOSAL_FAILED
+    (event,) = search.close({proposal.number: CompletedReply(completions=(), cost=Money(), charges=(CHARGE,))}).events
+    assert event.kind is EventKind.PROPOSAL_FAILED
     assert (search.state.account.tokens, str(search.state.account.money)) == (10, "0.5 USD")
 
 
 def test_an_event_tells_of_charges_only_where_there_are_any() -> None:
     _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=10)))
-    told = next(event.payload for event in world.log if event.kind is Kind.PROPOSAL_ANSWERED)
+    told = next(event.payload for event in world.log if event.kind is EventKind.PROPOSAL_ANSWERED)
     bill = {
         "policy": "judge", "purpose": "review", "tokens": {"input": 7, "cached": 2, "output": 3}, "cost": "0.5 USD",
         "seconds": 2.0,
@@ -139,7 +139,7 @@ def test_charges_are_told_of_whom_they_were_paid_to() -> None:
     author, judge = costs.by_policy()["toy"], costs.by_policy()["judge"]
     paid = [event for event in ends(world.log) if event.payload.get("charges")]
     reviews = sum(len(event.payload["charges"]) for event in paid)
-    answered = sum(event.kind is Kind.PROPOSAL_ANSWERED for event in paid)
+    answered = sum(event.kind is EventKind.PROPOSAL_ANSWERED for event in paid)
     assert (author.tokens_input, author.money) == (100 * answered, f"{answered} USD")
     assert (judge.tokens_input, judge.tokens_output) == (7 * reviews, 3 * reviews)
     assert judge.money == str(Money(amount=Decimal("0.5") * reviews, currency="USD"))

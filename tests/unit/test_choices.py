@@ -7,25 +7,27 @@ from typing import Any
 
 import pytest
 
-from evolve.bandit import upper_bound
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.events import Kind
-from evolve.state import State
+from evolve.credit.bandit import upper_bound
+from evolve.events import EventKind
+from evolve.search.state import SearchState
 from tests.fakes.world import ASKING, TEAM, World, new_search, toy_problem
 
 CHOICES = frozenset({"island", "operator", "policy", "second_parent"})
 BUDGET = BudgetConfig(evaluations=200)
 
 
-def told(config: RunConfig, *, team: bool = False, several: bool = False) -> Iterator[tuple[State, Mapping[str, Any]]]:
+def told(
+    config: RunConfig, *, team: bool = False, several: bool = False
+) -> Iterator[tuple[SearchState, Mapping[str, Any]]]:
     """Each proposal of a run, with all that the search knew when it was made."""
     toy = toy_problem(several=several)
     world = World(toy)
     search = new_search(toy, config, TEAM if team else (ASKING,))
     assert world.play(search, search.start()) == "evaluations"
-    state = State(toy, config)
+    state = SearchState(toy, config)
     for event in world.log:
-        if event.kind is Kind.PROPOSAL_CREATED:
+        if event.kind is EventKind.PROPOSAL_CREATED:
             yield state, event.payload
         state.apply(event)
 
@@ -98,7 +100,7 @@ def test_an_operator_that_is_drawn_by_shares_is_told_by_its_probability_alone() 
     assert not any("operator" in payload["why"] for _, payload in told(config))
 
 
-def crossed(config: RunConfig) -> Iterator[tuple[State, Mapping[str, Any]]]:
+def crossed(config: RunConfig) -> Iterator[tuple[SearchState, Mapping[str, Any]]]:
     return ((state, payload) for state, payload in told(config, several=True) if payload["operator"] == "crossover")
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evolve.intervals import lead, mean_over_runs
-from evolve.significance import paired_p_value
+from evolve.statistics.intervals import lead, mean_over_runs
+from evolve.statistics.significance import paired_p_value
 from service.errors import UsageError
 from service.ports import Counters, RunRecord
 from service.projections.comparison import Comparison, Order, compare
-from service.projections.leads import ENOUGH_APART, ENOUGH_PAIRS, Gap, compared, measure
-from service.projections.trail import Trail, best_so_far
+from service.projections.progress_curve import ProgressCurve, best_so_far
+from service.projections.significance import ENOUGH_APART, ENOUGH_PAIRS, Gap, compared, measure
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -50,16 +50,16 @@ def told_run(seed: int = 0, **changes: Any) -> RunRecord:
     return RunRecord(**(fields | changes))
 
 
-def trail(fitness: Sequence[float], run: RunRecord | None = None, cost: float | None = 0.5) -> Trail:
+def trail(fitness: Sequence[float], run: RunRecord | None = None, cost: float | None = 0.5) -> ProgressCurve:
     """A run whose every evaluation took a hundred tokens, two seconds, and so much money."""
     steps = np.arange(1.0, len(fitness) + 1)
     used: dict[Any, Any] = {"evaluations": steps, "tokens": 100 * steps, "time": 2 * (steps - 1)}
     if cost is not None:
         used["money"] = cost * steps
-    return Trail(run=run or told_run(), best=best_so_far(fitness), used=used, currency="USD" if cost else "")
+    return ProgressCurve(run=run or told_run(), best=best_so_far(fitness), used=used, currency="USD" if cost else "")
 
 
-def strategies(ahead: Iterable[float], behind: Iterable[float]) -> list[Trail]:
+def strategies(ahead: Iterable[float], behind: Iterable[float]) -> list[ProgressCurve]:
     """Runs of `islands` and `best_of_n` on seeds 0, 1, ..., by their best at the end; half of that in the middle."""
     plain = {"strategy": "best_of_n", "archive": {"kind": "grid"}}
     return [trail([best / 2, best], told_run(seed)) for seed, best in enumerate(ahead)] + [
@@ -67,7 +67,7 @@ def strategies(ahead: Iterable[float], behind: Iterable[float]) -> list[Trail]:
     ]
 
 
-def by_strategy(trails: Sequence[Trail], **order: Any) -> Comparison:
+def by_strategy(trails: Sequence[ProgressCurve], **order: Any) -> Comparison:
     return compare(trails, Order(by="strategy", **order))
 
 
@@ -240,7 +240,7 @@ def test_a_run_of_unknown_cost_is_on_no_axis_of_money() -> None:
 
 
 def test_two_currencies_are_not_compared() -> None:
-    euros = Trail(run=told_run(1), best=np.array([1.0]), used={"money": np.array([1.0])}, currency="EUR")
+    euros = ProgressCurve(run=told_run(1), best=np.array([1.0]), used={"money": np.array([1.0])}, currency="EUR")
     with pytest.raises(UsageError, match="EUR and USD"):
         compare([trail([1.0]), euros], Order(over="money"))
 

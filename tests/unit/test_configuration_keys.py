@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from evolve.configuration import NOVELTIES, BudgetConfig, PromptConfig, RunConfig, VariantConfig
-from evolve.ensemble import Asking, Member
 from evolve.errors import ConfigurationError
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
-from evolve.events import Kind
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
+from evolve.events import EventKind
 from evolve.money import Money
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
-from evolve.proposal import Completed, Individual, Proposal, Reply
-from service.bootstrap.answering import prompt_builder, read_templates
+from evolve.proposal import CompletedReply, Individual, Proposal, Reply
+from evolve.search.ensemble import EnsembleMember, PolicyRequest
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import Plan
+from service.bootstrap.plan import RunPlan
+from service.bootstrap.policy_factory import prompt_builder, read_templates
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.policy.settings import PolicySettings
@@ -30,8 +30,8 @@ from service.ports import LoggedEvent
 from service.problems.bundle import pack
 from service.problems.configuration import read_config
 from service.problems.folder import read_folder
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import look
@@ -112,7 +112,7 @@ def configured(**values: Any) -> RunConfig:
     return read_config([("the short run", SHORT), ("the test", values)])
 
 
-def story(config: RunConfig, several: bool = False, askings: Sequence[Asking] = (ASKING,)) -> list[object]:
+def story(config: RunConfig, several: bool = False, askings: Sequence[PolicyRequest] = (ASKING,)) -> list[object]:
     """All that a run of the toy world tells: every event, what each proposal showed, and why it ended."""
     toy = toy_problem(several=several)
     world = Telling(toy, choose=lambda waiting: waiting - 1)
@@ -224,7 +224,7 @@ def test_the_folder_of_templates_is_read(tmp_path: Path) -> None:
         (tmp_path / folder / "system.txt").write_text(f"Be brief in {folder}")
     (tmp_path / "texts" / "deeper").mkdir()
     (tmp_path / "texts" / "deeper" / "nonsense.txt").write_text("x")
-    plan = Plan(
+    plan = RunPlan(
         run_id="run_x",
         problem=toy_problem(),
         bundle=pack(read_folder(tmp_path)[0]),
@@ -262,9 +262,9 @@ class Counted:
         await self._take_part("calls")
         for answer in answers(proposal):
             yield answer
-        yield Completed(completions=("toy",), cost=Money(amount=Decimal("0.10"), currency="USD"))
+        yield CompletedReply(completions=("toy",), cost=Money(amount=Decimal("0.10"), currency="USD"))
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         await self._take_part("evaluations")
         return score(self.problem, program)
 
@@ -305,13 +305,13 @@ def driven(folder: Path, config: RunConfig, clock: SystemClock) -> tuple[Counted
             run_id=RUN,
             problem=world.problem,
             config=config,
-            policies=[Member(policy=world, currency="USD")],
+            policies=[EnsembleMember(policy=world, currency="USD")],
             evaluator=world,
             log=log,
             clock=clock,
             owner="t",
         )
-        status = asyncio.run(drive(job, observer=Deaf(), orders=Orders()))
+        status = asyncio.run(drive(job, observer=Deaf(), orders=RunOrders()))
         assert status.state == "succeeded"
         return world, list(log.events(RUN))
     finally:
@@ -337,7 +337,7 @@ def test_the_budget_of_money_ends_a_run(tmp_path: Path) -> None:
     config = read_config([("the test", {"budget": {"evaluations": None, "money": "0.75"}})])
     _, events = driven(tmp_path, config, SystemClock())
     assert events[-1].event.payload["reason"] == "money"
-    costs = [entry.event.payload["cost"] for entry in events if entry.event.kind == Kind.PROPOSAL_ANSWERED]
+    costs = [entry.event.payload["cost"] for entry in events if entry.event.kind == EventKind.PROPOSAL_ANSWERED]
     # It ends with the eighth; beside it come those under way then, each call being one proposal ahead at most.
     assert 8 <= len(costs) < 8 + 2 * Counted.concurrency
     assert set(costs) == {"0.1 USD"}

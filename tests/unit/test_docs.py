@@ -16,7 +16,7 @@ import migrations
 from evolve.archives import Status
 from evolve.configuration import default_keys
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.prompt.templates import TEMPLATES
 from service import config
 from service.cli import main as command
@@ -193,7 +193,7 @@ def test_every_page_is_reached_from_the_index() -> None:
 
 def test_every_kind_of_event_is_documented() -> None:
     page = REFERENCE / "events.md"
-    assert {span for span in table(page) if "." in span} == {str(kind) for kind in Kind}
+    assert {span for span in table(page) if "." in span} == {str(kind) for kind in EventKind}
     inserted = table(page)["individual.inserted"][0]
     assert all(f"`{status}`" in inserted for status in Status)
 

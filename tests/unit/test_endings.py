@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from service.ports import LoggedEvent, RunReader
 from service.projections.costs import MAX_REASONS, OTHER, Cost, Costs
 from tests.contract.story import RUN, START
@@ -21,7 +21,7 @@ class Log:
         return [(n, ["stop", "stop" if n % 3 else "length"]) for n in numbers]
 
 
-def told(kind: Kind, number: int, **more: Any) -> LoggedEvent:
+def told(kind: EventKind, number: int, **more: Any) -> LoggedEvent:
     payload = {"number": number, "operator": "mutate", "policy": "a"} | more
     return LoggedEvent(run_id=RUN, sequence=number, at=START, event=Event(kind=kind, payload=payload))
 
@@ -29,14 +29,14 @@ def told(kind: Kind, number: int, **more: Any) -> LoggedEvent:
 def answered(costs: Costs, *numbers: int) -> None:
     tokens = {"input": 1, "cached": 0, "output": 1}
     for number in numbers:
-        costs.take(told(Kind.PROPOSAL_ANSWERED, number, answers=1, dropped=0, tokens=tokens, seconds=1.0))
+        costs.take(told(EventKind.PROPOSAL_ANSWERED, number, answers=1, dropped=0, tokens=tokens, seconds=1.0))
 
 
 def test_each_completion_is_counted_once_in_whatever_order_it_comes() -> None:
     costs, log = Costs(), Log(2400)
     reader = cast(RunReader, log)
     for number in range(1, 2401):
-        costs.take(told(Kind.PROPOSAL_CREATED, number))
+        costs.take(told(EventKind.PROPOSAL_CREATED, number))
     answered(costs, 2400, *range(2, 2400))
     costs.settle(reader, RUN)
     answered(costs, 1)

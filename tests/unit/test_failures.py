@@ -2,7 +2,7 @@
 
 import pytest
 
-from evolve.yields import kind
+from evolve.credit.yields import kind
 from service.cli.failures import failure_rows
 from service.ports import OutcomeCount
 from service.projections.failures import MAX_GROUPS, group_failures

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evolve.appraisal import Appraisal
 from evolve.configuration import RunConfig
 from evolve.evaluation import Evaluation, Outcome, fitness, read_result
 from evolve.problem import EvaluatorSpec, Integrity, Measure, Problem
 from evolve.program import Program
 from evolve.proposal import Candidate
+from evolve.search.scoring import CandidateScorer
 from service.sandbox.reply import read_reply
 
 SEED = Program.of({"initial_program.py": "x = 1\n"})
@@ -92,7 +92,7 @@ def test_a_program_below_a_threshold_keeps_the_scores_of_its_stages(lenient: boo
 
 def individual_measures(found: Evaluation, *measures: str) -> dict[str, float]:
     candidate = Candidate(id="cnd_1", number=0, position=0, island=0, program=SEED, fingerprint="f", parents=())
-    return dict(Appraisal(problem(*measures), RunConfig()).individual(candidate, found).measures)
+    return dict(CandidateScorer(problem(*measures), RunConfig()).individual(candidate, found).measures)
 
 
 def test_the_built_in_measure_score_is_the_fitness() -> None:

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from evolve.lineage import Lineage, Standing
+from evolve.lineage import Lineage, LineageRecord
 
 
 def test_a_seed_stands_alone() -> None:
     lineage = Lineage()
     lineage.evaluate("seed", 0, 3.0, (3.0,))
-    assert lineage.standing("seed") == Standing(
+    assert lineage.standing("seed") == LineageRecord(
         parent=None, visits=0, in_flight=0, children=0, expansions=0, best=3.0, seen=1
     )
 
@@ -66,7 +66,7 @@ def test_what_failed_has_no_outcome_and_may_be_built_upon() -> None:
     lineage.evaluate("broken", 0, None, ())
     lineage.propose(1, "broken")
     lineage.settle(1)
-    assert lineage.standing("broken") == Standing(
+    assert lineage.standing("broken") == LineageRecord(
         parent=None, visits=1, in_flight=0, children=0, expansions=1, best=-math.inf, seen=0
     )
     assert lineage.observations == 0

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from evolve.admission import MAX_PROGRAM_CHARACTERS
-from evolve.edit import apply_answer
+from evolve.answers.edit import apply_answer
+from evolve.answers.python_source import MAX_PARSED, is_python
 from evolve.errors import AnswerError, PolicyRefused
-from evolve.fingerprint import fingerprint
 from evolve.program import Program
-from evolve.python_source import MAX_PARSED, is_python
+from evolve.search.candidate_filter import MAX_PROGRAM_CHARACTERS
+from evolve.similarity.fingerprint import fingerprint
 from service.policy.syntax.scan import numerals
-from service.policy.syntax.source import Source
+from service.policy.syntax.source import SourceText
 from tests.unit.syntax.proposals import ask, children, proposal
 
 LINE = "x = a + b * 3  # said\n"
@@ -93,5 +93,5 @@ def test_brackets_around_a_numeral_are_bounded() -> None:
 
 
 def test_numerals_of_one_line_stand_together_and_those_of_others_do_not() -> None:
-    source = Source("p", "1 2\n\n3\n4 5 6", "text")
+    source = SourceText("p", "1 2\n\n3\n4 5 6", "text")
     assert [[one.start for one in line] for line in source._by_line()] == [[0, 2], [5], [7, 9, 11]]

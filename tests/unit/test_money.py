@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from evolve.budget import Account, extended
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.ensemble import Asking
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price, read_amount, read_money, shared_currency
-from evolve.ordering import open_search
-from evolve.proposal import Completed, Usage
-from evolve.search import Search
+from evolve.proposal import CompletedReply, Usage
+from evolve.search.deterministic_schedule import open_search
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search
 from tests.fakes.unruly import bare, known
 from tests.fakes.world import World, answers, toy_problem
 
@@ -25,7 +25,7 @@ PRICE = Price(input=Decimal("0.15"), cached=Decimal("0.075"), output=Decimal("0.
 USAGE = Usage(input=1000, cached=400, output=50)
 # 600 tokens at 0.15, 400 at 0.075 and 50 at 0.6, each per million: 90 + 30 + 30 millionths.
 COST = Money(amount=Decimal("0.00015"), currency="USD")
-PAID = Asking(policy="toy", answers=3, samples=2, currency="USD")
+PAID = PolicyRequest(policy="toy", answers=3, samples=2, currency="USD")
 
 
 def test_a_million_proposals_of_a_ten_millionth_come_to_a_tenth_exactly() -> None:
@@ -93,11 +93,11 @@ class Priced(World):
     def _reply(self, search: Any, proposal: Any) -> Any:
         for answer in answers(proposal):
             self._send(search, search.answer(proposal.number, answer))
-        completed = Completed(completions=("toy",) * proposal.samples, usage=USAGE, cost=self.cost)
+        completed = CompletedReply(completions=("toy",) * proposal.samples, usage=USAGE, cost=self.cost)
         return search.complete(proposal.number, completed)
 
 
-def spend(config: RunConfig, asking: Asking = PAID) -> tuple[Any, Priced, str | None]:
+def spend(config: RunConfig, asking: PolicyRequest = PAID) -> tuple[Any, Priced, str | None]:
     world = Priced(toy_problem())
     search = open_search("run_toy", world.problem, config, asking)
     return search, world, world.play(search, search.start())
@@ -157,7 +157,7 @@ def test_a_run_gets_more_money() -> None:
     assert search.ended() is None
     assert search.state.budget == extended(config.budget, "money", read_amount("2.5"))
     assert "is no amount" in refusal(lambda: search.extend("money", "much"))
-    unpriced = Search("run_toy", toy_problem(), RunConfig(), Asking(policy="toy"))
+    unpriced = Search("run_toy", toy_problem(), RunConfig(), PolicyRequest(policy="toy"))
     assert "give the policy a price" in refusal(lambda: unpriced.extend("money", 5))
 
 
@@ -167,7 +167,7 @@ def test_what_was_cut_off_when_a_run_ended_was_spent() -> None:
     for candidate in search.start().candidates:
         world._score(search, candidate)
     numbers = [search.ask().proposals[0].number for _ in range(3)]
-    step = search.close({numbers[1]: Completed(completions=("half",), usage=USAGE, cost=COST)})
+    step = search.close({numbers[1]: CompletedReply(completions=("half",), usage=USAGE, cost=COST)})
     failed = {event.payload["number"]: event.payload for event in step.events if event.kind == "proposal.failed"}
     assert list(failed) == numbers
     assert failed[numbers[1]]["cost"] == str(COST)

@@ -4,7 +4,7 @@ import pytest
 
 from evolve.budget import Account, expected, paced
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from evolve.search import Search
+from evolve.search.search import Search
 from tests.fakes.world import new_search, score, toy_problem
 
 

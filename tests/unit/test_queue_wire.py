@@ -6,35 +6,37 @@ from typing import Any
 
 import pytest
 
-from evolve.evaluation import Outcome, Scoring, Trace
+from evolve.evaluation import Outcome, ScoringRequest, Trace
 from service.errors import UsageError
 from service.queue.wire import SCHEMA, evaluation_from_json, evaluation_to_json, task_from_json, task_to_json
 from tests.contract.queueing import GOOD, task
 
 
-def said(scoring: Scoring) -> dict[str, Any]:
+def said(scoring: ScoringRequest) -> dict[str, Any]:
     return dict(json.loads(task_to_json(replace(task(), scoring=scoring))))
 
 
-@pytest.mark.parametrize("scoring", [Scoring(), Scoring(bar=1.5), Scoring(traced=True)])
-def test_a_worker_of_before_may_score_with_all_repeats(scoring: Scoring) -> None:
+@pytest.mark.parametrize("scoring", [ScoringRequest(), ScoringRequest(bar=1.5), ScoringRequest(traced=True)])
+def test_a_worker_of_before_may_score_with_all_repeats(scoring: ScoringRequest) -> None:
     assert said(scoring)["schema"] == SCHEMA
 
 
-@pytest.mark.parametrize("scoring", [Scoring(holdout=True), Scoring(draw=1)])
-def test_a_worker_of_before_refuses_what_it_would_score_as_in_a_search(scoring: Scoring) -> None:
+@pytest.mark.parametrize("scoring", [ScoringRequest(holdout=True), ScoringRequest(draw=1)])
+def test_a_worker_of_before_refuses_what_it_would_score_as_in_a_search(scoring: ScoringRequest) -> None:
     assert said(scoring)["schema"] == SCHEMA + 1
 
 
 def test_a_task_of_before_is_scored_as_in_a_search() -> None:
-    old = {key: value for key, value in said(Scoring()).items() if key not in {"bar", "holdout", "draw", "traced"}}
-    assert task_from_json(json.dumps(old)).scoring == Scoring()
+    old = {
+        key: value for key, value in said(ScoringRequest()).items() if key not in {"bar", "holdout", "draw", "traced"}
+    }
+    assert task_from_json(json.dumps(old)).scoring == ScoringRequest()
 
 
 @pytest.mark.parametrize("wrong", [{"bar": "much"}, {"bar": 1e300}, {"draw": -1}, {"draw": True}, {"draw": 1 << 40}])
 def test_a_task_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        task_from_json(json.dumps(said(Scoring()) | wrong))
+        task_from_json(json.dumps(said(ScoringRequest()) | wrong))
 
 
 def test_a_worker_that_does_not_say_how_often_it_scored_is_taken_at_its_word() -> None:

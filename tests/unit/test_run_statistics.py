@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.events import Event, Kind
-from evolve.novelty import distance as token_distance
+from evolve.events import Event, EventKind
 from evolve.program import Program
-from service.ports import Counters, LoggedEvent, RunReader, RunRecord, Scored
-from service.projections import answers, likeness, statistics
+from evolve.similarity.novelty import distance as token_distance
+from service.ports import Counters, LoggedEvent, RunReader, RunRecord, ScoredCandidate
+from service.projections import answers, program_diversity, statistics
 from service.projections.columns import Columns, columns_of
 from service.projections.statistics import fold_statistics, reward_diversity
 from tests.fakes.world import World, new_search, toy_problem
@@ -29,7 +29,7 @@ class Reads:
 
     def __init__(
         self,
-        rows: Sequence[Scored],
+        rows: Sequence[ScoredCandidate],
         events: Sequence[LoggedEvent] = (),
         text: str = "x = {}\n",
         completions: Mapping[int, int] | None = None,
@@ -41,7 +41,7 @@ class Reads:
     def sequences(self, run_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
         return dict.fromkeys(run_ids, (10_000, "succeeded"))
 
-    def scored(self, run_id: str, after: int = 0) -> Iterator[Scored]:
+    def scored(self, run_id: str, after: int = 0) -> Iterator[ScoredCandidate]:
         return (row for row in self.rows if row.sequence > after)
 
     def events(
@@ -74,36 +74,38 @@ def row(
     *,
     island: int = 0,
     parent: str | None = None,
-) -> Scored:
+) -> ScoredCandidate:
     fitness = None if rewards is None else float(sum(rewards))
     outcome = "timeout" if rewards is None else "ok"
-    return Scored(
+    return ScoredCandidate(
         sequence, f"cnd_{sequence}", number, position, island, parent, *(("mutate", "m") if number else ("seed", "")),
         outcome, fitness, rewards, dict(zip("ab", rewards or (), strict=False)), {}, 0.5,
         START + timedelta(seconds=sequence),
     )  # fmt: skip
 
 
-def logged(kind: Kind, sequence: int, **payload: Any) -> LoggedEvent:
+def logged(kind: EventKind, sequence: int, **payload: Any) -> LoggedEvent:
     return LoggedEvent(run_id="run_1", sequence=sequence, at=START, event=Event(kind=kind, payload=payload))
 
 
 def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:
-    return logged(Kind.ISLAND_MIGRATED, sequence, **{"from": 0, "to": to, "candidate_ids": list(candidate_ids)})
+    return logged(EventKind.ISLAND_MIGRATED, sequence, **{"from": 0, "to": to, "candidate_ids": list(candidate_ids)})
 
 
 def put(sequence: int, number: int, answers: int, samples: int, **more: Any) -> LoggedEvent:
     payload = {"operator": "mutate", "policy": "m", "answers": answers, "samples": samples} | more
-    return logged(Kind.PROPOSAL_CREATED, sequence, number=number, **payload)
+    return logged(EventKind.PROPOSAL_CREATED, sequence, number=number, **payload)
 
 
 def came(sequence: int, number: int, tokens: tuple[int, int] = (10, 5), **more: Any) -> LoggedEvent:
     payload = {"answers": 1, "dropped": 0, "cost": "0", "seconds": 1.0} | more
     bill = {"input": tokens[0], "cached": 0, "output": tokens[1]}
-    return logged(Kind.PROPOSAL_ANSWERED, sequence, number=number, tokens=bill, **payload)
+    return logged(EventKind.PROPOSAL_ANSWERED, sequence, number=number, tokens=bill, **payload)
 
 
-def told(rows: Sequence[Scored], run: RunRecord | None = None, **world: Any) -> tuple[RunReader, Columns, RunRecord]:
+def told(
+    rows: Sequence[ScoredCandidate], run: RunRecord | None = None, **world: Any
+) -> tuple[RunReader, Columns, RunRecord]:
     reader, run = cast(RunReader, Reads(rows, **world)), run or run_of()
     return reader, columns_of(reader, run), run
 
@@ -228,8 +230,8 @@ def test_chains_of_a_proposal_that_was_cut_off_count_and_those_that_nobody_began
         put(3, 1, 2, 3),
         put(4, 2, 2, 3),
         put(5, 3, 2, 3),
-        logged(Kind.PROPOSAL_FAILED, 6, **cut),
-        logged(Kind.PROPOSAL_FAILED, 7, number=2, reason="refused"),
+        logged(EventKind.PROPOSAL_FAILED, 6, **cut),
+        logged(EventKind.PROPOSAL_FAILED, 7, number=2, reason="refused"),
     ]
     _, columns, run = told(rows, events=events)
     found = answers.of_chains(columns, run)
@@ -247,9 +249,9 @@ def test_yields_tell_of_each_policy_what_became_of_its_answers_and_what_an_impro
     ]
     events = [
         put(10, 1, 6, 1),
-        logged(Kind.CANDIDATE_REJECTED, 11, number=1),
-        logged(Kind.CANDIDATE_REJECTED, 12, number=1),
-        logged(Kind.CANDIDATE_DUPLICATE, 13, candidate_id="cnd_again", of="cnd_1"),
+        logged(EventKind.CANDIDATE_REJECTED, 11, number=1),
+        logged(EventKind.CANDIDATE_REJECTED, 12, number=1),
+        logged(EventKind.CANDIDATE_DUPLICATE, 13, candidate_id="cnd_again", of="cnd_1"),
         came(14, 1, (2000, 400), answers=6, dropped=3),
         put(15, 2, 1, 1),
         came(16, 2, (80, 20)),
@@ -302,15 +304,15 @@ def test_a_migrants_descendant_that_is_better_than_all_its_new_island_had_is_a_g
 
 def test_programs_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, columns, _ = told([row(place, place) for place in range(1, 7)], text="def pack():\n    return '{}'\n")
-    found = likeness.program_diversity(reader, columns)
+    found = program_diversity.program_diversity(reader, columns)
     programs = list(reader.programs(columns.ids).values())
     pairs = list(itertools.combinations(programs, 2))
     assert found.tokens == pytest.approx(sum(token_distance(*pair) for pair in pairs) / len(pairs))
     assert found.tree is not None
     assert 0 < found.tree < 1
-    monkeypatch.setattr(likeness, "MAX_PROGRAMS", 3)
-    assert likeness.program_diversity(reader, columns) == likeness.program_diversity(reader, columns)
-    assert likeness.program_diversity(reader, columns).looked_at == 3
+    monkeypatch.setattr(program_diversity, "MAX_PROGRAMS", 3)
+    assert program_diversity.program_diversity(reader, columns) == program_diversity.program_diversity(reader, columns)
+    assert program_diversity.program_diversity(reader, columns).looked_at == 3
 
 
 def test_reward_vectors_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from evolve.configuration import SELECTIONS, RunConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.lineage import Lineage
 from evolve.problem import MAX_MAGNITUDE
-from evolve.selection import REGISTRY, Knobs, draw_selection
+from evolve.selection import REGISTRY, SelectionParams, draw_selection
 from evolve.selection.fronts import directions
 from tests.unit.selecting import choose, shares, view_of
 
@@ -21,7 +21,7 @@ DRAWS, NEAR = 8_000, 0.022  # four standard deviations at the most
 
 
 def draw(name: str, fitness: list[float], times: int, seed: int, alpha: float = 1.0) -> list[int]:
-    return [chosen.place for chosen in choose(name, view_of(fitness), times, seed, Knobs(alpha=alpha))]
+    return [chosen.place for chosen in choose(name, view_of(fitness), times, seed, SelectionParams(alpha=alpha))]
 
 
 def test_power_law_draws_rank_r_in_proportion_to_r_to_the_minus_alpha() -> None:
@@ -46,7 +46,8 @@ def test_without_an_alpha_the_power_law_falls_with_the_square_of_the_rank() -> N
 def test_without_an_alpha_the_weights_of_dirichlet_are_uniform_on_the_simplex() -> None:
     view = view_of([0.5, 0.5], [(1.0, 0.0), (0.0, 1.0)])
     automatic, uniform, steep = (
-        [chosen.weights for chosen in choose("dirichlet", view, 50, 2, Knobs(alpha=alpha))] for alpha in (0.0, 1.0, 2.0)
+        [chosen.weights for chosen in choose("dirichlet", view, 50, 2, SelectionParams(alpha=alpha))]
+        for alpha in (0.0, 1.0, 2.0)
     )
     assert automatic == uniform != steep
 
@@ -144,7 +145,7 @@ def test_lexicase_over_rewards_where_there_are_no_cases() -> None:
 
 def test_downsampled_lexicase_draws_its_cases_anew() -> None:
     view = view_of([0.0] * 5, cases=RESULTS)
-    drawn = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=Knobs(cases=0.34))  # two of three
+    drawn = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=SelectionParams(cases=0.34))  # two of three
     expected = np.mean(
         [
             lexicase_by_hand([{name: result[name] for name in pair} for result in RESULTS])
@@ -153,9 +154,9 @@ def test_downsampled_lexicase_draws_its_cases_anew() -> None:
         axis=0,
     )
     assert drawn == pytest.approx(expected, abs=NEAR)
-    all_of_them = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=Knobs(cases=1.0))
+    all_of_them = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=SelectionParams(cases=1.0))
     assert all_of_them == pytest.approx(lexicase_by_hand(RESULTS), abs=NEAR)
-    single = choose("downsampled_lexicase", view, 50, seed=9, knobs=Knobs(cases=1e-9))
+    single = choose("downsampled_lexicase", view, 50, seed=9, knobs=SelectionParams(cases=1e-9))
     assert max(len(chosen.why["cases"]) for chosen in single) == 1
 
 
@@ -279,7 +280,7 @@ def puct_by_hand(exploration: float) -> list[float]:
 def test_puct_takes_the_highest_value_of_a_tree_computed_by_hand(exploration: float) -> None:
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=grown())
     values = puct_by_hand(exploration)
-    drawn = choose("puct", view, 5, seed=16, knobs=Knobs(exploration=exploration))
+    drawn = choose("puct", view, 5, seed=16, knobs=SelectionParams(exploration=exploration))
     assert {chosen.place for chosen in drawn} == {int(np.argmax(values))}
     told = drawn[0].why
     assert told["best"] + told["exploration"] == pytest.approx(max(values), rel=1e-5)
@@ -288,14 +289,14 @@ def test_puct_takes_the_highest_value_of_a_tree_computed_by_hand(exploration: fl
 
 def test_puct_without_exploration_draws_among_those_whose_descendants_are_best() -> None:
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=grown())
-    drawn = shares("puct", view, 6000, seed=17, knobs=Knobs(exploration=0.0))
+    drawn = shares("puct", view, 6000, seed=17, knobs=SelectionParams(exploration=0.0))
     assert drawn == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3, 0], abs=0.03)
 
 
 def test_puct_lets_what_is_in_flight_and_its_lineage_wait() -> None:
     lineage = grown()
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=lineage)
-    greedy = Knobs(exploration=0.0)
+    greedy = SelectionParams(exploration=0.0)
     lineage.propose(5, "m1")  # with it wait m0 above and m3 below, not m2 beside it
     assert {chosen.place for chosen in choose("puct", view, 50, 18, greedy)} == {4}
     lineage.propose(6, "m4")
@@ -320,7 +321,7 @@ def test_ucb_takes_the_highest_bound_computed_by_hand() -> None:
             u + exploration * (math.sqrt(math.log(1 + 6) / n) - b / 1)
             for u, n, b in zip(level, seen, airborne, strict=True)
         ]
-        (chosen,) = choose("ucb", view, 1, seed=19, knobs=Knobs(exploration=exploration))
+        (chosen,) = choose("ucb", view, 1, seed=19, knobs=SelectionParams(exploration=exploration))
         assert chosen.place == int(np.argmax(bounds))
         assert (chosen.why["seen"], chosen.why["in_flight"]) == (seen[chosen.place], airborne[chosen.place])
 

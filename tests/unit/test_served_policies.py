@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.driver import Driver
-from evolve.ensemble import Member
-from evolve.events import Kind
-from evolve.lane import Lane
+from evolve.events import EventKind
 from evolve.ports import Adapted
 from evolve.proposal import Proposal, Reply
-from service.policy.reviewed import Critic, Reviewed
+from evolve.search.driver import Driver
+from evolve.search.ensemble import EnsembleMember
+from evolve.search.policy_queue import PolicyQueue
+from service.policy.critic import Critic, ReviewedPolicy
 from tests.fakes.world import toy_problem
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
@@ -45,24 +45,29 @@ async def test_what_a_policy_learnt_is_told_once_in_the_log_of_a_run() -> None:
     config = RunConfig(budget=BudgetConfig(evaluations=20))
     async with asyncio.timeout(PATIENCE_SECONDS):
         driver = Driver(
-            "run_toy", problem, config, [Member(policy=Served())], ToyEvaluator(problem), monotonic=time.monotonic
+            "run_toy",
+            problem,
+            config,
+            [EnsembleMember(policy=Served())],
+            ToyEvaluator(problem),
+            monotonic=time.monotonic,
         )
         result = await driver.run()
-    told = [dict(event.payload) for event in result.events if event.kind is Kind.POLICY_ADAPTED]
+    told = [dict(event.payload) for event in result.events if event.kind is EventKind.POLICY_ADAPTED]
     assert told == [{"policy": "toy", "parameter": "seed", "action": "dropped", "reason": "Unknown parameter: 'seed'."}]
 
 
 def test_what_author_and_critic_learn_is_handed_on() -> None:
     author, critic = Served(learnt=[SEED], heard=3), Served(name="judge", learnt=[SEED])
-    policy = Reviewed(author, Critic(critic))
+    policy = ReviewedPolicy(author, Critic(critic))
     assert (policy.heard, policy.notices(), policy.notices()) == (3, (SEED, SEED), ())
-    plain = Reviewed(ToyPolicy(), Critic(ToyPolicy()))
+    plain = ReviewedPolicy(ToyPolicy(), Critic(ToyPolicy()))
     assert (plain.heard, plain.notices()) == (0, ())
 
 
 async def test_a_policy_whose_server_writes_is_no_longer_called_away() -> None:
     policy = Served()
-    lane = Lane(policy, 1)
+    lane = PolicyQueue(policy, 1)
     await lane.rest("the connection broke", 0.0)
     assert lane.denied == "the connection broke"
     policy.heard += 1

@@ -12,8 +12,8 @@ from evolve.configuration import (
     SelectionOptions,
     VariantConfig,
 )
-from evolve.events import Event, Kind
-from evolve.state import State
+from evolve.events import Event, EventKind
+from evolve.search.state import SearchState
 from tests.fakes.world import World, new_search, resume, toy_problem
 
 CONFIG = RunConfig(
@@ -29,7 +29,7 @@ CONFIG = RunConfig(
 )
 
 
-def played() -> tuple[State, World]:
+def played() -> tuple[SearchState, World]:
     toy = toy_problem()
     world = World(toy)
     search = new_search(toy, CONFIG)
@@ -45,7 +45,7 @@ def test_each_island_follows_its_own_table() -> None:
     assert len(second.members) == 4
     assert isinstance(third, DominatedNoveltyArchive)
     assert len(third.members) == 6
-    asked = [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+    asked = [event.payload for event in world.log if event.kind is EventKind.PROPOSAL_CREATED]
     ways = {(payload["island"], payload["selection"], payload["operator"]) for payload in asked}
     assert ways == {(0, "power_law", "mutate"), (1, "tournament", "mutate"), (2, "power_law", "simplify")}
 
@@ -61,7 +61,7 @@ def test_an_island_selects_with_options_of_its_own() -> None:
     world = World(toy)
     search = new_search(toy, config)
     world.play(search, search.start())
-    asked = [event.payload for event in world.log if event.kind is Kind.PROPOSAL_CREATED]
+    asked = [event.payload for event in world.log if event.kind is EventKind.PROPOSAL_CREATED]
     added = {island: [one["why"]["exploration"] for one in asked if one["island"] == island] for island in (0, 1)}
     assert min(added[0]) > 0
     assert set(added[1]) == {0.0}
@@ -81,7 +81,7 @@ def test_an_island_refuses_what_is_near_in_its_own_way() -> None:
     world = World(toy)
     search = new_search(toy, config)
     world.play(search, search.start())
-    refused = [event.payload for event in world.log if event.kind is Kind.CANDIDATE_REJECTED]
+    refused = [event.payload for event in world.log if event.kind is EventKind.CANDIDATE_REJECTED]
     near = {(one["island"], *re.findall(r"in (\w+) from .* asks for ([\d.]+)", one["reason"])) for one in refused}
     assert {one for one in near if len(one) > 1} == {(0, ("tokens", "0.9")), (2, ("syntax", "0.7"))}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from service.policy.asking import PromptBuilder
-from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from service.policy.connection import ServerConnection
+from service.policy.openai import OpenAIPolicy, PreflightResult
+from service.policy.request_options import PromptBuilder
 from service.policy.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
 from tests.integration.policy.conftest import build_prompt
@@ -35,7 +35,9 @@ async def make(vllm: VllmServer) -> AsyncIterator[Make]:
 
     def policy(prompt: PromptBuilder = build_prompt, key: str = KEY, **settings: object) -> OpenAIPolicy:
         given = PolicySettings.model_validate({"base_url": vllm.url, **settings})
-        connection: Connection[Served] = Connection(given, key=SecretStr(key), rng=np.random.default_rng(1))
+        connection: ServerConnection[PreflightResult] = ServerConnection(
+            given, key=SecretStr(key), rng=np.random.default_rng(1)
+        )
         made.append(OpenAIPolicy(connection, build_prompt=prompt))
         return made[-1]
 

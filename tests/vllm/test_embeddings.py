@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied
 from evolve.program import Program
-from evolve.vectors import distance
-from service.policy.connection import Connection
+from evolve.similarity.vectors import distance
+from service.policy.connection import ServerConnection
 from service.policy.embeddings import OpenAIEmbedder
 from service.policy.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
@@ -38,7 +38,7 @@ async def embedder(embedding: VllmServer) -> AsyncIterator[OpenAIEmbedder]:
 
 def opened(url: str) -> OpenAIEmbedder:
     settings = PolicySettings.model_validate({"name": "eye", "role": "embedder", "base_url": url})
-    connection: Connection[str] = Connection(settings, key=SecretStr(KEY), rng=np.random.default_rng(1))
+    connection: ServerConnection[str] = ServerConnection(settings, key=SecretStr(KEY), rng=np.random.default_rng(1))
     return OpenAIEmbedder(connection, language="python")
 
 

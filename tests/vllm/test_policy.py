@@ -13,14 +13,14 @@ import pytest
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.prompt import PromptRequest, build_prompt
-from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
-from evolve.special import neutralise
-from service.policy.asking import PromptBuilder
-from service.policy.limit import FIRST_CALLS, Load
-from service.policy.openai import OpenAIPolicy, Served
+from evolve.prompt.control_tokens import neutralise
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal
+from service.policy.concurrency_controller import FIRST_CALLS, ConcurrencyLoad
+from service.policy.openai import OpenAIPolicy, PreflightResult
+from service.policy.openai_protocol import StreamChunk
+from service.policy.request_options import PromptBuilder
 from service.policy.server import Server
 from service.policy.tokens import Count
-from service.policy.wire import Chunk
 from tests.integration.policy.conftest import proposal
 from tests.vllm.conftest import Make
 from tests.vllm.server import BLOCK_TOKENS, CONTEXT_TOKENS, MODEL, VllmServer
@@ -30,9 +30,9 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 FREED_SECONDS = 10.0
 
 
-async def replies(policy: OpenAIPolicy, asked: Proposal) -> tuple[list[Answer], Completed]:
+async def replies(policy: OpenAIPolicy, asked: Proposal) -> tuple[list[Answer], CompletedReply]:
     got = [reply async for reply in policy.propose(asked)]
-    assert isinstance(got[-1], Completed)
+    assert isinstance(got[-1], CompletedReply)
     return [reply for reply in got if isinstance(reply, Answer)], got[-1]
 
 
@@ -44,7 +44,7 @@ def showing(text: str) -> PromptBuilder:
 
 
 async def test_the_preflight_finds_model_context_and_tokenizer(make: Make) -> None:
-    found = Served(model=MODEL, context_tokens=CONTEXT_TOKENS, tokenizer=True, told=True, continues=True)
+    found = PreflightResult(model=MODEL, context_tokens=CONTEXT_TOKENS, tokenizer=True, told=True, continues=True)
     assert await make().check() == found
 
 
@@ -52,14 +52,14 @@ async def test_what_waits_at_the_server_is_read_and_calls_begin_low(make: Make) 
     policy = make()
     await policy.check()
     assert policy.concurrency == FIRST_CALLS < policy.settings.concurrency
-    assert await policy.connection.server.load() == Load(running=0.0, waiting=0.0)
+    assert await policy.connection.server.load() == ConcurrencyLoad(running=0.0, waiting=0.0)
 
 
 async def test_answers_come_while_the_chain_is_written(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    came: list[Chunk] = []
+    came: list[StreamChunk] = []
     stream = Server.stream
 
-    async def counted(self: Server, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[Chunk, None]:
+    async def counted(self: Server, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
         async with aclosing(stream(self, body, tokens)) as chunks:
             async for chunk in chunks:
                 came.append(chunk)
@@ -149,7 +149,7 @@ async def test_an_unknown_model_is_denied_with_those_offered(make: Make) -> None
 
 async def test_a_model_that_went_away_is_denied(make: Make) -> None:
     policy = make()
-    policy.connection.found = Served(model="gone", context_tokens=CONTEXT_TOKENS, tokenizer=True)
+    policy.connection.found = PreflightResult(model="gone", context_tokens=CONTEXT_TOKENS, tokenizer=True)
     with pytest.raises(PolicyDenied, match="gone"):
         await replies(policy, proposal())
 

@@ -13,20 +13,20 @@ import pytest
 from pydantic import SecretStr
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.ensemble import Member
-from evolve.evaluation import PLAIN, Evaluation, Scoring, read_result
-from evolve.events import Kind
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, read_result
+from evolve.events import EventKind
 from evolve.program import Program
 from evolve.proposal import Answer, Proposal, Reply
+from evolve.search.ensemble import EnsembleMember
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
-from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from service.policy.connection import ServerConnection
+from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.settings import PolicySettings
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from tests.conftest import VLLM_PYTHON
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import toy_problem
@@ -58,7 +58,7 @@ class Killing(OpenAIPolicy):
 class PointEvaluator(ToyEvaluator):
     """Scores whatever the tiny model writes by its length: what it is worth does not matter here."""
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         return read_result({"closeness": -float(len(program.text)), "magnitude": 0.0}, self.problem)
 
 
@@ -74,7 +74,9 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
     with ExitStack() as servers:
         first = await asyncio.to_thread(servers.enter_context, vllm_server(python, tmp_path, KEY))
         settings = PolicySettings(base_url=first.url, concurrency=4)
-        connection: Connection[Served] = Connection(settings, key=SecretStr(KEY), rng=np.random.default_rng(1))
+        connection: ServerConnection[PreflightResult] = ServerConnection(
+            settings, key=SecretStr(KEY), rng=np.random.default_rng(1)
+        )
         policy = Killing(connection, build_prompt=build_prompt)
         policy.server, policy.killed = first, asyncio.Event()
         problem = toy_problem()
@@ -82,14 +84,14 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
             run_id=RUN,
             problem=problem,
             config=RunConfig(budget=BudgetConfig(evaluations=EVALUATIONS)),
-            policies=[Member(policy=policy)],
+            policies=[EnsembleMember(policy=policy)],
             evaluator=PointEvaluator(problem),
             log=log,
             clock=SystemClock(),
             owner="test",
         )
         async with asyncio.timeout(START_SECONDS + 120):
-            run = asyncio.create_task(drive(work, observer=notes, orders=Orders()))
+            run = asyncio.create_task(drive(work, observer=notes, orders=RunOrders()))
             await policy.killed.wait()
             again = vllm_server(python, tmp_path, KEY, urlsplit(first.url).port or 0)
             await asyncio.to_thread(servers.enter_context, again)
@@ -99,17 +101,17 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
     events = [entry.event for entry in log.events(RUN)]
     kinds = Counter(event.kind for event in events)
     assert (status.state, status.waiting, status.counters.evaluations) == ("succeeded", "", EVALUATIONS)
-    reasons = [event.payload["reason"] for event in events if event.kind is Kind.RUN_WAITING]
+    reasons = [event.payload["reason"] for event in events if event.kind is EventKind.RUN_WAITING]
     assert any("cannot be reached (connection refused)" in reason for reason in reasons)
-    assert kinds[Kind.RUN_GOING_ON]
-    assert not kinds[Kind.PROPOSAL_FAILED]
-    answered = {event.payload["number"]: event.payload for event in events if event.kind is Kind.PROPOSAL_ANSWERED}
-    assert kinds[Kind.PROPOSAL_ANSWERED] == len(answered)
+    assert kinds[EventKind.RUN_GOING_ON]
+    assert not kinds[EventKind.PROPOSAL_FAILED]
+    answered = {event.payload["number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED}
+    assert kinds[EventKind.PROPOSAL_ANSWERED] == len(answered)
     reader = SqlRunReader(database)
     cut = {number for number in answered if "cut" in reader.proposal(RUN, number).finish_reasons}
     assert 3 in cut
     assert len(cut) <= 4  # no more than were under way: nothing after the restart is cut
-    created = [event.payload for event in events if event.kind is Kind.CANDIDATE_CREATED]
+    created = [event.payload for event in events if event.kind is EventKind.CANDIDATE_CREATED]
     assert len({(payload["number"], payload["position"]) for payload in created}) == len(created)
     assert status.counters.tokens_output == sum(payload["tokens"]["output"] for payload in answered.values())
     database.close()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from training.adapters.completions import Completion, Judge
 from training.adapters.weighting import Weighting, checked
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import advantages
 from training.adapters.completions import Completion, Judge
 from training.adapters.weighting import Weighting, checked

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import DRAWS, Sampler, draw_weights, reward_matrix, set_reward
 from evolve.vpo.group import Rollout
 

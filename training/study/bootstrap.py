@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evolve.intervals import DRAWS, Estimate, percentiles
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.intervals import DRAWS, Estimate, percentiles
 
 _SEED = 20_07
 

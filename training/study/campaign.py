@@ -16,8 +16,8 @@ from training.study.plan import (
     PLAIN,
     SEARCHED_ON,
     TRIED,
-    Scope,
     SearchSettings,
+    StudyScope,
     in_order,
 )
 from training.study.raw import Store
@@ -27,7 +27,7 @@ from training.study.searching import SearchTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class SettingsScore:
     """What searches on validation mazes came to, in the mean: share solved, and best mean of the objectives."""
 
     solved: float
@@ -35,14 +35,14 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TriedSettings:
     """Settings of searches with what they reached, the mean over policies."""
 
     settings: SearchSettings
-    reached: Reached
+    reached: SettingsScore
 
 
-def best_temperature(found: Mapping[float, Reached]) -> float:
+def best_temperature(found: Mapping[float, SettingsScore]) -> float:
     """The temperature at which searches solve most; among equals that of the best mean."""
     return max(found, key=lambda temperature: (found[temperature].solved, found[temperature].best))
 
@@ -52,7 +52,7 @@ class Campaign:
     """All tasks of a study, over the models that were found."""
 
     contenders: tuple[Contender, ...]
-    scope: Scope
+    scope: StudyScope
     store: Store
 
     @property
@@ -165,7 +165,7 @@ class Campaign:
         """All that the settings of searches are chosen by."""
         return [task for settings in TRIED for task in self.tuning(settings)]
 
-    def tried(self) -> list[Tried]:
+    def tried(self) -> list[TriedSettings]:
         """The settings that were tried with all policies, and what they reached."""
         return [
             self._tried(settings, tasks)
@@ -202,9 +202,9 @@ class Campaign:
             for task in self.heating(method, temperature)
         ]
 
-    def by_search_temperature(self) -> dict[str, dict[float, Reached]]:
+    def by_search_temperature(self) -> dict[str, dict[float, SettingsScore]]:
         """For each method that searched in full, what it reached on validation mazes at each temperature."""
-        found: dict[str, dict[float, Reached]] = {}
+        found: dict[str, dict[float, SettingsScore]] = {}
         for method in self.searched:
             tasks = {t: self.heating(method, t) for t in self.scope.search_temperatures}
             if all(self.store.has(task.key) for some in tasks.values() for task in some):
@@ -215,13 +215,13 @@ class Campaign:
         """Each method's own temperature in searches."""
         return {method: best_temperature(found) for method, found in self.by_search_temperature().items()}
 
-    def _tried(self, settings: SearchSettings, tasks: Sequence[SearchTask]) -> Tried:
-        return Tried(settings=settings, reached=self._reached(tasks))
+    def _tried(self, settings: SearchSettings, tasks: Sequence[SearchTask]) -> TriedSettings:
+        return TriedSettings(settings=settings, reached=self._reached(tasks))
 
-    def _reached(self, tasks: Sequence[SearchTask]) -> Reached:
+    def _reached(self, tasks: Sequence[SearchTask]) -> SettingsScore:
         maximum = self.scope.tuned_evaluations
         found = [reached(task.read(self.store), [maximum], 0.0) for task in tasks]
-        return Reached(
+        return SettingsScore(
             solved=float(np.mean([one[f"solved@{maximum}"] for one in found])),
             best=float(np.mean([one[f"best@{maximum}"] for one in found])),
         )

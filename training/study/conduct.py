@@ -11,7 +11,7 @@ from training.study.findings import Findings, findings_of
 from training.study.gather import Gathering
 from training.study.pictures import check_drawing, draw
 from training.study.report import report
-from training.study.work import Problems, Task, Told, do, missing
+from training.study.work import Problems, StudyTask, Told, do, missing
 
 SAMPLING, SEARCH, REPORT = "sampling", "search", "report"
 STAGES = (SAMPLING, SEARCH, REPORT)
@@ -20,7 +20,7 @@ Watch = Callable[[str, int], AbstractContextManager[Told]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conduct:
+class StudyRunner:
     """How a study is conducted.
 
     Attributes:
@@ -51,7 +51,7 @@ class Conduct:
             self._do(title, tasks)
         return self._report() if REPORT in stages else None
 
-    def _measuring(self, stages: Sequence[str]) -> Iterator[tuple[str, Sequence[Task]]]:
+    def _measuring(self, stages: Sequence[str]) -> Iterator[tuple[str, Sequence[StudyTask]]]:
         """Tasks in steps, each step planned when those before it are done."""
         campaign = self.campaign
         if SAMPLING in stages:
@@ -63,7 +63,7 @@ class Conduct:
                 yield "choosing temperatures of searches", campaign.heating_tasks()
             yield "searching", campaign.search_tasks()
 
-    def _do(self, title: str, tasks: Sequence[Task]) -> None:
+    def _do(self, title: str, tasks: Sequence[StudyTask]) -> None:
         left = missing(tasks, self.campaign.store)
         if left:
             with self.watch(title, sum(task.size for task in left)) as told:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evolve.intervals import Estimate
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.intervals import Estimate
 from training.study.bootstrap import difference, mean, ratio
-from training.study.campaign import Campaign, Reached, Tried
+from training.study.campaign import Campaign, SettingsScore, TriedSettings
 from training.study.contenders import Contender
-from training.study.gather import AT_ONE, LABELS, OWN, Compared, Gathering, Plain
-from training.study.plan import KINDS, PLAIN, Scope, SearchSettings
-from training.study.results import Measured, common
+from training.study.gather import AT_ONE, LABELS, OWN, Compared, Gathering, PlainFigures
+from training.study.plan import KINDS, PLAIN, SearchSettings, StudyScope
+from training.study.results import MethodTable, common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +25,15 @@ class Findings:
         command: that measures all of it again.
     """
 
-    scope: Scope
+    scope: StudyScope
     contenders: Sequence[Contender]
     sampled: Mapping[tuple[str, str], Compared]
     searched: Mapping[tuple[str, str], Compared]
     temperatures: Mapping[str, Mapping[str, Mapping[float, float]]]
-    tried: Sequence[Tried]
-    heated: Mapping[str, Mapping[float, Reached]]
+    tried: Sequence[TriedSettings]
+    heated: Mapping[str, Mapping[float, SettingsScore]]
     settings: SearchSettings
-    plain: Plain
+    plain: PlainFigures
     command: str
 
     @property
@@ -72,7 +72,7 @@ def findings_of(campaign: Campaign, command: str) -> Findings:
     )
 
 
-def estimate(found: Measured | None, name: str) -> Estimate | None:
+def estimate(found: MethodTable | None, name: str) -> Estimate | None:
     """A figure of a method; None where it was not measured."""
     return mean(found.tables[name]) if found is not None and name in found.tables else None
 
@@ -83,13 +83,13 @@ def lead(compared: Compared, method: str, other: str, name: str) -> Estimate | N
     return difference(*pair) if pair else None
 
 
-def gain(found: Measured | None, against: Measured | None, name: str) -> Estimate | None:
+def gain(found: MethodTable | None, against: MethodTable | None, name: str) -> Estimate | None:
     """How many times what another reached, over the training seeds that both have."""
     pair = _pair(found, against, name)
     return ratio(*pair) if pair else None
 
 
-def _pair(one: Measured | None, other: Measured | None, name: str) -> tuple[Floats, Floats] | None:
+def _pair(one: MethodTable | None, other: MethodTable | None, name: str) -> tuple[Floats, Floats] | None:
     if one is None or other is None or name not in one.tables or name not in other.tables:
         return None
     seeds = common(one, other)

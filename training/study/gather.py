@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.domains.maze import mazes
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from training.errors import StudyError
 from training.study.campaign import Campaign
 from training.study.plan import BASE, HARD, KINDS, MEASURED_ON, PLAIN
-from training.study.raw import Key, Store
+from training.study.raw import MeasurementKey, Store
 from training.study.results import (
-    Measured,
+    MethodTable,
     figures,
     reached,
     solved_within,
@@ -28,7 +28,7 @@ from training.study.searching import Paths, SearchTask
 
 AT_ONE, OWN = "at temperature 1", "at its own temperature"
 LABELS = (AT_ONE, OWN)
-Compared = Mapping[str, Measured]
+Compared = Mapping[str, MethodTable]
 _VERSION = 1
 
 
@@ -49,7 +49,7 @@ class FiguresTask:
     tokens: float
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MeasurementKey:
         """What decides the outcome."""
         values = {
             "what": "figures",
@@ -60,7 +60,7 @@ class FiguresTask:
             "rate": self.rate,
             "tokens": self.tokens,
         }
-        return Key(title=f"figures.{self.sampled.key.title}", values=values)
+        return MeasurementKey(title=f"figures.{self.sampled.key.title}", values=values)
 
     @property
     def size(self) -> int:
@@ -93,7 +93,7 @@ class FiguresTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
+class PlainFigures:
     """What was seen beside the figures, each by method at temperature 1.
 
     Attributes:
@@ -151,13 +151,13 @@ class Gathering:
             for strategy, methods in read.items()
         }
 
-    def _stacked(self, read: Sequence[tuple[SearchTask, Paths]], rate: float, tokens: float) -> Measured:
+    def _stacked(self, read: Sequence[tuple[SearchTask, Paths]], rate: float, tokens: float) -> MethodTable:
         by_seed: dict[int, list[dict[str, Floats]]] = defaultdict(list)
         for task, found in read:
             by_seed[task.contender.seed].append(reached(found, self.campaign.scope.budgets, rate))
         return stacked(by_seed, tokens=tokens, temperature=read[0][0].temperature)
 
-    def plain(self) -> Plain:
+    def plain(self) -> PlainFigures:
         """What was seen at temperature 1 beside the figures."""
         missing: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
         repeats: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
@@ -168,7 +168,7 @@ class Gathering:
                 repeats[kind][method] = float(np.mean([one.repeats.mean() for one in read]))
         tasks = self._sampled(HARD, AT_ONE).get(BASE, [])
         hit = [self._hit(task) for task in tasks]
-        return Plain(
+        return PlainFigures(
             missing=missing,
             repeats=repeats,
             hit=np.stack(hit) if hit else None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evolve.intervals import Estimate
+from evolve.statistics.intervals import Estimate
 
 NOTHING = "–"
 

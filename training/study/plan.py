@@ -35,7 +35,7 @@ MAX_ANSWERS_FOR_EACH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class StudyScope:
     """How much a study does.
 
     Attributes:
@@ -87,9 +87,9 @@ class Scope:
         )
 
 
-FULL = Scope(mazes=MappingProxyType({"small": 200, "hard": 100}))
+FULL = StudyScope(mazes=MappingProxyType({"small": 200, "hard": 100}))
 # Enough to see every part at work; its figures mean nothing.
-QUICK = Scope(
+QUICK = StudyScope(
     mazes=MappingProxyType({"small": 3, "hard": 2}),
     answers=16,
     base_answers=32,

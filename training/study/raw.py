@@ -19,7 +19,7 @@ _KEY = "key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class MeasurementKey:
     """What was measured, with all that decides what comes of it.
 
     Attributes:
@@ -47,11 +47,11 @@ class Store:
 
     folder: Path
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: MeasurementKey) -> bool:
         """Whether it was measured."""
         return (self.folder / key.file).is_file()
 
-    def write(self, key: Key, arrays: Arrays) -> None:
+    def write(self, key: MeasurementKey, arrays: Arrays) -> None:
         """Keep a measurement."""
         self.folder.mkdir(parents=True, exist_ok=True)
         started = self.folder / f".{key.file}.part"
@@ -60,7 +60,7 @@ class Store:
             np.savez_compressed(file, **kept)
         started.replace(self.folder / key.file)
 
-    def read(self, key: Key, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    def read(self, key: MeasurementKey, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
         """A measurement, checked against the shapes of its arrays.
 
         Raises:
@@ -71,7 +71,7 @@ class Store:
             raise StudyError(f"{self.folder / key.file} holds another measurement than its name says: remove it")
         return arrays
 
-    def read_any(self, key: Key, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def read_any(self, key: MeasurementKey, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """A measurement's arrays, whatever their shapes; errors are those of `read`."""
         path = self.folder / key.file
         try:

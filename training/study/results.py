@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evolve.domains.maze import Maze, optimum
-from evolve.scalarization import Floats
-from evolve.statistics import best_at_k, chain_best_at_k, chain_pass_at_k
+from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.answer_sets import best_at_k, chain_best_at_k, chain_pass_at_k
 from training.measures import EQUAL, measure, weights
 from training.study.sampling import Answers
 from training.study.searching import Paths
@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MethodTable:
     """A method under one condition.
 
     Attributes:
@@ -37,7 +37,7 @@ class Measured:
         return self.tables[name][[self.seeds.index(seed) for seed in seeds]]
 
 
-def common(one: Measured, other: Measured) -> tuple[int, ...]:
+def common(one: MethodTable, other: MethodTable) -> tuple[int, ...]:
     """Training seeds that both have."""
     return tuple(seed for seed in one.seeds if seed in other.seeds)
 
@@ -132,9 +132,9 @@ def _solved(best: Floats, paths: Paths) -> Floats:
     return np.asarray((best >= paths.optimum - _ROUNDING).astype(np.float64))
 
 
-def stacked(found: Mapping[int, Sequence[Mapping[str, Floats]]], *, tokens: float, temperature: float) -> Measured:
+def stacked(found: Mapping[int, Sequence[Mapping[str, Floats]]], *, tokens: float, temperature: float) -> MethodTable:
     """Tables of what was found for each training seed; several searches of a seed count as their mean."""
     seeds = tuple(sorted(found))
     names = set.intersection(*(set(one) for some in found.values() for one in some))
     tables = {name: np.stack([np.mean([one[name] for one in found[seed]], axis=0) for seed in seeds]) for name in names}
-    return Measured(seeds=seeds, tables=tables, tokens=tokens, temperature=temperature)
+    return MethodTable(seeds=seeds, tables=tables, tokens=tokens, temperature=temperature)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.domains.maze import KINDS, OBJECTIVES, SPLITS, Maze, MazeDomain, mazes
-from evolve.scalarization import Floats
-from service.policy.bundled.sampling import Sampled, generate
+from evolve.multiobjective.scalarization import Floats
+from service.policy.bundled.sampling import SampledChain, generate
 from training.study.contenders import Contender, open_model
-from training.study.raw import Key, Store
+from training.study.raw import MeasurementKey, Store
 from training.vocabulary import encode, longest_reply, prompt_words
 
 _DOMAIN = MazeDomain()
@@ -48,7 +48,7 @@ class SamplingTask:
     temperature: float
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MeasurementKey:
         """What decides the outcome."""
         values = {
             "what": "sampling",
@@ -62,7 +62,7 @@ class SamplingTask:
             "temperature": self.temperature,
         }
         title = f"sampling.{self.contender.name}.{self.kind}.{self.split}.t{self.temperature:g}.n{self.answers}"
-        return Key(title=title, values=values)
+        return MeasurementKey(title=title, values=values)
 
     @property
     def size(self) -> int:
@@ -102,7 +102,7 @@ def _seed(kind: str, split: str, number: int) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
-def _scored(maze: Maze, chains: list[Sampled], m: int) -> dict[str, NDArray[Any]]:
+def _scored(maze: Maze, chains: list[SampledChain], m: int) -> dict[str, NDArray[Any]]:
     rewards, missing, repeats = [], [], []
     for chain in chains:
         seen: set[str] = set()

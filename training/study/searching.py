@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.chain import ChainParser, parse_format
+from evolve.answers.chain import ChainParser, parse_format
 from evolve.domains.maze import OBJECTIVES, Maze, MazeDomain, mazes, optimum
-from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome, read_result
+from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
-from evolve.proposal import Answer, Candidate, Completed, Proposal, Usage
-from evolve.scalarization import Floats
-from evolve.search import Search
+from evolve.proposal import Answer, Candidate, CompletedReply, Proposal, Usage
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search
 from service.policy.bundled.model import Model
-from service.policy.bundled.sampling import Sampled, generate
+from service.policy.bundled.sampling import SampledChain, generate
 from training.measures import EQUAL
 from training.study.contenders import Contender, open_model
 from training.study.plan import HARD, PROPOSED, SearchSettings
-from training.study.raw import Key, Store
+from training.study.raw import MeasurementKey, Store
 
 FORMAT = "tags:route"
 _DOMAIN = MazeDomain()
@@ -68,7 +68,7 @@ class SearchTask:
     seed: int = 0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MeasurementKey:
         """What decides the outcome; of the settings nothing where the strategy uses none."""
         islands = self.settings.title if self.strategy == "islands" else ""
         values = {
@@ -85,7 +85,7 @@ class SearchTask:
             "seed": self.seed,
         }
         title = f"search.{self.contender.name}.{self.strategy}.{self.split}.t{self.temperature:g}.e{self.evaluations}"
-        return Key(title=title, values=values)
+        return MeasurementKey(title=title, values=values)
 
     @property
     def size(self) -> int:
@@ -155,14 +155,14 @@ class _Seat:
             problem,
             # Near its end a search asks for shorter chains: it is left before, so that each budget is a prefix.
             task.settings.configuration(task.strategy, task.evaluations + PROPOSED, seed),
-            Asking(policy=task.contender.name, answers=m, samples=PROPOSED // m),
+            PolicyRequest(policy=task.contender.name, answers=m, samples=PROPOSED // m),
         )
         self._score(self._search.start().candidates)
 
     def ask(self) -> Sequence[Proposal]:
         return self._search.ask().proposals if len(self.path) < self._wanted else ()
 
-    def answer(self, proposal: Proposal, chains: Sequence[Sampled]) -> None:
+    def answer(self, proposal: Proposal, chains: Sequence[SampledChain]) -> None:
         """Take what the policy wrote, in order, each answer scored at once."""
         for number, chain in enumerate(chains):
             self._tokens += len(chain.ids)
@@ -172,7 +172,7 @@ class _Seat:
                     self._score(self._search.answer(proposal.number, answer).candidates)
         usage = Usage(output=sum(len(chain.ids) for chain in chains))
         texts = tuple(chain.text for chain in chains)
-        self._search.complete(proposal.number, Completed(completions=texts, usage=usage))
+        self._search.complete(proposal.number, CompletedReply(completions=texts, usage=usage))
 
     def _score(self, candidates: Sequence[Candidate]) -> None:
         for candidate in candidates:
@@ -198,7 +198,7 @@ def evaluate(problem: Problem, maze: Maze, program: Program) -> Evaluation:
     return read_result(dict(zip(OBJECTIVES, _DOMAIN.reward(maze, answer).tolist(), strict=True)), problem)
 
 
-def _answers_of(chain: Sampled, number: int, m: int) -> list[Answer]:
+def _answers_of(chain: SampledChain, number: int, m: int) -> list[Answer]:
     parser = ChainParser(parse_format(FORMAT), limit=m)
     parsed = [*parser.feed(chain.text), *parser.close(cut=chain.finish_reason == "length")]
     return [Answer(chain=number, index=one.index, text=one.text) for one in parsed]

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from evolve.problem import Problem
 from training.errors import StudyError
-from training.study.raw import Key, Store
+from training.study.raw import MeasurementKey, Store
 
 Problems = Callable[[str, str, int], Problem]
-Told = Callable[["Task"], None]
+Told = Callable[["StudyTask"], None]
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class Task(Protocol):
+class StudyTask(Protocol):
     """A measurement of one model under one condition."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MeasurementKey:
         """What decides the outcome."""
 
     @property
@@ -35,13 +35,13 @@ class Task(Protocol):
         """Measure."""
 
 
-def missing(tasks: Sequence[Task], store: Store) -> list[Task]:
+def missing(tasks: Sequence[StudyTask], store: Store) -> list[StudyTask]:
     """The tasks that are not done yet, each once."""
     found = {task.key.file: task for task in tasks if not store.has(task.key)}
     return list(found.values())
 
 
-def do(tasks: Sequence[Task], store: Store, problems: Problems, workers: int, told: Told) -> None:
+def do(tasks: Sequence[StudyTask], store: Store, problems: Problems, workers: int, told: Told) -> None:
     """Do tasks and keep what comes of them.
 
     Args:
@@ -67,7 +67,7 @@ def do(tasks: Sequence[Task], store: Store, problems: Problems, workers: int, to
             raise StudyError("a process of the study was killed: call it again with fewer --workers") from error
 
 
-def _do(task: Task, folder: Path, problems: Problems) -> None:
+def _do(task: StudyTask, folder: Path, problems: Problems) -> None:
     Store(folder=folder).write(task.key, task.run(problems))
 
 

@@ -3,7 +3,7 @@
 from evolve.domains.maze.domain import MazeDomain
 from evolve.domains.maze.generation import hard, nine, small
 from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, walk
-from evolve.domains.maze.oracle import Best, best, front, optimum, outcomes
+from evolve.domains.maze.oracle import BestWalk, best, front, optimum, outcomes
 from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
 from evolve.domains.maze.splits import KINDS, SPLITS, maze_of, mazes
 from evolve.domains.maze.words import brief, read_brief, steps
@@ -13,7 +13,7 @@ __all__ = [
     "MOVES",
     "OBJECTIVES",
     "SPLITS",
-    "Best",
+    "BestWalk",
     "Maze",
     "MazeDomain",
     "Rules",

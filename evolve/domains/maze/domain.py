@@ -4,13 +4,13 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from evolve.chain import ChainFormat
+from evolve.answers.chain import ChainFormat
 from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, taken
-from evolve.domains.domain import Reply
+from evolve.domains.domain import DomainReply
 from evolve.domains.maze.grid import MAX_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
 from evolve.domains.maze.words import brief, is_step, moves_of
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R", "↑": "U", "↓": "D", "←": "L", "→": "R"}
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
@@ -72,7 +72,7 @@ class MazeDomain:
         )
         return f"{self.task(question)}\n\n{form}\n"
 
-    def parse(self, text: str, m: int = 1, cut: bool = False) -> Reply[str]:
+    def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[str]:
         """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.
 
         Moves are words, capital letters or arrows, or a capital letter with the cell it leads to, such as `Rc4`;

@@ -11,17 +11,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evolve import pareto
 from evolve.domains.maze.grid import MOVES, Maze
 from evolve.domains.maze.reward import LAVA_CAP, vectors
 from evolve.errors import ProblemError
-from evolve.scalarization import Floats
+from evolve.multiobjective import pareto
+from evolve.multiobjective.scalarization import Floats
 
 MAX_ITEMS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
+class BestWalk:
     """The best of a maze under some weights: its value, its reward vector, and the moves of a walk that earns it."""
 
     value: float
@@ -58,7 +58,7 @@ def optimum(maze: Maze, weights: ArrayLike) -> NDArray[np.float64]:
     return best
 
 
-def best(maze: Maze, weights: ArrayLike) -> Best:
+def best(maze: Maze, weights: ArrayLike) -> BestWalk:
     """The best walk under the weights (4,), one of them if several are.
 
     Raises:
@@ -67,7 +67,7 @@ def best(maze: Maze, weights: ArrayLike) -> Best:
     rewards, places = _summary(maze)
     values = rewards @ np.asarray(weights, dtype=np.float64)
     top = int(values.argmax())
-    return Best(value=float(values[top]), reward=rewards[top].copy(), moves=_route(maze, *places[top]))
+    return BestWalk(value=float(values[top]), reward=rewards[top].copy(), moves=_route(maze, *places[top]))
 
 
 class _Burden:

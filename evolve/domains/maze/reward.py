@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evolve.domains.maze.grid import Maze, Rules, Walk
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 OBJECTIVES = ("completion", "gold", "diamond", "avoid_lava")
 LAVA_CAP = 3

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
-from service.api.access import PartsDep, requires
-from service.api.bodies import JsonRoute
-from service.api.faults import ApiFault
+from service.api.auth import PartsDep, requires
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.ports import Caller, Quotas, Scope
 from service.schemas.keys import Quota, QuotaLimits, Retention, TenantHolding, Usage
 from service.schemas.problem_details import Code

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
 from service import keys
-from service.api.access import PartsDep
-from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.parts import Parts
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, Writing, reader_of
 from service.errors import NotFoundError
 from service.identifiers import new_id
@@ -230,12 +230,12 @@ def revoke_share(run_id: RunId, share_id: Id, caller: Writing, parts: PartsDep) 
     return Response(status_code=204)
 
 
-def _book(parts: Parts, caller: Caller, run_id: str) -> tuple[str, Annotations]:
+def _book(parts: ApiDependencies, caller: Caller, run_id: str) -> tuple[str, Annotations]:
     """The whole id of a run that the caller may see, and what lies beside the tenant's runs."""
     return reader_of(parts, caller).run(run_id).id, parts.annotations(caller.tenant)
 
 
-def _candidate(parts: Parts, caller: Caller, run_id: str, candidate_id: str) -> str:
+def _candidate(parts: ApiDependencies, caller: Caller, run_id: str, candidate_id: str) -> str:
     candidate = reader_of(parts, caller).candidate(candidate_id)
     if candidate.run_id != run_id:
         raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {candidate_id}")

@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from evolve.events import Kind
-from service.api.access import PartsDep
-from service.api.answers import NOT_MODIFIED
-from service.api.folds import FoldsDep
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.programs_shown import shown_program
+from evolve.events import EventKind
+from service.api.auth import PartsDep
+from service.api.etags import run_tag, seen, tagged
+from service.api.openapi_responses import NOT_MODIFIED
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.routes.programs import NAME
 from service.api.routes.runs import Reading, RunId, reader_of
-from service.api.tags import run_tag, seen, tagged
+from service.api.run_cache import FoldsDep
+from service.api.serializers.candidates import shown_program
 from service.errors import NotFoundError
 from service.ports import LoggedEvent, MembershipRecord, RunRecord
 from service.projections.best import none_yet, read_weights
@@ -34,7 +34,7 @@ from service.schemas.archives import (
     Migration,
     MigrationPage,
 )
-from service.schemas.closing import Assessment
+from service.schemas.assessment import Assessment
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
 
@@ -109,7 +109,7 @@ def list_migrations(
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.seal, cursor, limit, {"list": "migrations", "run": run.id})
-    found = list(reader.events(run.id, paging.after or 0, paging.limit + 1, (str(Kind.ISLAND_MIGRATED),)))
+    found = list(reader.events(run.id, paging.after or 0, paging.limit + 1, (str(EventKind.ISLAND_MIGRATED),)))
     rows, following = paging.cut(found, lambda row: row.sequence)
     return MigrationPage(items=[_migration(row) for row in rows], next_cursor=following)
 

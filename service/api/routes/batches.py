@@ -10,15 +10,16 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import ConfigurationError
-from service.api.access import PartsDep
-from service.api.answers import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep
+from service.api.connection_limits import opened_of
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
-from service.api.opened import opened_of
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.parts import Parts
+from service.api.etags import IfMatch, batch_tag, seen, tagged
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import (
     CreatedAfter,
     CreatedBefore,
@@ -29,7 +30,6 @@ from service.api.routes.runs import (
     reader_of,
     wait_of,
 )
-from service.api.tags import IfMatch, batch_tag, seen, tagged
 from service.errors import (
     ConflictError,
     InvalidConfigurationError,
@@ -170,7 +170,7 @@ def cancel_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: Onc
     return once(lambda: _want(parts, caller, batch_id, CANCELLED))
 
 
-def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
+def _want(parts: ApiDependencies, caller: Caller, batch_id: str, state: str) -> Response:
     batch = _batch(parts, caller, batch_id)
     intents = parts.intents(caller.tenant)
     # Of a batch that goes on, those that have failed stay as they are.
@@ -180,7 +180,7 @@ def _want(parts: Parts, caller: Caller, batch_id: str, state: str) -> Response:
     return _located(parts, caller, batch.id, 202)
 
 
-async def _changed(request: Request, parts: Parts, batch: BatchRecord, seconds: int) -> BatchRecord:
+async def _changed(request: Request, parts: ApiDependencies, batch: BatchRecord, seconds: int) -> BatchRecord:
     """A batch once its state has changed, or whatever of it `If-None-Match` has seen, or after some seconds."""
     ended = batch.state in ENDED
     until, tagged_ = parts.clock.monotonic() + seconds, bool(request.headers.get("if-none-match"))
@@ -193,21 +193,21 @@ async def _changed(request: Request, parts: Parts, batch: BatchRecord, seconds: 
     return now
 
 
-def _batch(parts: Parts, caller: Caller, batch_id: str) -> BatchRecord:
+def _batch(parts: ApiDependencies, caller: Caller, batch_id: str) -> BatchRecord:
     if caller.run_id:
         raise ApiFault(404, Code.NOT_FOUND, f"there is no batch {batch_id}: a share shows one run")
     return parts.batches.get(caller.tenant, batch_id)
 
 
-def _runs(parts: Parts, caller: Caller, batch_id: str) -> list[RunRecord]:
+def _runs(parts: ApiDependencies, caller: Caller, batch_id: str) -> list[RunRecord]:
     return reader_of(parts, caller).runs(MAX_RUNS, None, RunFilter(batch_id=batch_id))
 
 
-def _located(parts: Parts, caller: Caller, batch_id: str, status: int) -> Response:
+def _located(parts: ApiDependencies, caller: Caller, batch_id: str, status: int) -> Response:
     batch = parts.batches.get(caller.tenant, batch_id)
     return made(batch_reply(batch), status, {"Location": f"/v1/batches/{batch_id}", "ETag": batch_tag(batch)})
 
 
-def _title(parts: Parts, caller: Caller, problem_id: str) -> str:
+def _title(parts: ApiDependencies, caller: Caller, problem_id: str) -> str:
     problem = parts.problems.get(caller.tenant, problem_id)
     return f"{problem.name}@{problem.version}"

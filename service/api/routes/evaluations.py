@@ -7,17 +7,17 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Evaluation, Outcome, Trace
-from service.api.access import PartsDep, requires
-from service.api.answers import EMPTY
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep, requires
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.parts import Parts
+from service.api.openapi_responses import EMPTY
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError
-from service.ports import Caller, EvaluationLeases, LeaseName, Scope, Standing, TaskInHand, WorkerBeat, WorkerState
+from service.ports import Caller, EvaluationLeases, LeaseName, LeaseState, Scope, TaskInHand, WorkerBeat, WorkerState
 from service.schemas.evaluations import (
     LeaseCompletion,
-    Leased,
+    LeasedTask,
     LeaseRelease,
     LeaseRenewal,
     LeaseRequest,
@@ -46,7 +46,7 @@ _BUNDLE: dict[int | str, dict[str, Any]] = {
 _NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task came in that time."}}
 
 
-@router.post("/evaluations/lease", response_model=Leased, responses=_NO_TASK, operation_id="lease_evaluation")
+@router.post("/evaluations/lease", response_model=LeasedTask, responses=_NO_TASK, operation_id="lease_evaluation")
 async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working, parts: PartsDep) -> Any:
     """Take a task; it goes to another worker when its lease is not renewed every few seconds."""
     leases, clock = parts.leases(body.pool, body.worker_id), parts.clock
@@ -66,7 +66,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
         draw=lease.task.scoring.draw,
         traced=lease.task.scoring.traced,
     )
-    return Leased(
+    return LeasedTask(
         lease_id=lease.id,
         token=parts.seal.sign(_PURPOSE, held),
         delivery=lease.delivery,
@@ -87,13 +87,13 @@ async def renew_evaluation(
     """Say that a task is being worked at, and hear whether it was taken back."""
     leases, name, _ = _opened(parts, caller, lease_id, body.token)
     until = parts.clock.monotonic() + body.wait_seconds
-    while (standing := await leases.renew(name)) is Standing.HELD and parts.clock.monotonic() < until:
+    while (standing := await leases.renew(name)) is LeaseState.HELD and parts.clock.monotonic() < until:
         await asyncio.sleep(HOLD_SECONDS)
         if await request.is_disconnected():
             break
-    if standing is Standing.LOST:
+    if standing is LeaseState.LOST:
         raise _lost(lease_id)
-    return LeaseStanding(standing="held" if standing is Standing.HELD else "cancelled")
+    return LeaseStanding(standing="held" if standing is LeaseState.HELD else "cancelled")
 
 
 @router.post(
@@ -153,7 +153,9 @@ async def leave_worker(worker_id: WorkerId, body: WorkerLeave, _: Working, parts
     return Response(status_code=204)
 
 
-def _opened(parts: Parts, caller: Caller, lease_id: str, token: str) -> tuple[EvaluationLeases, LeaseName, str]:
+def _opened(
+    parts: ApiDependencies, caller: Caller, lease_id: str, token: str
+) -> tuple[EvaluationLeases, LeaseName, str]:
     """The leases that a token speaks of, the one lease, and its worker; only for who was given it."""
     held = parts.seal.open(_PURPOSE, token)
     if held is None or (held["id"], held["key"]) != (lease_id, caller.actor):

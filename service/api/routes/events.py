@@ -7,23 +7,23 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from evolve.events import Kind
-from service.api.access import PartsDep
-from service.api.feeds import Audience, Feed, FeedPages, RunFeed, feed_chunks
-from service.api.once import made
-from service.api.opened import admission_of
-from service.api.pages import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
-from service.api.parts import Parts
-from service.api.position import FORM, MAX_LENGTH, Position, is_position, position_of
+from evolve.events import EventKind
+from service.api.auth import PartsDep
+from service.api.connection_limits import admission_of
+from service.api.dependencies import ApiDependencies
+from service.api.event_feeds import EventAudience, Feed, FeedPages, RunFeed, feed_chunks
+from service.api.idempotency import made
+from service.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.stream import MEDIA_TYPE, EventStream, Lifetime
+from service.api.stream_cursor import FORM, MAX_LENGTH, StreamCursor, is_position, position_of
 from service.ports import Caller
 from service.schemas.events import EventFeed, EventPage
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
 MAX_SEQUENCE = 2**53
-_KIND = "|".join(map(re.escape, Kind))
+_KIND = "|".join(map(re.escape, EventKind))
 After = Annotated[int, Query(ge=0, le=MAX_SEQUENCE, description="Only events behind this sequence number.")]
 Kinds = Annotated[
     str,
@@ -114,7 +114,7 @@ async def list_all_events(
         following = position if rows else None
         return made(EventFeed(items=[row.as_json() for row, _ in rows], next_cursor=following, position=position), 200)
     place = last_event_id if is_position(last_event_id) else cursor
-    audience = Audience(key=f"{caller.tenant}/{caller.run_id}", kinds=wanted)
+    audience = EventAudience(key=f"{caller.tenant}/{caller.run_id}", kinds=wanted)
     pages: FeedPages = request.app.state.feed_pages
     reader = reader_of(parts, caller)
     begin = position_of(place) if place else await pages.begin(audience, reader)
@@ -122,11 +122,11 @@ async def list_all_events(
     return EventStream(chunks, admission_of(request, parts, caller))
 
 
-def _begin(parts: Parts, caller: Caller, text: str) -> Position:
+def _begin(parts: ApiDependencies, caller: Caller, text: str) -> StreamCursor:
     if text:
         return position_of(text)
     now = parts.clock.now()
-    return Position(since=now, seen=dict(reader_of(parts, caller).active()))
+    return StreamCursor(since=now, seen=dict(reader_of(parts, caller).active()))
 
 
 def _streams(request: Request) -> bool:

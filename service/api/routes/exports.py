@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from service.api.access import PartsDep
-from service.api.contents import CHANGING, IfRange, Range, ranged, served
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.parts import Parts
+from service.api.auth import PartsDep
+from service.api.dependencies import ApiDependencies
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.range_responses import CHANGING, IfRange, Range, ranged, served
 from service.api.routes.programs import Texts
 from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
@@ -131,7 +131,7 @@ def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
     yield b"".join(waiting)
 
 
-def _files(parts: Parts, reader: RunReader, run: RunRecord) -> Iterator[_File]:
+def _files(parts: ApiDependencies, reader: RunReader, run: RunRecord) -> Iterator[_File]:
     yield _File(name=BUNDLE, content=parts.problems.bundle(run.bundle_hash).content, media_type=_GZIP)
     if run.best_candidate_id:
         for path, text in reader.program(run.best_candidate_id).files:

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from service.api.access import PartsDep, requires
-from service.api.answers import NOT_MODIFIED
+from service.api.auth import PartsDep, requires
+from service.api.etags import run_tag, seen, tagged
+from service.api.openapi_responses import NOT_MODIFIED
 from service.api.routes.runs import RunId, reader_of
-from service.api.tags import run_tag, seen, tagged
 from service.ports import Caller, Scope
 from service.projections.failures import group_failures
 from service.schemas.failures import RunFailures

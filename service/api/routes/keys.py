@@ -6,12 +6,12 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
 from service import keys
-from service.api.access import PartsDep, requires
-from service.api.answers import LOCATION, REPLAY_HEADER
-from service.api.bodies import JsonRoute
-from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.auth import PartsDep, requires
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import LOCATION, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.identifiers import new_id
 from service.ports import DEFAULT_TENANT, Caller, KeyRecord, Scope
 from service.schemas.keys import ApiKey, AuditLine, AuditPage, KeyCreate, KeyPage, NewApiKey

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from service.api.access import PartsDep, requires
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.auth import PartsDep, requires
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.routes.runs import reader_of
 from service.ports import Caller, Scope
 from service.schemas.artifacts import PolicyHealth, PolicyHealthList, PolicyPage

@@ -8,13 +8,13 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from evolve.evaluation import Trace
-from service.api.access import PartsDep, requires
-from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep, requires
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError, InvalidProblemError, RefusedError
 from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, SeedReport, Upload
 from service.schemas.problem_details import Code

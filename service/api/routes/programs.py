@@ -10,15 +10,15 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Outcome
-from service.api.access import PartsDep, missing, requires
-from service.api.answers import NOT_MODIFIED, REPLAY_HEADER
-from service.api.contents import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
+from service.api.auth import PartsDep, missing, requires
 from service.api.error_responses import raises
-from service.api.once import OnceDep, made
-from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
-from service.api.programs_shown import shown_evaluation, shown_program
+from service.api.etags import seen
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import NOT_MODIFIED, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
+from service.api.range_responses import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
 from service.api.routes.runs import Reading, RunId, Steering, reader_of
-from service.api.tags import seen
+from service.api.serializers.candidates import shown_evaluation, shown_program
 from service.errors import ConflictError, NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of

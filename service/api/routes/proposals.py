@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.api.access import PartsDep
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.programs_shown import shown_detail, shown_proposal
+from service.api.auth import PartsDep
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.routes.programs import Texts
 from service.api.routes.runs import Reading, RunId, reader_of
+from service.api.serializers.candidates import shown_detail, shown_proposal
 from service.schemas.programs import ProposalDetail, ProposalPage
 
 router = APIRouter(prefix="/v1", tags=["proposals"])

@@ -11,18 +11,18 @@ from pydantic.json_schema import SkipJsonSchema
 from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import ConfigurationError
-from service.api.access import PartsDep, parts_of, requires
-from service.api.answers import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep, parts_of, requires
+from service.api.connection_limits import opened_of
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.once import Once, OnceDep, made
-from service.api.opened import opened_of
-from service.api.pages import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
-from service.api.parts import Parts
-from service.api.runs_shown import shown, shown_alike
-from service.api.tags import IfMatch, revision_of, run_tag, seen, tagged
-from service.api.watch import watch_of
+from service.api.etags import IfMatch, revision_of, run_tag, seen, tagged
+from service.api.event_poller import watch_of
+from service.api.idempotency import IdempotentRequests, OnceDep, made
+from service.api.openapi_responses import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
+from service.api.serializers.runs import shown, shown_alike
 from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
 from service.schemas.problem_details import Code
@@ -95,7 +95,7 @@ _CONTINUED = _STEERED | raises(QuotaError)
 _EXTENDED = _CONTINUED | raises(ConfigurationError)
 
 
-def reader_of(parts: Parts, caller: Caller) -> RunReader:
+def reader_of(parts: ApiDependencies, caller: Caller) -> RunReader:
     """The reader of a caller, to whom nothing else is there."""
     return parts.readers.of(caller.tenant, caller.run_id)
 
@@ -250,20 +250,20 @@ def _asked(body: RunCreate) -> RunRequest:
     return RunRequest(problem=body.problem, config=body.config, policy=body.policy, labels=body.labels)
 
 
-def _submitted(parts: Parts, caller: Caller, request: RunRequest, once: Once) -> Response:
+def _submitted(parts: ApiDependencies, caller: Caller, request: RunRequest, once: IdempotentRequests) -> Response:
     return once.after(
         lambda: parts.submissions.prepare(caller.tenant, [request], caller.name)[0],
         lambda run: _located(parts.submissions.store(run), 201, caller),
     )
 
 
-def _admit(parts: Parts, caller: Caller, run: RunRecord) -> None:
+def _admit(parts: ApiDependencies, caller: Caller, run: RunRecord) -> None:
     """A run that has ended is one more run at work when it is continued."""
     if run.state in ENDED and run.state != CANCELLED:
         parts.submissions.admit(caller.tenant)
 
 
-def _want(parts: Parts, caller: Caller, run_id: str, state: str) -> Response:
+def _want(parts: ApiDependencies, caller: Caller, run_id: str, state: str) -> Response:
     run = reader_of(parts, caller).run(run_id)
     if state == RUNNING:
         _admit(parts, caller, run)

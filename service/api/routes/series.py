@@ -6,15 +6,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api.access import PartsDep
-from service.api.answers import NOT_MODIFIED
-from service.api.columns_shown import shown_columns
-from service.api.compared_shown import shown
+from service.api.auth import PartsDep
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.folds import FoldsDep
+from service.api.etags import run_tag, seen, tagged
+from service.api.openapi_responses import NOT_MODIFIED
+from service.api.problem_errors import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
-from service.api.tags import run_tag, seen, tagged
+from service.api.run_cache import FoldsDep
+from service.api.serializers.columns import shown_columns
+from service.api.serializers.comparison import shown
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
 from service.projections import costs, series
@@ -173,7 +173,7 @@ def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[Ru
     return list(found.values()), [groups[run_id] for run_id in found] if groups else []
 
 
-def _point(moment: series.Moment) -> SeriesPoint:
+def _point(moment: series.SeriesSample) -> SeriesPoint:
     return SeriesPoint(
         evaluations=moment.evaluations,
         at=moment.at,

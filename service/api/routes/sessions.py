@@ -7,11 +7,11 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import keys
-from service.api.access import PartsDep, limit_stranger
-from service.api.answers import EMPTY
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep, limit_stranger
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
+from service.api.openapi_responses import EMPTY
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.api.sessions import close_session, open_session
 from service.ports import Caller, Scope
 from service.schemas.problem_details import Code

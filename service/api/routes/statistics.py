@@ -3,11 +3,11 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service.api.access import PartsDep
-from service.api.answers import NOT_MODIFIED
-from service.api.folds import FoldsDep
+from service.api.auth import PartsDep
+from service.api.etags import run_tag, seen, tagged
+from service.api.openapi_responses import NOT_MODIFIED
 from service.api.routes.runs import Reading, RunId, reader_of
-from service.api.tags import run_tag, seen, tagged
+from service.api.run_cache import FoldsDep
 from service.schemas.statistics import RunStatistics
 
 router = APIRouter(prefix="/v1", tags=["metrics"])

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from evolve import __version__
-from service.api.access import PartsDep, limit_stranger
+from service.api.auth import PartsDep, limit_stranger
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
+from service.api.problem_errors import ApiFault
 from service.errors import NotFoundError, ServiceError, StorageAwayError, UnreachableError
 from service.schemas.problem_details import MEANINGS, Code
 from service.schemas.system import CodePage, Health, Identity, Readiness

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
-from evolve.voting import MIN_SHARE
-from service.api.access import PartsDep, requires
-from service.api.answers import NOT_MODIFIED
+from evolve.statistics.voting import MIN_SHARE
+from service.api.auth import PartsDep, requires
+from service.api.etags import run_tag, seen, tagged
+from service.api.openapi_responses import NOT_MODIFIED
 from service.api.routes.runs import RunId, reader_of
-from service.api.tags import run_tag, seen, tagged
 from service.ports import Caller, Scope
 from service.projections.votes import judge
 from service.schemas.votes import Rule, RunVotes

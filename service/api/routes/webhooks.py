@@ -6,14 +6,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
-from service.api.access import PartsDep, requires
-from service.api.answers import EMPTY, LOCATION, REPLAY_HEADER
-from service.api.bodies import JsonRoute
+from service.api.auth import PartsDep, requires
+from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
-from service.api.faults import ApiFault
-from service.api.once import OnceDep, made
-from service.api.pages import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.parts import Parts
+from service.api.idempotency import OnceDep, made
+from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
+from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
+from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError, RefusedError, UnreachableError, UsageError
 from service.identifiers import new_id
 from service.ports import Caller, Scope
@@ -29,7 +29,7 @@ from service.schemas.webhooks import (
     WebhookPage,
     WebhookPatch,
 )
-from service.times import rfc3339
+from service.timestamps import rfc3339
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=JsonRoute)
 
@@ -172,21 +172,21 @@ def redeliver(
     return once(effect)
 
 
-def _check(parts: Parts, url: str) -> None:
+def _check(parts: ApiDependencies, url: str) -> None:
     try:
         parts.check_webhook(url)
     except UnreachableError as error:  # not of the service: of the address
         raise UsageError(str(error)) from error
 
 
-def _hearing(parts: Parts, caller: Caller, webhook_id: str) -> StoredWebhook:
+def _hearing(parts: ApiDependencies, caller: Caller, webhook_id: str) -> StoredWebhook:
     webhook = parts.webhooks.get(caller.tenant, webhook_id)
     if webhook.disabled:
         raise ConflictError(f"webhook {webhook.id} is disabled ({webhook.disabled}): enable it first")
     return webhook
 
 
-def _find(parts: Parts, caller: Caller, webhook_id: str, delivery_id: str) -> StoredDelivery:
+def _find(parts: ApiDependencies, caller: Caller, webhook_id: str, delivery_id: str) -> StoredDelivery:
     # Newest first, so that the one asked for is the first that is not newer than it.
     found = parts.webhooks.deliveries(caller.tenant, webhook_id, delivery_id + "~", 1)
     if not found or found[0].id != delivery_id:
@@ -194,7 +194,7 @@ def _find(parts: Parts, caller: Caller, webhook_id: str, delivery_id: str) -> St
     return found[0]
 
 
-def _sent(parts: Parts, webhook_id: str, kind: str, payload: Any) -> Response:
+def _sent(parts: ApiDependencies, webhook_id: str, kind: str, payload: Any) -> Response:
     now = parts.clock.now()
     delivery = StoredDelivery(
         id=new_id("dlv", now),

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from service.api.access import PartsDep, requires
-from service.ports import Caller, Evaluated, Scope, WorkerBeat
+from service.api.auth import PartsDep, requires
+from service.ports import Caller, Scope, WorkerBeat, WorkerEvaluationRecord
 from service.schemas.workers import Worker, WorkerEvaluation, WorkerList, WorkerTimeline
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
@@ -52,7 +52,9 @@ async def drain_worker(worker_id: WorkerId, caller: Operating, parts: PartsDep) 
     return Response(status_code=202)
 
 
-def _evaluation(caller: Caller, worker: str, one: Evaluated | None, at: datetime, seconds: float) -> WorkerEvaluation:
+def _evaluation(
+    caller: Caller, worker: str, one: WorkerEvaluationRecord | None, at: datetime, seconds: float
+) -> WorkerEvaluation:
     mine = one is not None and one.tenant == caller.tenant
     return WorkerEvaluation(
         worker_id=worker,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from service.client.call import Call, chosen, place
 from service.schemas.archives import Best, FrontPage, Grid, IslandPage, MemberPage, MigrationPage
 from service.schemas.artifacts import ArtifactPage, ExportForm
-from service.schemas.closing import Assessment
+from service.schemas.assessment import Assessment
 from service.schemas.failures import RunFailures
 from service.schemas.series import Axis, Metrics, RunColumns, RunComparison
 from service.schemas.statistics import RunStatistics

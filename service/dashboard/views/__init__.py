@@ -5,6 +5,7 @@ from service.dashboard.views import (
     admin_keys,
     admin_webhooks,
     ancestry,
+    annotations,
     compare,
     diversity,
     events,
@@ -15,7 +16,6 @@ from service.dashboard.views import (
     metrics,
     notes,
     objectives,
-    people,
     policy,
     program,
     programs,
@@ -31,7 +31,7 @@ from service.dashboard.views import (
 )
 
 ROUTERS = (
-    people.router,
+    annotations.router,
     runs.router,  # before the pages of one run: /runs/new is none
     runs_bulk.router,
     submit.router,

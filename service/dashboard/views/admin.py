@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api, Form, FormDep
-from service.dashboard.fields import WHOLE, Complaints, filled
+from service.dashboard.forms import WHOLE, FormErrors, filled
 from service.dashboard.pages import PageRoute, go_to, render
+from service.dashboard.session import Api, FormData, FormDep
 from service.errors import UsageError
 from service.schemas.keys import QuotaLimits
 
@@ -37,13 +37,13 @@ async def show_usage(request: Request, api: Api, days: Days = 1) -> Response:
 @router.get("/quotas")
 async def show_quotas(request: Request, api: Api, tenant: Tenant = "default") -> Response:
     """Show what a tenant may use, to the operator."""
-    return await _quotas(request, api, tenant, None, Complaints())
+    return await _quotas(request, api, tenant, None, FormErrors())
 
 
 @router.post("/quotas")
 async def set_quotas(request: Request, api: Api, form: FormDep) -> Response:
     """Set what a tenant may use."""
-    tenant, complaints = form.get("tenant", ""), Complaints()
+    tenant, complaints = form.get("tenant", ""), FormErrors()
     named = {name: _limit(form, name, complaints) for name, _, _ in LIMITS}
     limits = filled(QuotaLimits, named, complaints)
     if limits is not None:
@@ -72,7 +72,7 @@ async def show_audit(request: Request, api: Api, cursor: Cursor = "") -> Respons
 
 
 async def _quotas(
-    request: Request, api: AsyncClient, tenant: str, form: Form | None, complaints: Complaints
+    request: Request, api: AsyncClient, tenant: str, form: FormData | None, complaints: FormErrors
 ) -> Response:
     quota = await api.send(calls.get_quotas(tenant))
     values = form if form is not None else {name: _text(getattr(quota, name)) for name, _, _ in LIMITS}
@@ -86,7 +86,7 @@ def _text(limit: int | None) -> str:
     return "" if limit is None else str(limit)
 
 
-def _limit(form: Form, name: str, complaints: Complaints) -> int | None:
+def _limit(form: FormData, name: str, complaints: FormErrors) -> int | None:
     """A limit as it was typed; empty: there is none."""
     text = form.get(name, "").strip().replace(" ", "").replace("\u202f", "")
     if not text:

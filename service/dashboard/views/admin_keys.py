@@ -7,9 +7,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
+from service.dashboard.forms import WHOLE, FormErrors, filled, last_day, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, render
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.errors import RefusedError, UsageError
 from service.schemas.keys import KeyCreate, NewApiKey
 
@@ -31,13 +31,13 @@ Cursor = Annotated[str, Query(max_length=4000)]
 @router.get("")
 async def show_keys(request: Request, api: Api, cursor: Cursor = "") -> Response:
     """Show the keys of the tenant, never the keys themselves."""
-    return await _page(request, api, Form(), list(USUAL), Complaints(), cursor=cursor)
+    return await _page(request, api, FormData(), list(USUAL), FormErrors(), cursor=cursor)
 
 
 @router.post("")
 async def create_key(request: Request, api: Api, form: FormDep) -> Response:
     """Make a key; this answer alone shows it."""
-    complaints, scopes = Complaints(), form.several("scopes")
+    complaints, scopes = FormErrors(), form.several("scopes")
     key = _asked(form, scopes, complaints)
     if key is not None:
         try:
@@ -47,7 +47,7 @@ async def create_key(request: Request, api: Api, form: FormDep) -> Response:
         except (UsageError, RefusedError) as error:
             complaints[WHOLE] = str(error)
         else:
-            return await _page(request, api, Form(), list(USUAL), Complaints(), 201, made=made)
+            return await _page(request, api, FormData(), list(USUAL), FormErrors(), 201, made=made)
     return await _page(request, api, form, scopes, complaints, 422)
 
 
@@ -58,7 +58,7 @@ async def revoke_key(key_id: KeyId, api: Api) -> Response:
     return go_to("/admin/keys")
 
 
-def _asked(form: Form, scopes: list[str], complaints: Complaints) -> KeyCreate | None:
+def _asked(form: FormData, scopes: list[str], complaints: FormErrors) -> KeyCreate | None:
     values: dict[str, Any] = {"name": form.get("name", "").strip(), "scopes": scopes}
     if not values["name"]:
         complaints["name"] = "a key without a name is not told from others: say what it is for"
@@ -74,9 +74,9 @@ def _asked(form: Form, scopes: list[str], complaints: Complaints) -> KeyCreate |
 async def _page(
     request: Request,
     api: AsyncClient,
-    form: Form,
+    form: FormData,
     scopes: list[str],
-    complaints: Complaints,
+    complaints: FormErrors,
     status: int = 200,
     *,
     cursor: str = "",

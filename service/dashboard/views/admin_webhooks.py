@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import Complaints, filled, new_once, only_once
+from service.dashboard.forms import FormErrors, filled, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, render
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.errors import RefusedError, UsageError
 from service.schemas.webhooks import NewWebhook, Webhook, WebhookCreate, WebhookPatch
 
@@ -32,13 +32,13 @@ Cursor = Annotated[str, Query(max_length=4000)]
 @router.get("")
 async def show_webhooks(request: Request, api: Api, cursor: Cursor = "") -> Response:
     """Show the webhooks of the tenant, never their secrets."""
-    return await _list(request, api, Form(), USUAL, Complaints(), cursor=cursor)
+    return await _list(request, api, FormData(), USUAL, FormErrors(), cursor=cursor)
 
 
 @router.post("")
 async def create_webhook(request: Request, api: Api, form: FormDep) -> Response:
     """Have an address hear what becomes of runs; this answer alone shows its secret."""
-    complaints, types = Complaints(), form.several("types")
+    complaints, types = FormErrors(), form.several("types")
     webhook = filled(WebhookCreate, _said(form, types, complaints), complaints)
     if webhook is not None:
         try:
@@ -48,20 +48,20 @@ async def create_webhook(request: Request, api: Api, form: FormDep) -> Response:
         except (UsageError, RefusedError) as error:
             complaints["url"] = str(error)
         else:
-            return await _one(request, api, made.id, None, Complaints(), 201, made=made)
+            return await _one(request, api, made.id, None, FormErrors(), 201, made=made)
     return await _list(request, api, form, types, complaints, 422)
 
 
 @router.get("/{webhook_id}")
 async def show_webhook(request: Request, webhook_id: Id, api: Api, cursor: Cursor = "") -> Response:
     """Show a webhook and what was sent to it."""
-    return await _one(request, api, webhook_id, None, Complaints(), cursor=cursor)
+    return await _one(request, api, webhook_id, None, FormErrors(), cursor=cursor)
 
 
 @router.post("/{webhook_id}")
 async def update_webhook(request: Request, webhook_id: Id, api: Api, form: FormDep) -> Response:
     """Change where a webhook lies, what it hears, and whether it does."""
-    complaints = Complaints()
+    complaints = FormErrors()
     said = _said(form, form.several("types"), complaints) | {"enabled": form.get("enabled") == "yes"}
     patch = filled(WebhookPatch, said, complaints)
     if patch is not None:
@@ -87,7 +87,7 @@ async def ping_webhook(webhook_id: Id, api: Api, form: FormDep) -> Response:
 async def rotate_secret(request: Request, webhook_id: Id, api: Api, form: FormDep) -> Response:
     """Give a webhook a new secret; this answer alone shows it."""
     made = await api.send(only_once(calls.rotate_webhook_secret(webhook_id), form))
-    return await _one(request, api, webhook_id, None, Complaints(), made=made)
+    return await _one(request, api, webhook_id, None, FormErrors(), made=made)
 
 
 @router.post("/{webhook_id}/delete")
@@ -104,7 +104,7 @@ async def redeliver(webhook_id: Id, delivery_id: Id, api: Api) -> Response:
     return go_to(f"/admin/webhooks/{webhook_id}#deliveries")
 
 
-def _said(form: Form, types: list[str], complaints: Complaints) -> dict[str, Any]:
+def _said(form: FormData, types: list[str], complaints: FormErrors) -> dict[str, Any]:
     url = form.get("url", "").strip()
     if not url.startswith(("https://", "http://")):
         complaints["url"] = "this is no address: write one such as https://example.org/hook"
@@ -116,9 +116,9 @@ def _said(form: Form, types: list[str], complaints: Complaints) -> dict[str, Any
 async def _list(
     request: Request,
     api: AsyncClient,
-    form: Form,
+    form: FormData,
     types: list[str],
-    complaints: Complaints,
+    complaints: FormErrors,
     status: int = 200,
     *,
     cursor: str = "",
@@ -133,8 +133,8 @@ async def _one(
     request: Request,
     api: AsyncClient,
     webhook_id: str,
-    form: Form | None,
-    complaints: Complaints,
+    form: FormData | None,
+    complaints: FormErrors,
     status: int = 200,
     *,
     cursor: str = "",

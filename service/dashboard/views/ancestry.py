@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
-from service.dashboard.views.program import CandidateId, Compared, compare, if_any, render_about
+from service.dashboard.session import Api
+from service.dashboard.views.program import CandidateId, ComparedPrograms, compare, if_any, render_about
 from service.schemas.programs import Program
 
 DESCENDANTS = 200
@@ -42,13 +42,13 @@ class Relative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class AncestryStep:
     """A step of the story: a program, what it gained on the one before, and what was changed for that."""
 
     program: Program
     delta: float | None
     before: str | None
-    compared: Compared | None
+    compared: ComparedPrograms | None
 
 
 @router.get("")
@@ -115,12 +115,12 @@ async def _other_lines(api: AsyncClient, line: Sequence[Program], known: dict[st
     return found
 
 
-async def _story(api: AsyncClient, line: Sequence[Program]) -> list[Step]:
+async def _story(api: AsyncClient, line: Sequence[Program]) -> list[AncestryStep]:
     told = range(max(1, len(line) - STORY_DIFFS), len(line))
     differences = await asyncio.gather(*(_compared(api, line[at], line[at - 1].id) for at in told))
     by_place = dict(zip(told, differences, strict=True))
     return [
-        Step(
+        AncestryStep(
             program=one,
             delta=gain(one, line[at - 1]) if at else None,
             before=line[at - 1].id if at else None,
@@ -130,7 +130,7 @@ async def _story(api: AsyncClient, line: Sequence[Program]) -> list[Step]:
     ]
 
 
-async def _compared(api: AsyncClient, program: Program, before: str) -> Compared | None:
+async def _compared(api: AsyncClient, program: Program, before: str) -> ComparedPrograms | None:
     if program.program_id is None:
         return None
     return await compare(api, program, None, before, STORY_LINES)

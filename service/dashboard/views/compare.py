@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import run_title
+from service.dashboard.session import Api
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
 from service.projections.grouping import leaves
 from service.schemas.archives import FrontPage
@@ -28,7 +28,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ComparisonRow:
     """What one run came to."""
 
     run: Run
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class KeyDifference:
     """A key that is not the same in all runs, with its value in each."""
 
     key: str
@@ -45,7 +45,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RunGroup:
     """Runs that belong together. `places`: of its runs on the page, from 1."""
 
     group: ComparedGroup
@@ -60,11 +60,11 @@ def titles_of(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def differences(runs: Sequence[Run]) -> list[Difference]:
+def differences(runs: Sequence[Run]) -> list[KeyDifference]:
     """What is not the same in all runs, of what was set before they began."""
     settings = [dict(leaves(_settings(run))) for run in runs]
     keys = dict.fromkeys(key for one in settings for key in one)
-    rows = [Difference(key=key, values=[one.get(key, "") for one in settings]) for key in keys]
+    rows = [KeyDifference(key=key, values=[one.get(key, "") for one in settings]) for key in keys]
     return [row for row in rows if len(set(row.values)) > 1]
 
 
@@ -88,10 +88,10 @@ def table_of(comparison: RunComparison, rows: int = ROWS) -> list[tuple[float, l
     return [(comparison.axis[place], [run.best[place] for run in comparison.runs]) for place in taken]
 
 
-def groups_of(comparison: RunComparison) -> list[Group]:
+def groups_of(comparison: RunComparison) -> list[RunGroup]:
     """Groups, with the places of their runs."""
     places = {run.run_id: place for place, run in enumerate(comparison.runs, start=1)}
-    return [Group(group=group, places=[places[one] for one in group.run_ids]) for group in comparison.groups]
+    return [RunGroup(group=group, places=[places[one] for one in group.run_ids]) for group in comparison.groups]
 
 
 def verdicts_of(comparison: RunComparison) -> list[str]:
@@ -104,7 +104,7 @@ Wanted = Annotated[list[str], Query(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ComparisonQuery:
     """What somebody wants to see: which runs, over which axis, grouped by what."""
 
     runs: Sequence[str]
@@ -128,7 +128,7 @@ async def compare(
 ) -> Response:
     """Set runs side by side, or offer a choice of them."""
     wanted = list(dict.fromkeys(one.strip() for one in run if one.strip()))
-    chosen = Chosen(runs=wanted, axis=axis, by=by.strip())
+    chosen = ComparisonQuery(runs=wanted, axis=axis, by=by.strip())
     if not wanted:
         return await _choose(request, api, chosen)
     if not MIN_RUNS <= len(wanted) <= MAX_RUNS:
@@ -147,7 +147,7 @@ async def compare(
 
 
 async def _choose(
-    request: Request, api: AsyncClient, chosen: Chosen, complaint: str = "", status: int = 200
+    request: Request, api: AsyncClient, chosen: ComparisonQuery, complaint: str = "", status: int = 200
 ) -> Response:
     page = await api.send(calls.list_runs(limit=OFFERED))
     values: dict[str, Any] = {"offered": page.items, "titles": titles_of(page.items), "wanted": chosen.runs}
@@ -156,12 +156,12 @@ async def _choose(
 
 
 async def _show(
-    request: Request, api: AsyncClient, runs: Sequence[Run], comparison: RunComparison, chosen: Chosen
+    request: Request, api: AsyncClient, runs: Sequence[Run], comparison: RunComparison, chosen: ComparisonQuery
 ) -> Response:
     fronts = await asyncio.gather(*(api.send(calls.list_front(run.id, limit=1)) for run in runs))
     titles = titles_of(runs)
     outcomes = [
-        Outcome(run=run, title=title, front=front) for run, title, front in zip(runs, titles, fronts, strict=True)
+        ComparisonRow(run=run, title=title, front=front) for run, title, front in zip(runs, titles, fronts, strict=True)
     ]
     best = max(outcomes, key=lambda one: float("-inf") if one.run.best_fitness is None else one.run.best_fitness)
     values: dict[str, Any] = {

@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
+from service.dashboard.formatting import number, plain, short
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import RunId, render_run
-from service.dashboard.words import number, plain, short
+from service.dashboard.session import Api
 from service.errors import UsageError
 from service.schemas.runs import Run
 
@@ -31,7 +31,7 @@ Short = Annotated[str, Query(max_length=100)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Only:
+class EventFilter:
     """Which events: empty texts and no kinds are all of them."""
 
     kinds: Sequence[str] = ()
@@ -59,7 +59,7 @@ class Only:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class EventLink:
     """A word about an event, and where it leads."""
 
     name: str
@@ -68,18 +68,18 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class EventLine:
     """An event as it is shown."""
 
     sequence: int
     kind: str
     at: str
-    words: Sequence[Word]
+    words: Sequence[EventLink]
     raw: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class EventPiece:
     """A piece of the log.
 
     Attributes:
@@ -87,7 +87,7 @@ class Piece:
         more: whether there is more behind it.
     """
 
-    lines: Sequence[Line]
+    lines: Sequence[EventLine]
     after: int
     more: bool
 
@@ -105,29 +105,31 @@ def candidates_in(value: object) -> Iterator[str]:
             yield from candidates_in(inner)
 
 
-def line_of(run_id: str, event: Event) -> Line:
+def line_of(run_id: str, event: Event) -> EventLine:
     """An event in words, with links to what it names."""
     words = [word for name, value in event.items() if name not in _ABOUT_ALL for word in _words(run_id, name, value)]
     raw = json.dumps(dict(event), indent=1, ensure_ascii=False, default=str)
-    return Line(sequence=int(event["sequence"]), kind=str(event["kind"]), at=str(event["at"]), words=words, raw=raw)
+    return EventLine(
+        sequence=int(event["sequence"]), kind=str(event["kind"]), at=str(event["at"]), words=words, raw=raw
+    )
 
 
 def _islands_of(event: Event) -> Sequence[str]:
     # `from` and `to` of an extended budget are no islands.
-    return _ISLANDS if event.get("kind") == Kind.ISLAND_MIGRATED else _ISLANDS[:1]
+    return _ISLANDS if event.get("kind") == EventKind.ISLAND_MIGRATED else _ISLANDS[:1]
 
 
-def _words(run_id: str, name: str, value: Any) -> list[Word]:
+def _words(run_id: str, name: str, value: Any) -> list[EventLink]:
     named = list(candidates_in(value))
     if named:
-        found = [Word(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MAX_NAMED]]
+        found = [EventLink(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MAX_NAMED]]
         rest = len(named) - len(found)
-        return [*found, Word(name="", text=f"and {rest} more")] if rest else found
+        return [*found, EventLink(name="", text=f"and {rest} more")] if rest else found
     if value is None or value in ("", [], {}):
         return []
     if name == "number" and isinstance(value, int) and value > 0:
-        return [Word(name="proposal", text=str(value), href=f"/runs/{run_id}/proposals/{value}")]
-    return [Word(name=name, text=_text(value))]
+        return [EventLink(name="proposal", text=str(value), href=f"/runs/{run_id}/proposals/{value}")]
+    return [EventLink(name=name, text=_text(value))]
 
 
 def _text(value: Any) -> str:
@@ -146,21 +148,21 @@ def only_of(
     island: Short = "",
     program: Short = "",
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
-) -> Only:
+) -> EventFilter:
     """What an address asks for.
 
     Raises:
         UsageError: there are no events of the kind, or it is no island.
     """
-    unknown = [one for one in kind if one not in tuple(Kind)]
+    unknown = [one for one in kind if one not in tuple(EventKind)]
     if unknown:
         raise UsageError(f"there are no events of kind {plain(unknown[0], 40)!r}: choose among those of the form")
     if island and not (island.isascii() and island.isdecimal()):
         raise UsageError(f"{plain(island, 40)!r} is no island: write its number")
-    return Only(kinds=tuple(dict.fromkeys(kind)), island=island, program=program.strip(), after=after)
+    return EventFilter(kinds=tuple(dict.fromkeys(kind)), island=island, program=program.strip(), after=after)
 
 
-Asked = Annotated[Only, Depends(only_of)]
+Asked = Annotated[EventFilter, Depends(only_of)]
 
 
 @router.get("")
@@ -172,7 +174,7 @@ async def show_events(request: Request, run_id: RunId, api: Api, only: Asked) ->
     values = {
         "only": only,
         "piece": piece,
-        "kinds": list(Kind),
+        "kinds": list(EventKind),
         "newest": max(0, run.sequence - reach),
         "before": max(0, only.after - SHOWN) if only.after and reach == SHOWN else None,
     }
@@ -186,19 +188,19 @@ async def show_rows(request: Request, run_id: RunId, api: Api, only: Asked) -> R
     return render(request, "events_rows.html", run=run, piece=await _read(api, run, only))
 
 
-async def _read(api: AsyncClient, run: Run, only: Only) -> Piece:
+async def _read(api: AsyncClient, run: Run, only: EventFilter) -> EventPiece:
     """Events that are asked for; of the log no more is looked through at once than a page can wait for."""
-    lines: list[Line] = []
+    lines: list[EventLine] = []
     place, looked = only.after, 0
     while looked < MAX_READ and len(lines) < SHOWN:
         limit = CHUNK if only.narrow else SHOWN + 1
         page = await api.send(calls.list_events(run.id, after=place, kinds=only.kinds, limit=limit))
         for event in page.items:
             if len(lines) == SHOWN:
-                return Piece(lines=lines, after=place, more=True)
+                return EventPiece(lines=lines, after=place, more=True)
             place, looked = event["sequence"], looked + 1
             if only.holds(event):
                 lines.append(line_of(run.id, event))
         if page.next_cursor is None:
-            return Piece(lines=lines, after=max(place, only.after), more=False)
-    return Piece(lines=lines, after=place, more=True)
+            return EventPiece(lines=lines, after=max(place, only.after), more=False)
+    return EventPiece(lines=lines, after=place, more=True)

@@ -8,14 +8,23 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
-from service.client.words import checked
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
+from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import RunId, run_title
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.dashboard.views.runs_filter import policy_name
 from service.dashboard.views.submit import tell
 from service.dashboard.views.submit_choices import form_with, labels_of, read_choices
-from service.dashboard.views.submit_fields import DESCRIBED, LIMITS, ROLES, SEARCH, Typed, flat, held_words, read_typed
+from service.dashboard.views.submit_fields import (
+    DESCRIBED,
+    LIMITS,
+    ROLES,
+    SEARCH,
+    SubmittedForm,
+    flat,
+    held_words,
+    read_typed,
+)
 from service.errors import ServiceError
 from service.schemas.runs import Run, RunFork
 
@@ -29,7 +38,7 @@ async def show_fork(
     """Show the form; without a candidate, for the best one of the run."""
     run = await api.send(calls.get_run(run_id))
     fields = {"candidate": candidate or run.best_candidate_id or "", **labels_of(run), "run_name": ""}
-    return await _page(request, api, run, form_with(fields), Typed())
+    return await _page(request, api, run, form_with(fields), SubmittedForm())
 
 
 @router.post("")
@@ -49,12 +58,12 @@ async def fork(request: Request, run_id: RunId, api: Api, form: FormDep) -> Resp
     return await _page(request, api, run, form, typed)
 
 
-def _fork_of(form: Form, typed: Typed) -> RunFork:
+def _fork_of(form: FormData, typed: SubmittedForm) -> RunFork:
     candidate = form.get("candidate", "").strip()
     return checked(RunFork, candidate_id=candidate, config=typed.config, policy=typed.policy, labels=typed.labels)
 
 
-async def _page(request: Request, api: AsyncClient, run: Run, form: Form, typed: Typed) -> Response:
+async def _page(request: Request, api: AsyncClient, run: Run, form: FormData, typed: SubmittedForm) -> Response:
     return render(
         request,
         "fork.html",

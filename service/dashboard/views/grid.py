@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.schemas.archives import Grid, GridAxis, GridCell
 from service.schemas.runs import Run
 from service.schemas.series import Metrics

@@ -10,11 +10,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.client import AsyncClient, Call, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.schemas.archives import Island, Migration
 from service.schemas.runs import Run
 from service.schemas.series import RunMark
@@ -24,12 +24,12 @@ MAX_IN_MATRIX = MAX_LANES = 24
 MAX_ARCS = 500
 TINTS = 5
 STRIP_WIDTH, STRIP_LEFT, STRIP_RIGHT, LANE = 1000, 80, 14, 26
-MOVED = frozenset({str(Kind.ISLAND_MIGRATED), str(Kind.ISLAND_RESET)})
+MOVED = frozenset({str(EventKind.ISLAND_MIGRATED), str(EventKind.ISLAND_RESET)})
 router = APIRouter(prefix="/runs/{run_id}/islands", route_class=PageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class IslandRow:
     """An island with what is told of it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reset:
+class IslandReset:
     """An island that began anew from a survivor, at an event."""
 
     island: int
@@ -74,7 +74,7 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
+class IslandStrip:
     """Migrations and resets along the evaluations, as SVG has them.
 
     Attributes:
@@ -117,7 +117,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, Any]:
     arrived = {move.to_island: move for move in moves}
     return {
         "islands": [
-            Row(
+            IslandRow(
                 island=island,
                 coverage=island.filled / island.cells if island.filled is not None and island.cells else None,
                 arrived=arrived.get(island.number),
@@ -147,11 +147,11 @@ async def _all(api: AsyncClient, call: Call[Any]) -> tuple[list[Any], bool]:
     return found, False
 
 
-async def _resets(api: AsyncClient, run: Run) -> tuple[list[Reset], bool]:
+async def _resets(api: AsyncClient, run: Run) -> tuple[list[IslandReset], bool]:
     """The islands that began anew, the newest first."""
-    events, more = await _all(api, calls.list_events(run.id, kinds=[str(Kind.ISLAND_RESET)], limit=PAGE))
+    events, more = await _all(api, calls.list_events(run.id, kinds=[str(EventKind.ISLAND_RESET)], limit=PAGE))
     found = [
-        Reset(
+        IslandReset(
             island=told["island"],
             survivor=told["survivor"],
             at=datetime.fromisoformat(told["at"]),
@@ -176,7 +176,7 @@ def matrix_of(moves: Sequence[Migration]) -> Matrix:
     return Matrix(islands=shown, rows=rows, left_out=len(part) - len(shown))
 
 
-def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
+def strip_of(marks: Sequence[RunMark], total: int) -> IslandStrip | None:
     """Who moved when, drawn; None: nobody did, and no island began anew."""
     ends_of = [
         (mark.place, [end for end in (mark.from_island, mark.to_island) if end is not None])
@@ -193,7 +193,7 @@ def strip_of(marks: Sequence[RunMark], total: int) -> Strip | None:
     ]
     moves = [(x, ends[0], ends[1]) for x, ends in shown if len(ends) == 2]
     drawn = moves[-MAX_ARCS:]
-    return Strip(
+    return IslandStrip(
         width=STRIP_WIDTH,
         height=LANE * len(part) + 20,
         left=STRIP_LEFT,

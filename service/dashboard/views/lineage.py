@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from evolve.identity import candidate_id
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.schemas.programs import Program
 from service.schemas.runs import Run
 
@@ -22,7 +22,7 @@ At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LineageEntry:
     """One program of a line.
 
     Attributes:
@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LineageTable:
     """A program and where it comes from, itself first.
 
     Attributes:
@@ -48,7 +48,7 @@ class Line:
     """
 
     at: str
-    steps: Sequence[Step]
+    steps: Sequence[LineageEntry]
     left_out: int
     seed_told: bool
 
@@ -75,7 +75,7 @@ async def show_line(request: Request, run_id: RunId, api: Api, at: At = "") -> R
     return await render_run(request, api, run, "lineage_line.html", "lineage", line=await _line(api, run, at))
 
 
-async def _line(api: AsyncClient, run: Run, at: str) -> Line | None:
+async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
     """The line of the program at a place, or of the best; None: nothing is valid yet."""
     number, _, position = at.partition(".")
     chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
@@ -85,7 +85,7 @@ async def _line(api: AsyncClient, run: Run, at: str) -> Line | None:
     return line_of(lineage.items, at=at, truncated=lineage.truncated)
 
 
-def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = False) -> Line:
+def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = False) -> LineageTable:
     """A line as it is shown.
 
     Args:
@@ -95,7 +95,7 @@ def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = Fals
     """
     parents: list[Program | None] = [*programs[1:], None]
     steps = [
-        Step(
+        LineageEntry(
             program=program,
             depth=len(programs) - 1 - place,
             gain=_gain(program, parent),
@@ -104,7 +104,7 @@ def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = Fals
         for place, (program, parent) in enumerate(zip(programs, parents, strict=True))
     ]
     shown = steps if len(steps) <= MAX_STEPS else steps[: MAX_STEPS - 1] + steps[-1:]
-    return Line(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
+    return LineageTable(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
 
 
 def _gain(program: Program, parent: Program | None) -> float | None:

@@ -5,11 +5,11 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.voting import MIN_SHARE
+from evolve.statistics.voting import MIN_SHARE
 from service.client import calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.dashboard.views.program import if_any
 from service.schemas.statistics import AtBudget, RunStatistics
 from service.schemas.votes import Rule

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.client.words import checked
-from service.dashboard.door import Api, FormDep
+from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
+from service.dashboard.session import Api, FormDep
 from service.dashboard.views.program import CandidateId, render_program
 from service.errors import UsageError
 from service.schemas.annotations import NoteCreate, NotePatch

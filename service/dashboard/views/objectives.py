@@ -11,9 +11,9 @@ from fastapi.responses import Response
 
 from evolve.problem import MAX_MAGNITUDE
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.errors import UsageError
 from service.schemas.archives import Best
 from service.schemas.runs import Run
@@ -27,7 +27,7 @@ Cursor = Annotated[str, Query(max_length=2000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighing:
+class WeightField:
     """The field for the weight of one objective.
 
     Attributes:
@@ -44,7 +44,7 @@ class Weighing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class HistogramBar:
     """How many scores lie in one part of their range."""
 
     low: float
@@ -56,7 +56,7 @@ class Bar:
 class Spread:
     """How the valid scores of a run are spread over their range, the worst first."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[HistogramBar]
     worst: float
     median: float
     best: float
@@ -113,7 +113,7 @@ async def show_spread(request: Request, run_id: RunId, api: Api) -> Response:
     return await render_run(request, api, run, "objective_spread.html", "objectives", **await _single(api, run))
 
 
-async def _best(api: AsyncClient, run: Run, weighing: Sequence[Weighing]) -> tuple[Best | None, str]:
+async def _best(api: AsyncClient, run: Run, weighing: Sequence[WeightField]) -> tuple[Best | None, str]:
     """The best under weights; where the API cannot be asked, as names may hold anything, why not."""
     text = ",".join(f"{field.name}={field.value!r}" for field in weighing)
     try:
@@ -139,7 +139,7 @@ async def _single(api: AsyncClient, run: Run) -> dict[str, object]:
     }
 
 
-def weigh(objectives: Sequence[Mapping[str, Any]], params: Mapping[str, str]) -> list[Weighing]:
+def weigh(objectives: Sequence[Mapping[str, Any]], params: Mapping[str, str]) -> list[WeightField]:
     """The fields for weights: as the address says, else as the problem declares them."""
     fields = [_weighing(place, objective, params) for place, objective in enumerate(objectives)]
     if all(field.value == 0 for field in fields):
@@ -147,7 +147,7 @@ def weigh(objectives: Sequence[Mapping[str, Any]], params: Mapping[str, str]) ->
     return fields
 
 
-def _weighing(place: int, objective: Mapping[str, Any], params: Mapping[str, str]) -> Weighing:
+def _weighing(place: int, objective: Mapping[str, Any], params: Mapping[str, str]) -> WeightField:
     field, name = f"w{place}", str(objective.get("name", ""))
     declared = float(objective.get("weight", 1.0))
     text = params.get(field, "").strip()[:100] or f"{declared:g}"
@@ -156,8 +156,8 @@ def _weighing(place: int, objective: Mapping[str, Any], params: Mapping[str, str
     except ValueError:
         value = math.nan
     if 0 <= value <= MAX_MAGNITUDE:
-        return Weighing(name=name, field=field, text=text, value=value)
-    return Weighing(name=name, field=field, text=text, value=None, complaint="write a number from 0 on, such as 2.5")
+        return WeightField(name=name, field=field, text=text, value=value)
+    return WeightField(name=name, field=field, text=text, value=None, complaint="write a number from 0 on, such as 2.5")
 
 
 def picked(objectives: Sequence[Mapping[str, Any]], x: str, y: str) -> tuple[int, int]:
@@ -187,7 +187,7 @@ def spread(scores: Sequence[float], larger_is_better: bool, bins: int = BINS) ->
         # Times the bins first: a share of a share would put a score on an edge one bar too low.
         place = (score - low) * bins / (high - low) if high > low else 0.0
         counts[min(bins - 1, int(place))] += 1
-    bars = [Bar(low=edges[place], high=edges[place + 1], count=counts[place]) for place in range(bins)]
+    bars = [HistogramBar(low=edges[place], high=edges[place + 1], count=counts[place]) for place in range(bins)]
     middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
     worst, best = (low, high) if larger_is_better else (high, low)
     return Spread(

@@ -13,7 +13,7 @@ _GOOD = ("ok", "stage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class OccupancyBar:
     """Evaluations of one lane that follow each other too closely to be told apart.
 
     Attributes:
@@ -32,27 +32,27 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
+class WorkerStrip:
     """One worker. `busy`: share of its lanes' time in which it evaluated; `hidden`: evaluations without a lane."""
 
     worker_id: str
     lanes: int
-    bars: Sequence[Bar]
+    bars: Sequence[OccupancyBar]
     now: Sequence[WorkerEvaluation]
     done: int
     busy: float
     hidden: int
 
 
-def strips_of(timeline: WorkerTimeline) -> list[Strip]:
+def strips_of(timeline: WorkerTimeline) -> list[WorkerStrip]:
     """A strip for each worker that did something, by its id."""
     names = sorted({one.worker_id for one in timeline.items})
     return [_strip(name, [one for one in timeline.items if one.worker_id == name], timeline) for name in names]
 
 
-def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimeline) -> Strip:
+def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimeline) -> WorkerStrip:
     unit = (timeline.until - timeline.since).total_seconds() / WIDTH
-    lanes: list[list[Bar]] = []
+    lanes: list[list[OccupancyBar]] = []
     free: list[float] = []  # where each lane is free again
     hidden, busy = 0, 0.0
     for one in sorted(items, key=lambda each: each.began_at):
@@ -67,9 +67,9 @@ def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimelin
             free.append(right)
             lanes.append([])
         free[lane] = right
-        bar = Bar(left=left, width=right - left, lane=lane, kind=_kind(one), count=1, run_id=one.run_id or "")
+        bar = OccupancyBar(left=left, width=right - left, lane=lane, kind=_kind(one), count=1, run_id=one.run_id or "")
         _draw(lanes[lane], bar)
-    return Strip(
+    return WorkerStrip(
         worker_id=name,
         lanes=len(lanes),
         bars=[bar for lane in lanes for bar in lane],
@@ -80,7 +80,7 @@ def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimelin
     )
 
 
-def _draw(lane: list[Bar], bar: Bar) -> None:
+def _draw(lane: list[OccupancyBar], bar: OccupancyBar) -> None:
     """Put a bar at the end of a lane; what is closer than a unit to one of its kind becomes one with it."""
     last = lane[-1] if lane else None
     if last is None or last.kind != bar.kind or bar.left - (last.left + last.width) >= 1:
@@ -88,7 +88,9 @@ def _draw(lane: list[Bar], bar: Bar) -> None:
         return
     width = bar.left + bar.width - last.left
     count = last.count + bar.count
-    lane[-1] = Bar(left=last.left, width=width, lane=last.lane, kind=last.kind, count=count, run_id=last.run_id)
+    lane[-1] = OccupancyBar(
+        left=last.left, width=width, lane=last.lane, kind=last.kind, count=count, run_id=last.run_id
+    )
 
 
 def _kind(one: WorkerEvaluation) -> str:

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
-from service.projections.endings import length_advice
+from service.dashboard.session import Api
+from service.projections.end_reasons import length_advice
 from service.projections.money import money_share
 from service.schemas.series import Cost, Metrics, Success
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_sc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yield:
+class YieldRow:
     """How the programs of one kind did. `improving`: share of the evaluations that became the best of the run."""
 
     success: Success
@@ -30,7 +30,7 @@ class Yield:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class PriceRow:
     """What the proposals of one kind cost.
 
     Attributes:
@@ -67,10 +67,10 @@ def share_of(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def yields(successes: Sequence[Success]) -> list[Yield]:
+def yields(successes: Sequence[Success]) -> list[YieldRow]:
     """Kinds of programs with their shares, in the order in which they are told."""
     return [
-        Yield(
+        YieldRow(
             success=one,
             valid=share_of(one.valid, one.evaluations),
             improving=share_of(one.improvements, one.evaluations),
@@ -79,11 +79,11 @@ def yields(successes: Sequence[Success]) -> list[Yield]:
     ]
 
 
-def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[Price]:
+def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[PriceRow]:
     """Kinds of proposals with what they cost for what they brought."""
     improvements = {one.name: one.improvements for one in successes}
     return [
-        Price(
+        PriceRow(
             cost=one,
             cached=share_of(one.tokens_cached, one.tokens_input),
             per_improvement=share_of(one.tokens_input + one.tokens_output, improvements.get(one.name, 0)),

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from service.client import AsyncClient, Call, calls
-from service.dashboard.difference import MAX_LINES, Difference, differences, pairs
-from service.dashboard.door import Api
+from service.dashboard.difference import MAX_LINES, FileDifference, differences, pairs
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import ENDED, TABS, run_title
 from service.dashboard.scores import plain_scores, scores_of
+from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
@@ -35,11 +35,11 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ComparedPrograms:
     """A program beside another. `complaint`: why there is nothing to show where something was asked for."""
 
     against: str | None = None
-    files: Sequence[Difference] = ()
+    files: Sequence[FileDifference] = ()
     added: int = 0
     removed: int = 0
     complaint: str = ""
@@ -167,7 +167,7 @@ async def render_about(
 
 async def compare(
     api: AsyncClient, program: Program, source: Source | None, against: str, maximum: int = MAX_LINES
-) -> Compared | None:
+) -> ComparedPrograms | None:
     """A program beside another, or beside its first parent; None: there is nothing to compare it with.
 
     Args:
@@ -180,12 +180,12 @@ async def compare(
     try:
         diff = await api.send(calls.get_diff(program.id, against))
     except (NotFoundError, UsageError, ConflictError, RefusedError) as error:
-        return Compared(against=against, complaint=str(error))
+        return ComparedPrograms(against=against, complaint=str(error))
     if diff.against is None:
         return None
     texts = {file.path: file.text for file in source.files} if source else {}
     files = differences(diff.files, texts, maximum)
-    return Compared(against=diff.against, files=files, added=diff.added, removed=diff.removed)
+    return ComparedPrograms(against=diff.against, files=files, added=diff.added, removed=diff.removed)
 
 
 async def if_any(api: AsyncClient, call: Call[Answer]) -> Answer | None:

@@ -11,12 +11,12 @@ from fastapi.responses import Response
 from evolve.evaluation import Outcome
 from service.client import calls
 from service.dashboard.difference import pairs
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.scores import names_of, value_of
+from service.dashboard.session import Api
 from service.dashboard.source import shortened
-from service.dashboard.views.program import Compared, Cursor, Layout, compare, if_any
+from service.dashboard.views.program import ComparedPrograms, Cursor, Layout, compare, if_any
 from service.errors import UsageError
 from service.schemas.programs import Program, Status
 
@@ -135,7 +135,7 @@ async def compare_selected(
     if not 2 <= len(chosen) <= MAX_SELECTED:
         raise UsageError(f"select 2 to {MAX_SELECTED} programs to compare them")
     programs = [await api.send(calls.get_program(one)) for one in chosen]
-    compared: Compared | None = None
+    compared: ComparedPrograms | None = None
     if len(programs) == 2:
         source = await if_any(api, calls.get_program_source(programs[1].id))
         compared = await compare(api, programs[1], source, programs[0].id)

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api
 from service.dashboard.views.program import Cursor, if_any
 from service.projections.choices import choices_of
 from service.schemas.programs import Parent, Program

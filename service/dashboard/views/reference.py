@@ -20,7 +20,7 @@ _BOUNDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ParameterRow:
     """A parameter, a property or a response.
 
     Attributes:
@@ -43,9 +43,9 @@ class OperationEntry:
     path: str
     text: Sequence[Markup]
     scopes: Sequence[str]
-    parameters: Sequence[Row]
+    parameters: Sequence[ParameterRow]
     body: Markup
-    responses: Sequence[Row]
+    responses: Sequence[ParameterRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class SchemaEntry:
     name: str
     text: Markup
     kind: Markup
-    properties: Sequence[Row]
+    properties: Sequence[ParameterRow]
 
 
 @router.get("/docs")
@@ -102,19 +102,19 @@ def _operations(document: Schema, tag: str) -> Iterator[OperationEntry]:
                 )
 
 
-def _parameter(parameter: Schema) -> Row:
+def _parameter(parameter: Schema) -> ParameterRow:
     schema = parameter["schema"]
     note = parameter["in"] + (", required" if parameter.get("required") else "")
     text = parameter.get("description") or schema.get("description", "")
-    return Row(name=parameter["name"], kind=kind_of(schema), note=note, text=inline(text))
+    return ParameterRow(name=parameter["name"], kind=kind_of(schema), note=note, text=inline(text))
 
 
-def _response(document: Schema, status: str, response: Schema) -> Row:
+def _response(document: Schema, status: str, response: Schema) -> ParameterRow:
     if "$ref" in response:
         response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
     content = response.get("content", {})
     kinds = [kind_of(one["schema"]) if one.get("schema") else escape(name) for name, one in content.items()]
-    return Row(
+    return ParameterRow(
         name=status, kind=Markup(", ").join(kinds), note=", ".join(content), text=inline(response["description"])
     )
 
@@ -122,7 +122,7 @@ def _response(document: Schema, status: str, response: Schema) -> Row:
 def _schema(name: str, schema: Schema) -> SchemaEntry:
     required = schema.get("required", ())
     properties = [
-        Row(
+        ParameterRow(
             name=key,
             kind=kind_of(one),
             note="required" if key in required else "",

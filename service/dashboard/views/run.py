@@ -9,13 +9,13 @@ from fastapi.responses import Response
 from evolve.identity import candidate_id
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
-from service.client.words import checked
-from service.dashboard.door import Api, Form, FormDep
+from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
+from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.views.program import if_any
 from service.errors import UsageError
-from service.schemas.closing import Assessment
+from service.schemas.assessment import Assessment
 from service.schemas.programs import Program
 from service.schemas.runs import Budget, BudgetExtension, Run
 from service.schemas.series import Metrics
@@ -101,13 +101,13 @@ async def delete(run_id: RunId, api: Api, form: FormDep) -> Response:
     return go_to("/runs")
 
 
-async def _ask(api: AsyncClient, call: Call[Run], form: Form) -> Response:
+async def _ask(api: AsyncClient, call: Call[Run], form: FormData) -> Response:
     run = await api.send(call)
     back = form.get("back", "")
     return go_to(back if back.startswith(f"/runs/{run.id}") else f"/runs/{run.id}")
 
 
-def _budget(form: Form) -> Budget:
+def _budget(form: FormData) -> Budget:
     """What a form says of limits: a field left empty says nothing, `none` is no limit."""
     named: dict[str, float | int | str | None] = {}
     for name in Budget.model_fields:

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.client.words import checked
-from service.dashboard.door import Api, FormDep
+from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
+from service.dashboard.session import Api, FormDep
 from service.dashboard.views.runs_bulk import MAX_COMPARED, MIN_COMPARED
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
 from service.errors import NotFoundError, UsageError

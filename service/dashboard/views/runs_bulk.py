@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.errors import NotFoundError, ServiceError, UsageError
 
 MAX_RUNS = 200
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=Fals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class BulkResult:
     """What came of asking one run. `complaint`: empty where it did as it was asked."""
 
     run_id: str
@@ -55,7 +55,7 @@ async def ask_many(request: Request, api: Api, form: FormDep) -> Response:
     return render(request, "runs_bulk.html", 409, results=results, done=VERBS[action], back=back_of(form))
 
 
-def back_of(form: Form) -> str:
+def back_of(form: FormData) -> str:
     """The list that a form came from, and nowhere else."""
     back = form.get("back", "")
     return back if back.startswith("/runs?") and back.isprintable() else "/runs"
@@ -67,7 +67,7 @@ def _compared(ids: Sequence[str]) -> Response:
     return go_to(f"/compare?{urlencode([('run', run_id) for run_id in ids])}")
 
 
-def _unconfirmed(action: str, form: Form, number: int) -> str | None:
+def _unconfirmed(action: str, form: FormData, number: int) -> str | None:
     """What stands beside the field that asks again; None: the answer was the right one."""
     typed = form.get("confirmation")
     if typed is None:
@@ -100,7 +100,7 @@ async def _confirm(
     )
 
 
-async def _ask(api: AsyncClient, action: str, run_id: str) -> Result:
+async def _ask(api: AsyncClient, action: str, run_id: str) -> BulkResult:
     title = run_id
     try:
         run = await api.send(calls.get_run(run_id))
@@ -112,8 +112,8 @@ async def _ask(api: AsyncClient, action: str, run_id: str) -> Result:
     except SignedOutError:
         raise
     except (ServiceError, EvolveError) as error:
-        return Result(run_id=run_id, title=title, complaint=str(error))
-    return Result(run_id=run_id, title=title, complaint="")
+        return BulkResult(run_id=run_id, title=title, complaint=str(error))
+    return BulkResult(run_id=run_id, title=title, complaint="")
 
 
 _STEERED = {"pause": calls.pause_run, "resume": calls.resume_run, "cancel": calls.cancel_run}

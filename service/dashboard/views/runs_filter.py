@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import httpx
 
 from service.client import Call, calls
-from service.dashboard.words import plain
+from service.dashboard.formatting import plain
 from service.errors import UsageError
 from service.schemas.runs import Run, RunPage, State
 

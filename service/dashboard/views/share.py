@@ -7,10 +7,10 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
-from service.dashboard.fields import WHOLE, Complaints, filled, last_day, new_once, only_once
+from service.dashboard.forms import WHOLE, FormErrors, filled, last_day, new_once, only_once
 from service.dashboard.pages import PageRoute, go_to, is_guest, public_address
 from service.dashboard.run_page import RunId, render_run
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.dashboard.views.shared import ADDRESS
 from service.errors import RefusedError, UsageError
 from service.schemas.annotations import Note, NoteCreate, Share, ShareCreate
@@ -30,13 +30,13 @@ Id = Annotated[str, Path(max_length=100)]
 @router.get("")
 async def show_share(request: Request, run_id: RunId, api: Api) -> Response:
     """Show what of a run can be taken away, and who else may read it."""
-    return await _page(request, api, run_id, Form(), Complaints())
+    return await _page(request, api, run_id, FormData(), FormErrors())
 
 
 @router.post("/tokens")
 async def create_share(request: Request, run_id: RunId, api: Api, form: FormDep) -> Response:
     """Make an address that lets its bearer read the run; this answer alone shows it."""
-    complaints = Complaints()
+    complaints = FormErrors()
     ends = last_day(form.get("expires", ""), "expires", datetime.now(UTC), complaints)
     share = filled(ShareCreate, {"expires_at": ends} if ends else {}, complaints)
     if share is not None:
@@ -46,7 +46,7 @@ async def create_share(request: Request, run_id: RunId, api: Api, form: FormDep)
             complaints[WHOLE] = str(error)
         else:
             address = public_address(request, ADDRESS.format(made.token)) if made.token else ""
-            return await _page(request, api, run_id, Form(), complaints, 201, address=address, made=made)
+            return await _page(request, api, run_id, FormData(), complaints, 201, address=address, made=made)
     return await _page(request, api, run_id, form, complaints, 422)
 
 
@@ -60,7 +60,7 @@ async def revoke_share(run_id: RunId, share_id: Id, api: Api) -> Response:
 @router.post("/notes")
 async def create_note(request: Request, run_id: RunId, api: Api, form: FormDep) -> Response:
     """Put a note beside the run."""
-    complaints = Complaints()
+    complaints = FormErrors()
     note = filled(NoteCreate, {"body": form.get("body", "").strip()}, complaints)
     if note is None:
         return await _page(request, api, run_id, form, complaints, 422)
@@ -76,7 +76,13 @@ async def delete_note(run_id: RunId, note_id: Id, api: Api) -> Response:
 
 
 async def _page(
-    request: Request, api: AsyncClient, run_id: str, form: Form, complaints: Complaints, status: int = 200, **made: Any
+    request: Request,
+    api: AsyncClient,
+    run_id: str,
+    form: FormData,
+    complaints: FormErrors,
+    status: int = 200,
+    **made: Any,
 ) -> Response:
     run = await api.send(calls.get_run(run_id))
     shares, refusal = await _shares(request, api, run)

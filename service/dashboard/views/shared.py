@@ -7,8 +7,8 @@ from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.client.address import Bearer
-from service.dashboard.door import SESSION_COOKIE, SHARE_COOKIE, Api, SignedOutError, inside
 from service.dashboard.pages import PageRoute, failed, go_to
+from service.dashboard.session import SESSION_COOKIE, SHARE_COOKIE, Api, SignedOutError, inside
 from service.errors import NotFoundError, RefusedError
 
 ADDRESS = "/shared/{}"

@@ -10,9 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
-from service.client.words import checked
-from service.dashboard.door import Api, Form, FormDep, SignedOutError
+from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, here, is_part, render
+from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.dashboard.views import submit_fields, submit_problem
 from service.dashboard.views.submit_choices import Choices, cloned, read_choices, with_chosen
 from service.dashboard.views.submit_fields import (
@@ -21,7 +21,7 @@ from service.dashboard.views.submit_fields import (
     LIMITS,
     ROLES,
     SEARCH,
-    Typed,
+    SubmittedForm,
     held_words,
     read_typed,
 )
@@ -45,7 +45,7 @@ router = APIRouter(prefix="/runs/new", route_class=PageRoute, include_in_schema=
 
 
 @dataclass(slots=True, kw_only=True)
-class Verdict:
+class FormCheck:
     """What is said of a form as it stands.
 
     Attributes:
@@ -54,7 +54,7 @@ class Verdict:
         scored: whether its seeds were run.
     """
 
-    typed: Typed
+    typed: SubmittedForm
     run: RunCheck | None = None
     problem: ProblemCheck | None = None
     scored: bool = False
@@ -94,7 +94,7 @@ async def check_form(request: Request, api: Api, form: FormDep) -> Response:
 async def submit(request: Request, api: Api, form: FormDep) -> Response:
     """Store the problem where it is new, submit the run, and lead to it."""
     typed = await run_in_threadpool(read_typed, form)
-    verdict = Verdict(typed=typed)
+    verdict = FormCheck(typed=typed)
     if not typed.complaints:
         try:
             run = await api.send(calls.create_run(await _asked(api, form, typed)))
@@ -108,7 +108,7 @@ async def submit(request: Request, api: Api, form: FormDep) -> Response:
     return _page(request, await with_chosen(api, await read_choices(api), form), form, 422, verdict)
 
 
-async def _asked(api: AsyncClient, form: Form, typed: Typed) -> RunCreate:
+async def _asked(api: AsyncClient, form: FormData, typed: SubmittedForm) -> RunCreate:
     run = _run_of(typed, form.get("problem", "") if form.get("source", STORED) == STORED else "new")
     if form.get("source", STORED) == STORED:
         return run
@@ -116,21 +116,21 @@ async def _asked(api: AsyncClient, form: Form, typed: Typed) -> RunCreate:
     return run.model_copy(update={"problem": problem.id})
 
 
-def _run_of(typed: Typed, problem: str) -> RunCreate:
+def _run_of(typed: SubmittedForm, problem: str) -> RunCreate:
     return checked(RunCreate, problem=problem, config=typed.config, policy=typed.policy, labels=typed.labels)
 
 
-def _body(form: Form, typed: Typed) -> dict[str, Any]:
+def _body(form: FormData, typed: SubmittedForm) -> dict[str, Any]:
     """The request as JSON has it: what was left out is left out."""
     stored = form.get("problem", "") if form.get("source", STORED) == STORED else ""
     pairs = (("problem", stored), ("config", typed.config), ("policy", typed.policy), ("labels", typed.labels))
     return {name: value for name, value in pairs if value}
 
 
-async def judge(api: AsyncClient, form: Form, *, score: bool) -> Verdict:
+async def judge(api: AsyncClient, form: FormData, *, score: bool) -> FormCheck:
     """Check a form as far as it can be checked without submitting it."""
     typed = await run_in_threadpool(read_typed, form)
-    verdict = Verdict(typed=typed, request=_body(form, typed))
+    verdict = FormCheck(typed=typed, request=_body(form, typed))
     stored = form.get("source", STORED) == STORED
     try:
         if stored:
@@ -150,7 +150,7 @@ async def judge(api: AsyncClient, form: Form, *, score: bool) -> Verdict:
     return verdict
 
 
-def tell(typed: Typed, form: Form, error: Exception) -> None:
+def tell(typed: SubmittedForm, form: FormData, error: Exception) -> None:
     """Put what is wrong beside the fields that it is about."""
     if isinstance(error, InvalidProblemError):
         places = [submit_problem.place_of(complaint, form) for complaint in error.complaints]
@@ -160,11 +160,11 @@ def tell(typed: Typed, form: Form, error: Exception) -> None:
         typed.complain(place, words)
 
 
-def _policies(typed: Typed) -> list[Any]:
+def _policies(typed: SubmittedForm) -> list[Any]:
     return typed.policy if isinstance(typed.policy, list) else [typed.policy]
 
 
-def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
+def _said(request: Request, form: FormData, verdict: FormCheck) -> dict[str, Any]:
     stored = form.get("source", STORED) == STORED
     named = [name for name, _ in files_of(form) if name] if form.get("source") == FILES else submit_problem.NAMES
     return {
@@ -180,7 +180,7 @@ def _said(request: Request, form: Form, verdict: Verdict) -> dict[str, Any]:
 
 
 def _page(
-    request: Request, choices: Choices, form: Form, status: int, verdict: Verdict | None, clone_of: str = ""
+    request: Request, choices: Choices, form: FormData, status: int, verdict: FormCheck | None, clone_of: str = ""
 ) -> Response:
     about = _said(request, form, verdict) if verdict else {"verdict": None, "complaints": {}}
     return render(

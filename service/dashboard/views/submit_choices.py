@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Form
+from service.dashboard.session import FormData
 from service.dashboard.views.runs_filter import policy_name, write_labels
 from service.dashboard.views.submit_fields import DEFAULTS, DESCRIBED, NO_LIMIT, ROLES, fields_of, flat
 from service.dashboard.views.submit_problem import FIELDS, STARTER, STORED
@@ -43,7 +43,7 @@ class Choices:
             role.name: [policy_name(one) for one in self.policies if one.get("role") == role.name] for role in ROLES
         }
 
-    def first(self, problem: str = "") -> Form:
+    def first(self, problem: str = "") -> FormData:
         """The form before anything was typed, with a problem by its id or name."""
         named = [one for one in self.problems if problem in {one.id, one.name, f"{one.name}@{one.version}"}]
         chosen = (named or list(self.problems))[:1]
@@ -58,12 +58,12 @@ async def read_choices(api: AsyncClient) -> Choices:
     return Choices(problems=problems.items, policies=policies.items)
 
 
-def form_with(fields: Mapping[str, str]) -> Form:
+def form_with(fields: Mapping[str, str]) -> FormData:
     """A form that holds these fields."""
-    return Form.read(urlencode(fields).encode())
+    return FormData.read(urlencode(fields).encode())
 
 
-async def cloned(api: AsyncClient, choices: Choices, run_id: str) -> Form:
+async def cloned(api: AsyncClient, choices: Choices, run_id: str) -> FormData:
     """The form as it would have to be filled in to start a run once more.
 
     Raises:
@@ -110,7 +110,7 @@ def policy_fields(run: Run, choices: Choices) -> dict[str, str]:
     return {"policy": DESCRIBED, "policy_text": json.dumps(described, indent=2, ensure_ascii=False), **fields}
 
 
-async def with_chosen(api: AsyncClient, choices: Choices, form: Form) -> Choices:
+async def with_chosen(api: AsyncClient, choices: Choices, form: FormData) -> Choices:
     """The choices, with the problem that a form names where it is not among the newest."""
     wanted = form.get("problem", "")
     if not wanted or any(one.id == wanted for one in choices.problems):

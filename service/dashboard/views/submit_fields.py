@@ -11,9 +11,9 @@ from typing import Any
 from evolve.configuration import SELECTIONS, STRATEGIES, default_keys
 from evolve.errors import ConfigurationError
 from evolve.money import read_money
-from service.dashboard.door import Form
+from service.dashboard.formatting import plain
+from service.dashboard.session import FormData
 from service.dashboard.views.runs_filter import read_labels
-from service.dashboard.words import plain
 from service.errors import UsageError
 
 NO_LIMIT = "none"
@@ -24,7 +24,7 @@ FURTHER, LABELS, POLICY = "further", "labels", "policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class ConfigField:
     """A key of the configuration that has a field of its own.
 
     Attributes:
@@ -41,21 +41,21 @@ class Key:
 
 
 LIMITS = (
-    Key(key="budget.evaluations", label="Evaluations", note="programs that are scored"),
-    Key(key="budget.target", label="Target", note="fitness at which the run ends", whole=False),
-    Key(key="budget.wall_seconds", label="Seconds", note="of work", whole=False),
-    Key(key="budget.patience", label="Patience", note="without a better best"),
-    Key(key="budget.answers", label="Answers", note="taken from the policy"),
-    Key(key="budget.tokens", label="Tokens", note="in and out"),
-    Key(key="budget.money", label="Money", note="in the currency of the prices"),
+    ConfigField(key="budget.evaluations", label="Evaluations", note="programs that are scored"),
+    ConfigField(key="budget.target", label="Target", note="fitness at which the run ends", whole=False),
+    ConfigField(key="budget.wall_seconds", label="Seconds", note="of work", whole=False),
+    ConfigField(key="budget.patience", label="Patience", note="without a better best"),
+    ConfigField(key="budget.answers", label="Answers", note="taken from the policy"),
+    ConfigField(key="budget.tokens", label="Tokens", note="in and out"),
+    ConfigField(key="budget.money", label="Money", note="in the currency of the prices"),
 )
 SEARCH = (
-    Key(key="strategy", label="Strategy", choices=STRATEGIES),
-    Key(key="islands", label="Islands"),
-    Key(key="selection", label="Selection", note="of parents", choices=SELECTIONS),
-    Key(key="seed", label="Seed", note="of every random draw"),
-    Key(key="answers", label="Answers in a chain"),
-    Key(key="samples", label="Chains in a proposal"),
+    ConfigField(key="strategy", label="Strategy", choices=STRATEGIES),
+    ConfigField(key="islands", label="Islands"),
+    ConfigField(key="selection", label="Selection", note="of parents", choices=SELECTIONS),
+    ConfigField(key="seed", label="Seed", note="of every random draw"),
+    ConfigField(key="answers", label="Answers in a chain"),
+    ConfigField(key="samples", label="Chains in a proposal"),
 )
 KEYS = (*LIMITS, *SEARCH)
 SHARES = frozenset({"selection", "operators"})
@@ -81,7 +81,7 @@ _OF_ROLE = r"(nobody reads what the|the policy \S+ is an?|novelty\.kind = \S+ ne
 
 
 @dataclass(slots=True, kw_only=True)
-class Typed:
+class SubmittedForm:
     """What a form says of a run, and what is wrong with it by field."""
 
     config: dict[str, Any] = field(default_factory=dict)
@@ -107,9 +107,9 @@ def held_words(key: str, value: Any) -> str:
     return "no limit" if value is None else plain(value, 40)
 
 
-def read_typed(form: Form) -> Typed:
+def read_typed(form: FormData) -> SubmittedForm:
     """Read the configuration, the policy and the labels of a form."""
-    typed = Typed()
+    typed = SubmittedForm()
     for key in KEYS:
         text = form.get(key.key, "").strip()
         if text:
@@ -131,7 +131,7 @@ def read_typed(form: Form) -> Typed:
     return typed
 
 
-def _accompany(typed: Typed, form: Form) -> None:
+def _accompany(typed: SubmittedForm, form: FormData) -> None:
     """Name the policies that do something else beside who writes: what is asked for takes the place of all others."""
     others = [name for role in ROLES if (name := form.get(role.name, ""))]
     if not others:
@@ -143,7 +143,7 @@ def _accompany(typed: Typed, form: Form) -> None:
         typed.complain(POLICY, "choose who writes, too: a critic and an embedder are named together with it")
 
 
-def _set(typed: Typed, key: Key, text: str) -> None:
+def _set(typed: SubmittedForm, key: ConfigField, text: str) -> None:
     try:
         value = _value(key, text)
     except UsageError as error:
@@ -152,7 +152,7 @@ def _set(typed: Typed, key: Key, text: str) -> None:
     _merge(typed.config, nested(key.key, value))
 
 
-def _value(key: Key, text: str) -> Any:
+def _value(key: ConfigField, text: str) -> Any:
     if key.choices:
         if text not in key.choices:
             raise UsageError(f"choose one of {', '.join(key.choices)}")
@@ -179,7 +179,7 @@ def _money(text: str) -> str:
         raise UsageError(plain(error, 160)) from error
 
 
-def _table(typed: Typed, place: str, text: str) -> dict[str, Any]:
+def _table(typed: SubmittedForm, place: str, text: str) -> dict[str, Any]:
     """A table that was typed as JSON or TOML; empty where it cannot be read, which is complained of."""
     is_json = text.lstrip().startswith("{")
     if not is_json and len(text) > MAX_TOML:
@@ -194,7 +194,7 @@ def _table(typed: Typed, place: str, text: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _label(typed: Typed, form: Form) -> None:
+def _label(typed: SubmittedForm, form: FormData) -> None:
     try:
         typed.labels |= read_labels(form.get(LABELS, ""))
     except UsageError as error:
@@ -257,14 +257,14 @@ def fields_of(config: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, s
     return found
 
 
-def _text(key: Key, value: Any) -> str | None:
+def _text(key: ConfigField, value: Any) -> str | None:
     """A value as it is typed; None where its field cannot say it."""
     if key.key == "selection":
         return next(iter(value)) if isinstance(value, Mapping) and list(value.values()) in ([1], [1.0]) else None
     return NO_LIMIT if value is None else str(value)
 
 
-def place_of(complaint: str, form: Form) -> tuple[str, str]:
+def place_of(complaint: str, form: FormData) -> tuple[str, str]:
     """The field that a complaint about a run is about, and the words without what only programs need.
 
     The service names the key at the beginning of a sentence.

@@ -21,14 +21,14 @@ JSON = "-H 'Content-Type: application/json'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
+class EquivalentCommands:
     """The same run, submitted in two other ways."""
 
     curl: str
     command: str
 
 
-def lines_of(server: str, request: Mapping[str, Any], files: Sequence[str]) -> Lines:
+def lines_of(server: str, request: Mapping[str, Any], files: Sequence[str]) -> EquivalentCommands:
     """Lines for a run.
 
     Args:
@@ -41,7 +41,7 @@ def lines_of(server: str, request: Mapping[str, Any], files: Sequence[str]) -> L
     curl = f"curl -X POST {shlex.quote(f'{server}/v1/runs')} {KEY} \\\n  {JSON} \\\n  -d {body}"
     if not problem:
         curl = f"{_uploaded(server, files)}\n{curl}"
-    return Lines(curl=curl, command=_command(server, request, problem))
+    return EquivalentCommands(curl=curl, command=_command(server, request, problem))
 
 
 def _uploaded(server: str, files: Sequence[str]) -> str:

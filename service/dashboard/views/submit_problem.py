@@ -4,11 +4,11 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
+from evolve.answers.regions import regions
 from evolve.errors import AnswerError
-from evolve.regions import regions
-from service.client.words import checked
-from service.dashboard.door import Form
-from service.dashboard.words import plain
+from service.client.messages import checked
+from service.dashboard.formatting import plain
+from service.dashboard.session import FormData
 from service.errors import InvalidProblemError, UsageError
 from service.schemas.problems import ProblemCreate
 
@@ -54,7 +54,7 @@ STARTER = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ObjectiveRow:
     """One objective as it is typed."""
 
     name: str = ""
@@ -70,26 +70,26 @@ class Row:
         return not any((self.name, *(getattr(self, number) for number in NUMBERS)))
 
 
-def rows_of(form: Form) -> list[Row]:
+def rows_of(form: FormData) -> list[ObjectiveRow]:
     """The objectives of a form, the last ones for further ones."""
     columns = {name: form.several(f"objective_{name}") for name in ("name", "direction", *NUMBERS)}
     height = max(map(len, columns.values()), default=0)
     rows = [
-        Row(**{name: column[at].strip() for name, column in columns.items() if at < len(column)})
+        ObjectiveRow(**{name: column[at].strip() for name, column in columns.items() if at < len(column)})
         for at in range(height)
     ]
     typed = [row for row in rows if not row.empty]
-    return [*typed, *[Row()] * max(1, MIN_ROWS - len(typed))]
+    return [*typed, *[ObjectiveRow()] * max(1, MIN_ROWS - len(typed))]
 
 
-def files_of(form: Form) -> list[tuple[str, str]]:
+def files_of(form: FormData) -> list[tuple[str, str]]:
     """The files of a form by name, in its order; those without a name and a text are left out."""
     names, texts = form.several("file_name"), form.several("file_text")
     pairs = [(name.strip(), text) for name, text in zip(names, texts, strict=False)]
     return [(name, text) for name, text in pairs if name or text]
 
 
-def problem_of(form: Form) -> ProblemCreate:
+def problem_of(form: FormData) -> ProblemCreate:
     """The problem that a form describes.
 
     Raises:
@@ -102,7 +102,7 @@ def problem_of(form: Form) -> ProblemCreate:
         raise InvalidProblemError([f"files: {error}"]) from None
 
 
-def _typed(form: Form) -> dict[str, str]:
+def _typed(form: FormData) -> dict[str, str]:
     pairs = files_of(form)
     complaints = [f"files: give the file that begins with {plain(text, 30)} a name" for name, text in pairs if not name]
     seen = Counter(name for name, _ in pairs)
@@ -114,7 +114,7 @@ def _typed(form: Form) -> dict[str, str]:
     return dict(pairs)
 
 
-def _written(form: Form) -> dict[str, str]:
+def _written(form: FormData) -> dict[str, str]:
     rows = [row for row in rows_of(form) if not row.empty]
     complaints = [
         f"{place}: {words}"
@@ -140,7 +140,7 @@ def _written(form: Form) -> dict[str, str]:
     }
 
 
-def _complaint(row: Row) -> str:
+def _complaint(row: ObjectiveRow) -> str:
     if not row.name:
         return "give each objective the name under which the evaluator returns it"
     for number in NUMBERS:
@@ -152,7 +152,7 @@ def _complaint(row: Row) -> str:
     return ""
 
 
-def document_of(form: Form) -> str:
+def document_of(form: FormData) -> str:
     """The `problem.toml` that the fields of a form say.
 
     Raises:
@@ -173,7 +173,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def place_of(complaint: str, form: Form) -> tuple[str, str]:
+def place_of(complaint: str, form: FormData) -> tuple[str, str]:
     """The field that a complaint about a problem is about, and the complaint."""
     place, colon, words = complaint.partition(": ")
     if colon and place in {"name", "entry", "program_text", "evaluator_text", "objectives", "files"}:
@@ -193,7 +193,7 @@ def place_of(complaint: str, form: Form) -> tuple[str, str]:
     return next((field for field, begin in marks.items() if about.startswith(tuple(begin))), "problem"), about
 
 
-def regions_said(form: Form) -> str:
+def regions_said(form: FormData) -> str:
     """How much of the program may change, in a sentence; empty where that is not known."""
     text = form.get("program_text", "")
     if form.get("source") != FIELDS or not text.strip():

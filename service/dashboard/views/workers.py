@@ -10,9 +10,9 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.door import Api
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import run_title
+from service.dashboard.session import Api
 from service.dashboard.views.occupancy import LANE, WIDTH, strips_of
 from service.errors import RefusedError, ServiceError
 from service.schemas.artifacts import PolicyHealth
@@ -28,7 +28,7 @@ WorkerId = Annotated[str, Path(max_length=200)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class PoolLoad:
     """What waits in one pool, and who could take it."""
 
     name: str
@@ -39,7 +39,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RunRate:
     """A run under way. `per_minute`: evaluations over the time that it was at work; None: it has not been yet."""
 
     run: Run
@@ -48,7 +48,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PolicyLoad:
     """A policy, and how the runs under way do with it.
 
     Attributes:
@@ -66,14 +66,14 @@ class Asked:
     health: Sequence[PolicyHealth] = ()
 
 
-def pools_of(found: WorkerList) -> list[Pool]:
+def pools_of(found: WorkerList) -> list[PoolLoad]:
     """Pools that have workers or tasks, by name; slots are those that take tasks."""
     names = sorted({*found.waiting, *(worker.pool for worker in found.items)})
     return [_pool(name, found, [worker for worker in found.items if worker.pool == name]) for name in names]
 
 
-def _pool(name: str, found: WorkerList, workers: Sequence[Worker]) -> Pool:
-    return Pool(
+def _pool(name: str, found: WorkerList, workers: Sequence[Worker]) -> PoolLoad:
+    return PoolLoad(
         name=name,
         waiting=found.waiting.get(name, 0),
         oldest_seconds=found.oldest_seconds.get(name),
@@ -82,11 +82,11 @@ def _pool(name: str, found: WorkerList, workers: Sequence[Worker]) -> Pool:
     )
 
 
-def pace_of(run: Run) -> Pace:
+def pace_of(run: Run) -> RunRate:
     """How fast a run evaluates."""
     active = run.usage.active_seconds
     per_minute = 60 * run.progress.evaluated / active if active > 0 and run.progress.evaluated else None
-    return Pace(run=run, title=run_title(run), per_minute=None if per_minute is None else rounded(per_minute))
+    return RunRate(run=run, title=run_title(run), per_minute=None if per_minute is None else rounded(per_minute))
 
 
 def rounded(rate: float) -> float:
@@ -96,7 +96,7 @@ def rounded(rate: float) -> float:
 
 def asked_of(
     policies: Sequence[Mapping[str, Any]], runs: Sequence[Run], health: Sequence[PolicyHealth] = ()
-) -> list[Asked]:
+) -> list[PolicyLoad]:
     """The operator's policies, then those that only runs name."""
     named = {str(policy.get("name", "")): policy for run in runs for policy in run.policies}
     listed = {str(policy.get("name", "")): policy for policy in policies}
@@ -111,9 +111,9 @@ def lately(health: Sequence[PolicyHealth], now: datetime) -> list[PolicyHealth]:
     return [one for one in health if now - one.at <= FRESH]
 
 
-def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run], health: Sequence[PolicyHealth]) -> Asked:
+def _asked(name: str, policy: Mapping[str, Any], runs: Sequence[Run], health: Sequence[PolicyHealth]) -> PolicyLoad:
     asking = [run for run in runs if any(str(one.get("name", "")) == name for one in run.policies)]
-    return Asked(
+    return PolicyLoad(
         name=name,
         kind=", ".join(str(policy[key]) for key in ("kind", "role") if policy.get(key)),
         model=str(policy.get("model", "")),

@@ -7,18 +7,18 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from evolve.chain import parse_format
+from evolve.answers.chain import parse_format
 from evolve.errors import PolicyRefused
 from evolve.money import FREE
-from evolve.proposal import Completed, Prompt, Proposal, Reply, Usage
+from evolve.proposal import CompletedReply, Prompt, Proposal, Reply, Usage
 from service.errors import NotFoundError, UsageError
-from service.policy.asking import PromptBuilder, fitted, sendable
 from service.policy.bundled.model import Model, load_model
-from service.policy.bundled.sampling import Step, stream
+from service.policy.bundled.sampling import DecodingStep, stream
 from service.policy.bundled.shipped import find_folder
-from service.policy.chains import Chains
+from service.policy.chains import ChainCollector
+from service.policy.openai_protocol import Delta, StreamChunk
+from service.policy.request_options import PromptBuilder, fitted, sendable
 from service.policy.settings import PolicySettings
-from service.policy.wire import Chunk, Delta
 
 # So much of the context is kept for a reply, if the settings ask for as much: less would hold no answer.
 _MIN_REPLY = 8
@@ -87,7 +87,7 @@ class BundledPolicy:
         return self._model
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: answers as they complete, at last one `Completed`.
+        """Answer a proposal: answers as they complete, at last one `CompletedReply`.
 
         Raises:
             PolicyRefused: the prompt does not fit the model's context, or its chat template refuses it.
@@ -96,7 +96,7 @@ class BundledPolicy:
         model = self._model or await self.check()
         asking = fitted(proposal, self.settings.temperature)
         asked = await asyncio.to_thread(self._asked, model, asking)
-        chains = Chains(
+        chains = ChainCollector(
             self._format,
             edits=self.settings.edits,
             samples=asking.samples,
@@ -136,7 +136,7 @@ class BundledPolicy:
             f" {model.folder.name}: prompt and reply take {needed} tokens, and there is room for {context}."
         )
 
-    def _steps(self, model: Model, asked: _Asked, proposal: Proposal) -> Iterator[Step]:
+    def _steps(self, model: Model, asked: _Asked, proposal: Proposal) -> Iterator[DecodingStep]:
         return stream(
             model,
             [asked.ids],
@@ -148,8 +148,8 @@ class BundledPolicy:
         )
 
     @staticmethod
-    def _completed(chains: Chains, asked: _Asked, words: "_Words", seconds: float) -> Completed:
-        return Completed(
+    def _completed(chains: ChainCollector, asked: _Asked, words: "_Words", seconds: float) -> CompletedReply:
+        return CompletedReply(
             completions=chains.completions,
             finish_reasons=chains.finish_reasons,
             prompt=asked.prompt,
@@ -168,12 +168,12 @@ class _Words:
         self._begun = [False] * chains
         self.count = 0
 
-    def chunk(self, step: Step) -> Chunk:
+    def chunk(self, step: DecodingStep) -> StreamChunk:
         self.count += len(step.ids)
         ends = zip(step.stopped.tolist(), step.cut.tolist(), strict=True)
         reasons = ["stop" if stopped else "length" if cut else "" for stopped, cut in ends]
         drawn = zip(step.chains.tolist(), step.ids.tolist(), reasons, strict=True)
-        return Chunk(
+        return StreamChunk(
             deltas=tuple(
                 Delta(choice=chain, text=self._text(chain, token), finish_reason=reason)
                 for chain, token, reason in drawn
@@ -201,10 +201,10 @@ def _less_and_less(proposal: Proposal) -> Iterator[Proposal]:
         yield replace(alone, mate=None)
 
 
-async def _in_a_thread(work: Callable[[], Iterator[Step]]) -> AsyncGenerator[Step, None]:
+async def _in_a_thread(work: Callable[[], Iterator[DecodingStep]]) -> AsyncGenerator[DecodingStep, None]:
     """What an iterator gives, made in a thread; leaving off stops the thread at its next step."""
     loop, left = asyncio.get_running_loop(), threading.Event()
-    made: asyncio.Queue[Step | None] = asyncio.Queue()
+    made: asyncio.Queue[DecodingStep | None] = asyncio.Queue()
 
     def run() -> None:
         for step in work():

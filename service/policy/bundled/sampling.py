@@ -21,7 +21,7 @@ _ENDED_PART = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
+class SampledChain:
     """One chain.
 
     Attributes:
@@ -38,7 +38,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DecodingStep:
     """The next token of every chain of one batch that is still being written.
 
     Attributes:
@@ -74,7 +74,7 @@ def generate(
     temperature: float,
     top_p: float = 1.0,
     seeds: Sequence[int],
-) -> list[list[Sampled]]:
+) -> list[list[SampledChain]]:
     """Write `samples` chains for each prompt.
 
     Chain i of a prompt depends on the model, the prompt, its seed and i, and on nothing else that is written with it,
@@ -106,7 +106,9 @@ def generate(
             for chain in step.chains[ended].tolist():
                 reasons[chain] = reason
     chains = [
-        Sampled(ids=tuple(own), text=model.vocabulary.decode(own), finish_reason=reason, log_probability=float(total))
+        SampledChain(
+            ids=tuple(own), text=model.vocabulary.decode(own), finish_reason=reason, log_probability=float(total)
+        )
         for own, reason, total in zip(ids, reasons, sums, strict=True)
     ]
     return [chains[place : place + samples] for place in range(0, len(chains), samples)]
@@ -121,7 +123,7 @@ def stream(
     temperature: float,
     top_p: float = 1.0,
     seeds: Sequence[int],
-) -> Iterator[Step]:
+) -> Iterator[DecodingStep]:
     """The same token by token; arguments and errors are those of `generate`. Leaving it off ends the work."""
     if samples < 1 or max_tokens < 1 or temperature < 0.0 or not 0.0 < top_p <= 1.0 or len(seeds) != len(prompts):
         raise ValueError("samples, max_tokens, temperature, top_p or the number of seeds is out of range")
@@ -167,7 +169,7 @@ class _Batch:
         self._ends = np.array(sorted(model.ends), dtype=np.int64)
         self._chances = _chances(seeds, chains, draw, int(room.max())) if draw.temperature else None
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[DecodingStep]:
         llama, width = self._model.llama, self._chains.shape[1]
         logits, cache = llama.begin(self._prompts, width)
         logits = np.repeat(logits, width, axis=0)
@@ -180,7 +182,7 @@ class _Batch:
             stopped = np.isin(ids[rows], self._ends)
             cut = ~stopped & (self._room[rows] <= length)
             chains = self._chains.ravel()[rows]
-            yield Step(
+            yield DecodingStep(
                 chains=chains, ids=ids[rows], log_probabilities=log_probabilities[rows], stopped=stopped, cut=cut
             )
             self._chains.ravel()[rows[stopped | cut]] = -1

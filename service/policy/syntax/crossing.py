@@ -6,14 +6,14 @@ import numpy as np
 
 from service.policy.syntax import structure, tune
 from service.policy.syntax.draw import pick
-from service.policy.syntax.source import Change, Draft, Source
+from service.policy.syntax.source import Draft, SourceText, TextChange
 from service.policy.syntax.tree import Statement, Tree
 
 _TRIES = 6
 _MOVED = frozenset({"Assign", "AugAssign", "AnnAssign", "Expr", "For", "While", "If", "With", "Return"})
 
 
-def cross(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def cross(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Draw what the two exchange; None when this finds nothing here."""
     theirs = pick(others, rng) if others else None
     if theirs is None:
@@ -32,20 +32,22 @@ def cross(source: Source, others: Sequence[Source], rng: np.random.Generator) ->
     return tune.exchange(source, theirs, rng)
 
 
-def _functions(source: Source, mine: Tree, theirs: Source, other: Tree, rng: np.random.Generator) -> Draft | None:
+def _functions(
+    source: SourceText, mine: Tree, theirs: SourceText, other: Tree, rng: np.random.Generator
+) -> Draft | None:
     """Uniform crossover: each function that both have is taken from either."""
     pairs = [(mine.functions[name], other.functions[name]) for name in mine.functions if name in other.functions]
     changes = [
-        Change(here.start, here.end, theirs.text[there.start : there.end])
+        TextChange(here.start, here.end, theirs.text[there.start : there.end])
         for here, there in pairs
         if here.kind == there.kind  # the same indentation
     ]
     return _some(source, changes, "functions", rng)
 
 
-def _values(source: Source, mine: Tree, theirs: Source, other: Tree, rng: np.random.Generator) -> Draft | None:
+def _values(source: SourceText, mine: Tree, theirs: SourceText, other: Tree, rng: np.random.Generator) -> Draft | None:
     """Uniform crossover: the value of each variable that both assign is taken from either."""
-    changes: list[Change] = []
+    changes: list[TextChange] = []
     for name in mine.values:
         if name in other.values:
             draft = structure.put(source, mine.values[name], theirs, other.values[name])
@@ -53,7 +55,9 @@ def _values(source: Source, mine: Tree, theirs: Source, other: Tree, rng: np.ran
     return _some(source, changes, "values", rng)
 
 
-def _statement(source: Source, mine: Tree, theirs: Source, other: Tree, rng: np.random.Generator) -> Draft | None:
+def _statement(
+    source: SourceText, mine: Tree, theirs: SourceText, other: Tree, rng: np.random.Generator
+) -> Draft | None:
     """Put a statement of the second in the place of one of its kind, or beside it."""
     kinds = _by_kind(mine)
     found = _by_kind(other)
@@ -65,7 +69,7 @@ def _statement(source: Source, mine: Tree, theirs: Source, other: Tree, rng: np.
         beside = kind not in {"Return", "If"} and rng.random() < 0.4
         start = here.end if beside else here.start
         if structure.known(text, source) and source.editable(here.start, here.end):
-            draft = _some(source, [Change(start, here.end, text)], "a statement", rng)
+            draft = _some(source, [TextChange(start, here.end, text)], "a statement", rng)
             if draft is not None:
                 return draft
     return None
@@ -95,7 +99,7 @@ def _indented(lines: str, indent: str) -> str:
     return "\n".join(moved) + "\n"
 
 
-def _some(source: Source, changes: Iterable[Change], what: str, rng: np.random.Generator) -> Draft | None:
+def _some(source: SourceText, changes: Iterable[TextChange], what: str, rng: np.random.Generator) -> Draft | None:
     """Each of the changes that mean something or not, at least one, and none inside another."""
     possible = [
         change
@@ -105,7 +109,7 @@ def _some(source: Source, changes: Iterable[Change], what: str, rng: np.random.G
     if not possible:
         return None
     chosen = [change for change in possible if rng.random() < 0.5] or [pick(possible, rng)]
-    apart: list[Change] = []
+    apart: list[TextChange] = []
     for change in sorted(chosen, key=lambda change: (change.start, change.end)):
         if not apart or change.start >= apart[-1].end:
             apart.append(change)

@@ -6,21 +6,21 @@ from itertools import accumulate
 import numpy as np
 
 from service.policy.syntax import structure, tune
-from service.policy.syntax.source import Draft, Source
+from service.policy.syntax.source import Draft, SourceText
 from service.policy.syntax.tree import Tree
 
-Mutation = Callable[[Source, Sequence[Source], np.random.Generator], Draft | None]
-_OfTree = Callable[[Source, Tree, np.random.Generator], Draft | None]
-_OfTreeAndOthers = Callable[[Source, Tree, Sequence[Source], np.random.Generator], Draft | None]
+Mutation = Callable[[SourceText, Sequence[SourceText], np.random.Generator], Draft | None]
+_OfTree = Callable[[SourceText, Tree, np.random.Generator], Draft | None]
+_OfTreeAndOthers = Callable[[SourceText, Tree, Sequence[SourceText], np.random.Generator], Draft | None]
 
 
-def mutate(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def mutate(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Draw one mutation and where it applies; None when this one has nothing to do here."""
     drawn = int(np.searchsorted(_CUMULATED, rng.random() * _CUMULATED[-1], side="right"))
     return _MUTATIONS[drawn](source, others, rng)
 
 
-def _number(mutation: Callable[[Source, np.random.Generator], Draft | None]) -> Mutation:
+def _number(mutation: Callable[[SourceText, np.random.Generator], Draft | None]) -> Mutation:
     return lambda source, _, rng: mutation(source, rng)
 
 

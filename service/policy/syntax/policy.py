@@ -8,21 +8,21 @@ from itertools import accumulate
 
 import numpy as np
 
+from evolve.answers.regions import guarded, regions
+from evolve.credit.operators import CROSSOVER, REPAIR, SIMPLIFY
 from evolve.errors import AnswerError, PolicyRefused
 from evolve.money import FREE
-from evolve.operators import CROSSOVER, REPAIR, SIMPLIFY
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.text import fenced
-from evolve.proposal import Answer, Completed, Dropped, Proposal, Reply
-from evolve.regions import guarded, regions
+from evolve.proposal import Answer, CompletedReply, Proposal, RejectedText, Reply
 from service.policy.syntax.crossing import cross
 from service.policy.syntax.draw import pick
 from service.policy.syntax.mutation import Mutation, mutate
 from service.policy.syntax.repairing import repair
 from service.policy.syntax.scan import language_of
 from service.policy.syntax.simplifying import simplify
-from service.policy.syntax.source import Source
+from service.policy.syntax.source import SourceText
 
 _TRIES = 24
 _OPERATORS: Mapping[str, Mutation] = {CROSSOVER: cross, REPAIR: repair, SIMPLIFY: simplify}
@@ -44,7 +44,7 @@ class _Maker:
     """What is tried: a change of a file, with the programs that it may take something of."""
 
     make: Mutation
-    others: Sequence[Sequence[Source]]
+    others: Sequence[Sequence[SourceText]]
 
 
 class SyntaxPolicy:
@@ -59,7 +59,7 @@ class SyntaxPolicy:
         self.samples = 1
         self.concurrency = 1
         self._language = problem.language
-        self._cache: OrderedDict[str, tuple[Source, ...]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[SourceText, ...]] = OrderedDict()
         self._characters = 0
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
@@ -78,12 +78,12 @@ class SyntaxPolicy:
             makers[: _TRIES - _TRIES // 3] = [_Maker(_OPERATORS[proposal.operator], kin)] * (_TRIES - _TRIES // 3)
         seen: set[tuple[str, str]] = set()
         accounts: list[list[str]] = [[] for _ in range(proposal.samples)]
-        dropped: list[Dropped] = []
+        dropped: list[RejectedText] = []
         for number in range(min(proposal.limit, proposal.samples * proposal.answers)):
             chain, index = divmod(number, proposal.answers)
             child = self._child(parent, makers, seen, rng)
             if child is None:
-                dropped.append(Dropped(chain=chain, reason=_NOTHING_NEW))
+                dropped.append(RejectedText(chain=chain, reason=_NOTHING_NEW))
                 break
             accounts[chain].append(f"{index + 1}. {child.account}")
             yield Answer(chain=chain, index=index, text=_written(child, alone=len(parent) == 1))
@@ -94,7 +94,7 @@ class SyntaxPolicy:
                 " it needs a number or Python syntax where changes are allowed. Text is written by a model:"
                 " --policy URL --model NAME, or one that comes with Evolve, --policy bundled:NAME."
             )
-        yield Completed(
+        yield CompletedReply(
             completions=tuple("\n".join(account) for account in accounts),
             finish_reasons=("stop",) * proposal.samples,
             dropped=tuple(dropped),
@@ -103,7 +103,7 @@ class SyntaxPolicy:
 
     def _child(
         self,
-        parent: Sequence[Source],
+        parent: Sequence[SourceText],
         makers: Sequence[_Maker],
         seen: set[tuple[str, str]],
         rng: np.random.Generator,
@@ -127,7 +127,7 @@ class SyntaxPolicy:
             return _Child(source.path, text, draft.account)
         return None
 
-    def _sources(self, program: Program) -> tuple[Source, ...]:
+    def _sources(self, program: Program) -> tuple[SourceText, ...]:
         known = self._cache.get(program.id)
         if known is None:
             known = self._cache[program.id] = tuple(_read(program, self._language))
@@ -149,14 +149,14 @@ def _written(child: _Child, *, alone: bool) -> str:
     return fenced(child.text) if alone else f"FILE: {child.path}\n{fenced(child.text)}"
 
 
-def _read(program: Program, language: str) -> Iterator[Source]:
+def _read(program: Program, language: str) -> Iterator[SourceText]:
     bounded = guarded(program)
     for path, text in program.files:
         spoken = language.lower() if program.single else language_of(path, language)
         if spoken is None:
-            yield Source(path, text, "", spans=())
+            yield SourceText(path, text, "", spans=())
         else:
-            yield Source(path, text, spoken, spans=_spans(text) if bounded else None)
+            yield SourceText(path, text, spoken, spans=_spans(text) if bounded else None)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -7,13 +7,13 @@ import numpy as np
 
 from service.policy.syntax import tune
 from service.policy.syntax.mutation import mutate
-from service.policy.syntax.source import Change, Draft, Source
+from service.policy.syntax.source import Draft, SourceText, TextChange
 
 # Comparing lines takes time by the square of their number where they repeat.
 _MAX_LINES = 2000
 
 
-def repair(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def repair(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Undo part of what sets a program apart from the nearest one that works, or mutate it."""
     way = rng.random()
     near = _nearest(source, others)
@@ -24,13 +24,13 @@ def repair(source: Source, others: Sequence[Source], rng: np.random.Generator) -
     return tune.blend(source, [near], rng)
 
 
-def _nearest(source: Source, others: Sequence[Source]) -> Source | None:
+def _nearest(source: SourceText, others: Sequence[SourceText]) -> SourceText | None:
     """The one with which it shares most lines; the first among equals, for it is the one it was made of."""
     lines = set(source.text.split("\n"))
     return max(others, key=lambda other: len(lines & set(other.text.split("\n"))), default=None)
 
 
-def _undo(source: Source, near: Source, rng: np.random.Generator) -> Draft | None:
+def _undo(source: SourceText, near: SourceText, rng: np.random.Generator) -> Draft | None:
     """Take some stretches of lines in which they differ from the other: not all, for that would be the other."""
     mine, theirs = source.text.splitlines(keepends=True), near.text.splitlines(keepends=True)
     if max(len(mine), len(theirs)) > _MAX_LINES:
@@ -39,7 +39,7 @@ def _undo(source: Source, near: Source, rng: np.random.Generator) -> Draft | Non
     for line in mine:
         starts.append(starts[-1] + len(line))
     changes = [
-        Change(starts[low], starts[high], "".join(theirs[from_:to]))
+        TextChange(starts[low], starts[high], "".join(theirs[from_:to]))
         for kind, low, high, from_, to in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
         if kind != "equal" and source.editable(starts[low], starts[high])
     ]

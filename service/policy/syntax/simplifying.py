@@ -10,8 +10,8 @@ import numpy as np
 
 from service.policy.syntax import structure, tune
 from service.policy.syntax.draw import pick
-from service.policy.syntax.source import Change, Draft, Source
-from service.policy.syntax.tree import Place, Statement, Tree
+from service.policy.syntax.source import Draft, SourceText, TextChange
+from service.policy.syntax.tree import Statement, Tree, TreeNode
 
 _TRIES = 6
 _FOLDED = ("BinOp", "BoolOp", "IfExp", "Call")
@@ -28,14 +28,14 @@ _REDUCED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 
-def simplify(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def simplify(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Leave out what nothing reads, leave out or fold something else, or write a number shorter."""
     del others
     draft = _shorter(source, rng)
     return draft if draft is not None and len(source.apply(draft)) < len(source.text) else None
 
 
-def _shorter(source: Source, rng: np.random.Generator) -> Draft | None:
+def _shorter(source: SourceText, rng: np.random.Generator) -> Draft | None:
     tree = source.tree
     way = rng.random()
     if tree is None or way < 0.1:
@@ -48,23 +48,23 @@ def _shorter(source: Source, rng: np.random.Generator) -> Draft | None:
     return _fold(source, tree, rng)
 
 
-def _unread(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def _unread(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Leave out a statement that does no more than bind a name that stands nowhere else."""
     dead = [statement for body in tree.bodies for statement in body if not statement.only and _dead(source, statement)]
     if not dead:
         return None
     target = pick(dead, rng)
-    return structure.one(source, Change(target.start, target.end, ""), "left out what nothing reads")
+    return structure.one(source, TextChange(target.start, target.end, ""), "left out what nothing reads")
 
 
-def _dead(source: Source, statement: Statement) -> bool:
+def _dead(source: SourceText, statement: Statement) -> bool:
     lines = source.text[statement.start : statement.end]
     bound = _BINDS.match(lines)
     name = bound and next((name for name in bound.groups() if name), None)
     return bool(name) and source.text.count(str(name)) == 1
 
 
-def _fold(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def _fold(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Put one of its operands, or its value, in the place of an expression."""
     kinds = [kind for kind in _FOLDED if tree.expressions.get(kind)]
     for _ in range(_TRIES if kinds else 0):
@@ -76,9 +76,9 @@ def _fold(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
     return None
 
 
-def _put(place: Place, part: tuple[str, str]) -> Change:
+def _put(place: TreeNode, part: tuple[str, str]) -> TextChange:
     text, kind = part
-    return Change(place.start, place.end, f"({text})" if kind in structure.LOOSE or text.startswith("-") else text)
+    return TextChange(place.start, place.end, f"({text})" if kind in structure.LOOSE or text.startswith("-") else text)
 
 
 def _parts(text: str) -> list[tuple[str, str]]:

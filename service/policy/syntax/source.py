@@ -18,7 +18,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """One stretch of a text and what takes its place."""
 
     start: int
@@ -36,12 +36,12 @@ class Draft:
         safe: a text that parses parses with them too, so that nobody needs to look.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[TextChange, ...]
     account: str
     safe: bool = False
 
 
-class Source:
+class SourceText:
     """One file of a program; what is derived from its text is derived once, when first asked for."""
 
     def __init__(self, path: str, text: str, language: str, spans: Sequence[tuple[int, int]] | None = None) -> None:
@@ -120,7 +120,7 @@ class Source:
         """The number of the line at an offset, from 1."""
         return self.text.count("\n", 0, offset) + 1
 
-    def tell(self, change: Change) -> str:
+    def tell(self, change: TextChange) -> str:
         """A change in words."""
         return (
             f"line {self.line(change.start)}: {_short(self.text[change.start : change.end])} -> {_short(change.text)}"

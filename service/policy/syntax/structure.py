@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.policy.syntax.draw import pick
-from service.policy.syntax.source import Change, Draft, Source
-from service.policy.syntax.tree import Place, Statement, Tree
+from service.policy.syntax.source import Draft, SourceText, TextChange
+from service.policy.syntax.tree import Statement, Tree, TreeNode
 
 _COMMENT_OR = r"\#[^\n]*|"
 _ARITHMETIC = re.compile(_COMMENT_OR + r"(?P<operator>(?:\*\*|//|<<|>>|[-+*/%&|^]))")
@@ -27,17 +27,17 @@ _SIMPLE = re.compile(r"[\w.]+")
 _TRIES = 6
 
 
-def operator(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def operator(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Put a related operator in the place of one: arithmetic and augmented assignment."""
     return _replace_operator(source, tree.operators, _ARITHMETIC, rng)
 
 
-def comparison(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def comparison(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Put a related comparison in the place of one."""
     return _replace_operator(source, tree.comparisons, _COMPARISON, rng)
 
 
-def boolean(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def boolean(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Turn `and` into `or` or back, or negate a condition."""
     if tree.booleans and rng.random() < 0.5:
         return _replace_operator(source, tree.booleans, _BOOLEAN, rng)
@@ -46,10 +46,10 @@ def boolean(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | Non
         return None
     text = source.text[place.start : place.end]
     negated = text[5:-1] if text.startswith("not (") and text.endswith(")") else f"not ({text})"
-    return one(source, Change(place.start, place.end, negated), "negated a condition")
+    return one(source, TextChange(place.start, place.end, negated), "negated a condition")
 
 
-def bound(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def bound(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Move a bound of a loop over `range`."""
     place = _pick(source, tree.bounds, rng)
     if place is None:
@@ -62,10 +62,10 @@ def bound(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
         whole = text if _SIMPLE.fullmatch(text) else f"({text})"
         choices = [f"{whole} + 1", f"{whole} - 1", f"2 * {whole}", f"{whole} // 2"]
         choices += [text[:-4]] * 2 * text.endswith((" + 1", " - 1"))
-    return one(source, Change(place.start, place.end, pick(choices, rng)), "moved a loop bound")
+    return one(source, TextChange(place.start, place.end, pick(choices, rng)), "moved a loop bound")
 
 
-def statement(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | None:
+def statement(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
     """Delete a statement, repeat one, or swap two neighbours."""
     bodies = [body for body in tree.bodies if body]
     if not bodies:
@@ -86,7 +86,7 @@ def statement(source: Source, tree: Tree, rng: np.random.Generator) -> Draft | N
     return None
 
 
-def exchange(source: Source, tree: Tree, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def exchange(source: SourceText, tree: Tree, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Put an expression of an inspiration in the place of one of the same kind, or of the same variable's value."""
     theirs = _other(others, rng)
     if theirs is None or theirs.tree is None:
@@ -106,7 +106,7 @@ def exchange(source: Source, tree: Tree, others: Sequence[Source], rng: np.rando
     return None
 
 
-def function(source: Source, tree: Tree, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def function(source: SourceText, tree: Tree, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Take over an inspiration's whole function in the place of the one of the same name."""
     theirs = _other(others, rng)
     if theirs is None or theirs.tree is None:
@@ -121,11 +121,11 @@ def function(source: Source, tree: Tree, others: Sequence[Source], rng: np.rando
         return None
     mine, other = pick(pairs, rng)
     text = theirs.text[other.start : other.end]
-    return one(source, Change(mine.start, mine.end, text), "took over an inspiration's function")
+    return one(source, TextChange(mine.start, mine.end, text), "took over an inspiration's function")
 
 
 def _replace_operator(
-    source: Source, gaps: Sequence[Place], pattern: re.Pattern[str], rng: np.random.Generator
+    source: SourceText, gaps: Sequence[TreeNode], pattern: re.Pattern[str], rng: np.random.Generator
 ) -> Draft | None:
     place = _pick(source, gaps, rng)
     if place is None:
@@ -138,11 +138,11 @@ def _replace_operator(
         choices = [new for row in _KIN if plain in row for new in row if new != plain]
         if choices:
             start, end = match.span("operator")
-            return one(source, Change(start, end, pick(choices, rng)), f"changed {place.kind}")
+            return one(source, TextChange(start, end, pick(choices, rng)), f"changed {place.kind}")
     return None
 
 
-def delete(source: Source, target: Statement) -> Draft | None:
+def delete(source: SourceText, target: Statement) -> Draft | None:
     """Leave a statement out; None for one of a kind that a program seldom does without."""
     if target.kind in _KEPT:
         return None
@@ -150,17 +150,17 @@ def delete(source: Source, target: Statement) -> Draft | None:
     indent = lines[: len(lines) - len(lines.lstrip(" \t"))]
     end = "\n" if lines.endswith("\n") else ""
     text = f"{indent}pass{end}" if target.only else ""
-    return one(source, Change(target.start, target.end, text), "deleted a statement")
+    return one(source, TextChange(target.start, target.end, text), "deleted a statement")
 
 
-def _repeat(source: Source, target: Statement) -> Draft | None:
+def _repeat(source: SourceText, target: Statement) -> Draft | None:
     lines = source.text[target.start : target.end]
     if target.kind not in _REPEATED or not lines.endswith("\n"):
         return None
-    return one(source, Change(target.end, target.end, lines), "repeated a statement")
+    return one(source, TextChange(target.end, target.end, lines), "repeated a statement")
 
 
-def _swap(source: Source, body: list[Statement], index: int) -> Draft | None:
+def _swap(source: SourceText, body: list[Statement], index: int) -> Draft | None:
     if index + 1 >= len(body):
         return None
     first, second = body[index], body[index + 1]
@@ -169,26 +169,26 @@ def _swap(source: Source, body: list[Statement], index: int) -> Draft | None:
     above, below = source.text[first.start : first.end], source.text[second.start : second.end]
     if not below.endswith("\n") or not source.editable(first.start, second.end):
         return None
-    changes = (Change(first.start, first.end, below), Change(second.start, second.end, above))
+    changes = (TextChange(first.start, first.end, below), TextChange(second.start, second.end, above))
     return Draft(changes, f"swapped two statements: {source.tell(changes[0])}")
 
 
-def put(source: Source, place: Place, theirs: Source, found: Place) -> Draft | None:
+def put(source: SourceText, place: TreeNode, theirs: SourceText, found: TreeNode) -> Draft | None:
     """Put an expression of another source in the place of one, if all of its names mean something here."""
     old, new = source.text[place.start : place.end], theirs.text[found.start : found.end]
     if old == new or not known(new, source):
         return None
     enclosed = source.text[place.start - 1 : place.start] == "(" and source.text[place.end : place.end + 1] == ")"
     whole = f"({new})" if found.kind in LOOSE and not enclosed and not new.startswith("(") else new
-    return one(source, Change(place.start, place.end, whole), "took over an inspiration's expression")
+    return one(source, TextChange(place.start, place.end, whole), "took over an inspiration's expression")
 
 
-def known(text: str, source: Source) -> bool:
+def known(text: str, source: SourceText) -> bool:
     """Whether the names of a text mean something in the source: an unknown one would only fail when it runs."""
     return all(word in source.words for word in re.findall(r"[^\W\d]\w*", text))
 
 
-def _pick(source: Source, places: Sequence[Place], rng: np.random.Generator) -> Place | None:
+def _pick(source: SourceText, places: Sequence[TreeNode], rng: np.random.Generator) -> TreeNode | None:
     for _ in range(_TRIES if places else 0):
         place = pick(places, rng)
         if source.editable(place.start, place.end):
@@ -196,11 +196,11 @@ def _pick(source: Source, places: Sequence[Place], rng: np.random.Generator) -> 
     return None
 
 
-def _other(others: Sequence[Source], rng: np.random.Generator) -> Source | None:
+def _other(others: Sequence[SourceText], rng: np.random.Generator) -> SourceText | None:
     return pick(others, rng) if others else None
 
 
-def one(source: Source, change: Change, verb: str) -> Draft | None:
+def one(source: SourceText, change: TextChange, verb: str) -> Draft | None:
     """A draft of one change; None where nothing may change or nothing would."""
     if not source.editable(change.start, change.end) or source.text[change.start : change.end] == change.text:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from evolve.python_source import MAX_PARSED
+from evolve.answers.python_source import MAX_PARSED
 from service.policy.syntax.numeral import Numeral, read
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -40,7 +40,7 @@ _Visit = Callable[["Tree", "_Seen"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TreeNode:
     """A stretch of the text and what stands there: the class of the node, or a name of the user's."""
 
     start: int
@@ -81,27 +81,27 @@ class Tree:
 
     text: str
     numerals: list[Numeral] = field(default_factory=list)
-    operators: list[Place] = field(default_factory=list)
-    comparisons: list[Place] = field(default_factory=list)
-    booleans: list[Place] = field(default_factory=list)
-    conditions: list[Place] = field(default_factory=list)
-    bounds: list[Place] = field(default_factory=list)
+    operators: list[TreeNode] = field(default_factory=list)
+    comparisons: list[TreeNode] = field(default_factory=list)
+    booleans: list[TreeNode] = field(default_factory=list)
+    conditions: list[TreeNode] = field(default_factory=list)
+    bounds: list[TreeNode] = field(default_factory=list)
     bodies: list[list[Statement]] = field(default_factory=list)
-    expressions: dict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
-    values: dict[str, Place] = field(default_factory=dict)
-    functions: dict[str, Place] = field(default_factory=dict)
+    expressions: dict[str, list[TreeNode]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, TreeNode] = field(default_factory=dict)
+    functions: dict[str, TreeNode] = field(default_factory=dict)
     _starts: list[int] = field(default_factory=list)
 
-    def place(self, first: ast.AST, last: ast.AST | None = None, kind: str = "") -> Place:
+    def place(self, first: ast.AST, last: ast.AST | None = None, kind: str = "") -> TreeNode:
         """Where a node stands, or two and all between them."""
         last = last or first
         start = self._offset(first.lineno, first.col_offset)  # type: ignore[attr-defined] # expressions and statements
         end = self._offset(last.end_lineno, last.end_col_offset)  # type: ignore[attr-defined] # have their places
-        return Place(start, end, kind or type(first).__name__)
+        return TreeNode(start, end, kind or type(first).__name__)
 
-    def gap(self, left: ast.AST, right: ast.AST, kind: str) -> Place:
+    def gap(self, left: ast.AST, right: ast.AST, kind: str) -> TreeNode:
         """What stands between two nodes."""
-        return Place(self.place(left).end, self.place(right).start, kind)
+        return TreeNode(self.place(left).end, self.place(right).start, kind)
 
     def lines(self, node: ast.stmt) -> tuple[int, int] | None:
         """Start and end of the lines of a statement; None when it shares them with another."""
@@ -232,7 +232,7 @@ def _note_function(tree: Tree, seen: _Seen) -> None:
         lines = tree.lines(seen.node)
         if lines is not None:
             name = seen.scope + seen.node.name
-            tree.functions[name] = Place(*lines, kind=f"{name} at column {seen.node.col_offset}")
+            tree.functions[name] = TreeNode(*lines, kind=f"{name} at column {seen.node.col_offset}")
 
 
 def _note_bodies(tree: Tree, node: ast.AST) -> None:

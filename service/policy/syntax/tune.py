@@ -13,7 +13,7 @@ import numpy as np
 
 from service.policy.syntax.draw import log_uniform, pick
 from service.policy.syntax.numeral import Numeral, fit, spell
-from service.policy.syntax.source import Change, Draft, Source
+from service.policy.syntax.source import Draft, SourceText, TextChange
 
 _MIN_STEP = 1e-4
 _GROUP_SHARE = 0.5
@@ -27,7 +27,7 @@ _FEW_DIGITS = 3
 _Value = tuple[float, float]  # a new value, and the step that led to it
 
 
-def tune(source: Source, rng: np.random.Generator) -> Draft | None:
+def tune(source: SourceText, rng: np.random.Generator) -> Draft | None:
     """Move one or more numbers by random steps of one common scale."""
     pool = _pool(source, rng)
     if not pool:
@@ -39,7 +39,7 @@ def tune(source: Source, rng: np.random.Generator) -> Draft | None:
     return _draft(source, values, "tuned")
 
 
-def shift(source: Source, rng: np.random.Generator) -> Draft | None:
+def shift(source: SourceText, rng: np.random.Generator) -> Draft | None:
     """Move numbers of one bracket together: all by one difference, or all by one factor."""
     if not source.groups:
         return None
@@ -53,7 +53,7 @@ def shift(source: Source, rng: np.random.Generator) -> Draft | None:
     return _draft(source, values, "shifted together")
 
 
-def reset(source: Source, rng: np.random.Generator) -> Draft | None:
+def reset(source: SourceText, rng: np.random.Generator) -> Draft | None:
     """Give one number a value far from its own: its opposite, its double, zero, or a neighbour's."""
     pool = _pool(source, rng)
     if not pool:
@@ -67,7 +67,7 @@ def reset(source: Source, rng: np.random.Generator) -> Draft | None:
     return _draft(source, {numeral: (pick(choices, rng), 0.0)}, "reset")
 
 
-def swap(source: Source, rng: np.random.Generator) -> Draft | None:
+def swap(source: SourceText, rng: np.random.Generator) -> Draft | None:
     """Exchange two numbers of one bracket."""
     if not source.groups:
         return None
@@ -77,7 +77,7 @@ def swap(source: Source, rng: np.random.Generator) -> Draft | None:
     return _tell(source, [change for change in changes if change is not None], "swapped")
 
 
-def blend(source: Source, others: Sequence[Source], rng: np.random.Generator) -> Draft | None:
+def blend(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
     """Take numbers from other programs that say the same with other numbers: as they are, or as a direction."""
     drawn = [pick(others, rng) for _ in range(_MODELS)] if others else []
     shared = [pairs for pairs in (_pairs(source, other) for other in drawn) if pairs]
@@ -98,7 +98,7 @@ def blend(source: Source, others: Sequence[Source], rng: np.random.Generator) ->
     return _draft(source, values, "moved along the difference to an inspiration")
 
 
-def exchange(source: Source, other: Source, rng: np.random.Generator) -> Draft | None:
+def exchange(source: SourceText, other: SourceText, rng: np.random.Generator) -> Draft | None:
     """Uniform crossover: each number that both have in the same place is taken from either."""
     pairs = _pairs(source, other)
     if not pairs:
@@ -107,7 +107,7 @@ def exchange(source: Source, other: Source, rng: np.random.Generator) -> Draft |
     return _draft(source, {numeral: (pairs[numeral], 0.0) for numeral in chosen}, "took of the second parent")
 
 
-def round_off(source: Source, rng: np.random.Generator) -> Draft | None:
+def round_off(source: SourceText, rng: np.random.Generator) -> Draft | None:
     """Write a number with fewer digits."""
     long = [numeral for numeral in source.numerals if not numeral.integral and len(numeral.text) > _FEW_DIGITS]
     if not long:
@@ -117,11 +117,11 @@ def round_off(source: Source, rng: np.random.Generator) -> Draft | None:
     digits = int(rng.integers(1, max(2, written)))
     value = float(f"{numeral.value:.{digits}g}")
     spelled = repr(value)
-    change = Change(numeral.start, numeral.end, fit(source.text, numeral, spelled))
+    change = TextChange(numeral.start, numeral.end, fit(source.text, numeral, spelled))
     return _tell(source, [change], "rounded") if len(spelled) < len(numeral.text) else None
 
 
-def _pool(source: Source, rng: np.random.Generator) -> Sequence[Numeral]:
+def _pool(source: SourceText, rng: np.random.Generator) -> Sequence[Numeral]:
     """The numbers of one bracket or of the whole file, mostly without its integers: those are sizes and indices."""
     grouped = bool(source.groups) and rng.random() < _GROUP_SHARE
     pool = pick(source.groups, rng) if grouped else source.numerals
@@ -151,7 +151,7 @@ def _toward(value: float, amount: float) -> _Value:
     return value + amount, amount
 
 
-def _pairs(source: Source, other: Source) -> dict[Numeral, float]:
+def _pairs(source: SourceText, other: SourceText) -> dict[Numeral, float]:
     theirs = other.numeral_keys
     return {
         numeral: theirs[key].value
@@ -160,7 +160,7 @@ def _pairs(source: Source, other: Source) -> dict[Numeral, float]:
     }
 
 
-def _draft(source: Source, values: dict[Numeral, _Value], verb: str) -> Draft | None:
+def _draft(source: SourceText, values: dict[Numeral, _Value], verb: str) -> Draft | None:
     written = (_written(source, numeral, spell(numeral, *value)) for numeral, value in values.items() if _held(*value))
     return _tell(source, [change for change in written if change is not None], verb)
 
@@ -169,10 +169,10 @@ def _held(value: float, step: float) -> bool:
     return math.isfinite(value) and math.isfinite(step) and abs(value) < 1e15
 
 
-def _written(source: Source, numeral: Numeral, spelled: str) -> Change | None:
+def _written(source: SourceText, numeral: Numeral, spelled: str) -> TextChange | None:
     if float_of(spelled) == numeral.value:
         return None
-    return Change(numeral.start, numeral.end, fit(source.text, numeral, spelled))
+    return TextChange(numeral.start, numeral.end, fit(source.text, numeral, spelled))
 
 
 def float_of(spelled: str) -> float | None:
@@ -183,7 +183,7 @@ def float_of(spelled: str) -> float | None:
         return None
 
 
-def _tell(source: Source, changes: list[Change], verb: str) -> Draft | None:
+def _tell(source: SourceText, changes: list[TextChange], verb: str) -> Draft | None:
     if not changes:
         return None
     told = "; ".join(source.tell(change) for change in changes[:_TOLD])

@@ -22,11 +22,11 @@ from service.errors import InvalidProblemError
 from service.problems.documents import DocumentError, read_document, storable
 from service.problems.domains.published import read_question
 from service.problems.domains.rows import read_row
-from service.problems.domains.table import Wanted, read_table
+from service.problems.domains.table import DomainQuestion, read_table
 from service.problems.domains.texts import RUNNER, SCORING, TEST_SECONDS, evaluator_text, form_of_answer, seed_of
 from service.problems.folder import Folder
 from service.problems.native import FILE
-from service.problems.written import toml_text
+from service.problems.toml_writer import toml_text
 
 EVALUATOR, QUESTION = "evaluator.py", "question.json"
 MAX_CHARACTERS = 100_000
@@ -83,7 +83,7 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{FILE}: a domain measures no {name!r}: choose {' or '.join(BUILT_IN_MEASURES)}"
 
 
-def _collisions(folder: Folder, wanted: Wanted) -> Iterator[str]:
+def _collisions(folder: Folder, wanted: DomainQuestion) -> Iterator[str]:
     for path in (EVALUATOR, QUESTION):
         if path in folder.files and path != wanted.file:
             yield f"{path} would be written over by [domain]: rename or remove it"
@@ -93,7 +93,7 @@ def _domain(name: str) -> Domain[Any, Any]:
     return TEXT_DOMAINS[name] if name in TEXT_DOMAINS else LiveCodeBench(judge=lambda *_: ())
 
 
-def _question(wanted: Wanted, folder: Folder) -> Any:
+def _question(wanted: DomainQuestion, folder: Folder) -> Any:
     try:
         if not wanted.file:
             return maze_of(wanted.kind, wanted.split, wanted.number or 0)
@@ -112,7 +112,7 @@ def _question(wanted: Wanted, folder: Folder) -> Any:
     return read_question(wanted.name, read_row(wanted.file, io.BytesIO(content), wanted.number), place)
 
 
-def _filled(document: dict[str, Any], wanted: Wanted, asked: _Asked) -> dict[str, Any]:
+def _filled(document: dict[str, Any], wanted: DomainQuestion, asked: _Asked) -> dict[str, Any]:
     description = f"{asked.domain.task(asked.question)}\n\n{form_of_answer(asked.question)}"
     if len(description) > MAX_CHARACTERS or not storable(description):
         raise InvalidProblemError(

@@ -42,7 +42,7 @@ def read_question(name: str, row: Row, place: str) -> Any:
         raise InvalidProblemError([f"{place}: {error}"]) from error
 
 
-def _musique(row: Row) -> musique.Question:
+def _musique(row: Row) -> musique.MusiqueQuestion:
     """`question`, `paragraphs` [{idx, title, paragraph_text}], `question_decomposition` [{paragraph_support_idx}]."""
     paragraphs = _objects(row, "paragraphs")
     places = {_index(one, "idx", "paragraphs", place): place for place, one in enumerate(paragraphs)}
@@ -51,7 +51,7 @@ def _musique(row: Row) -> musique.Question:
     lost = [place for place in support if place not in places]
     if lost:
         raise _RowError(f"question_decomposition names the paragraph {lost[0]}, which is not among the paragraphs")
-    return musique.Question(
+    return musique.MusiqueQuestion(
         text=_text(row, "question"),
         paragraphs=tuple((_text(one, "title"), _text(one, "paragraph_text")) for one in paragraphs),
         support=tuple(places[place] for place in support),
@@ -60,18 +60,18 @@ def _musique(row: Row) -> musique.Question:
     )
 
 
-def _eureqa(row: Row) -> eureqa.Question:
+def _eureqa(row: Row) -> eureqa.EureqaQuestion:
     """`question` [sentences], `entity_masks` and `entities`, of which the first five are asked for."""
     five = len(eureqa.LETTERS)
     narrative = row.get("question")
-    return eureqa.Question(
+    return eureqa.EureqaQuestion(
         narrative=narrative if isinstance(narrative, str) else "\n".join(_texts(row, "question")),
         masks=tuple(_texts(row, "entity_masks")[:five]),
         entities=tuple(_texts(row, "entities")[:five]),
     )
 
 
-def _toolrl(row: Row) -> toolrl.Question:
+def _toolrl(row: Row) -> toolrl.ToolTask:
     """`prompt` [{role, content}] and `reward_model` {ground_truth}, a reply with the calls that are wanted."""
     turns = _objects(row, "prompt")
     model = row.get("reward_model")
@@ -84,10 +84,10 @@ def _toolrl(row: Row) -> toolrl.Question:
     said = {role: [_text(turn, "content") for turn in turns if turn.get("role") == role] for role in ("system", "user")}
     if not said["user"]:
         raise _RowError("prompt holds no turn of the user")
-    return toolrl.Question(user="\n\n".join(said["user"]), system="\n\n".join(said["system"]), calls=attempt.calls)
+    return toolrl.ToolTask(user="\n\n".join(said["user"]), system="\n\n".join(said["system"]), calls=attempt.calls)
 
 
-def _livecodebench(row: Row) -> livecodebench.Question:
+def _livecodebench(row: Row) -> livecodebench.CodingTask:
     """`question_content`, `starter_code`, `public_test_cases`, `private_test_cases` and `metadata`, these as JSON."""
     tests = [*_tests(row, "public_test_cases"), *_tests(row, "private_test_cases")]
     starter = row.get("starter_code") or ""
@@ -99,7 +99,7 @@ def _livecodebench(row: Row) -> livecodebench.Question:
     function = named if isinstance(named, str) and named.isidentifier() else found[-1] if found else ""
     if starter and not function:
         raise _RowError("starter_code defines no function, and metadata names none as func_name")
-    return livecodebench.Question(
+    return livecodebench.CodingTask(
         statement=_text(row, "question_content"),
         tests=livecodebench.choose(tests),
         starter=starter,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.errors import InvalidProblemError
-from service.problems.nearest import hint
+from service.problems.suggestion import hint
 
 NAMES = ("maze", "musique", "eureqa", "toolrl", "livecodebench")
 KEYS = ("name", "file", "number", "kind", "split")
@@ -14,7 +14,7 @@ _PLACE = "problem.toml: domain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DomainQuestion:
     """A question, named.
 
     Attributes:
@@ -36,7 +36,7 @@ class Wanted:
         return "-".join([self.name, place, *([] if self.number is None else [str(self.number)])])
 
 
-def read_table(table: object) -> Wanted:
+def read_table(table: object) -> DomainQuestion:
     """Read the table.
 
     Raises:
@@ -54,7 +54,7 @@ def read_table(table: object) -> Wanted:
     complaints += [] if complaints else _complain(table)
     if complaints:
         raise InvalidProblemError(complaints)
-    return Wanted(**table)
+    return DomainQuestion(**table)
 
 
 def _complain_of_number(number: object) -> list[str]:

@@ -84,15 +84,15 @@ def form_of_answer(question: Any) -> str:
                 "An answer is the moves alone: as words (RIGHT DOWN), as letters (RD), or each with the cell that it"
                 " leads to (Rb1 Db2)."
             )
-        case musique.Question():
+        case musique.MusiqueQuestion():
             return (
                 f"An answer is two lines: the numbers of the paragraphs that it follows from, at most {musique.HOPS},"
                 " and the answer in a few words, such as\nsupport: 0, 4\nanswer: a name"
             )
-        case eureqa.Question():
+        case eureqa.EureqaQuestion():
             form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in eureqa.OBJECTIVES)
             return f"An answer names all five, as their Wikipedia pages are named:\n{form}"
-        case toolrl.Question():
+        case toolrl.ToolTask():
             return "An answer is one such reply." if question.system else toolrl.FORM
         case _:
             names = f" All of typing, {', '.join(_MODULES)} is imported." if question.function else ""
@@ -104,11 +104,11 @@ def seed_of(question: Any) -> tuple[str, str]:
     match question:
         case Maze():
             return "seed.txt", f"{shortest_walk(question) or MOVES[-1]}\n"
-        case musique.Question():
+        case musique.MusiqueQuestion():
             return "seed.txt", "support: 0\nanswer: unknown\n"
-        case eureqa.Question():
+        case eureqa.EureqaQuestion():
             return "seed.txt", "".join(f"<{tag}>unknown</{tag}>\n" for tag in eureqa.OBJECTIVES)
-        case toolrl.Question():
+        case toolrl.ToolTask():
             return "seed.txt", "<think>Nothing is known yet.</think>\n<response>I do not know.</response>\n"
         case _:
             return "seed.py", _program(question)
@@ -129,7 +129,7 @@ def shortest_walk(maze: Maze) -> str:
     return found if len(found) <= maze.limit else ""
 
 
-def _program(question: livecodebench.Question) -> str:
+def _program(question: livecodebench.CodingTask) -> str:
     if not question.function:
         return "print(input())\n"
     body = question.starter.rstrip()

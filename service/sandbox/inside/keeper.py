@@ -21,7 +21,7 @@ from . import canary, fork_server, kernel, namespaces, tree, watchdog, wipe
 from .cell import PROGRAM, SCORER, Cell
 from .channel import Channel, ChannelError, frame
 from .fork_client import ForkClient, LostError
-from .phase import Ending, Phase
+from .phase import Ending, ProcessPhase
 from .talk import Dialogue, Talk, Verdict
 from .trampoline import LeaveFrames
 
@@ -202,7 +202,7 @@ class Keeper:
         order = frame({"work": work, "place": cell.place(role), "task": task})
         stream, prints = self._fork(role, cell)
         try:
-            return Phase(
+            return ProcessPhase(
                 cell=cell,
                 client=client,
                 stream=stream,

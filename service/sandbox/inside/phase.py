@@ -40,7 +40,7 @@ class Ending:
     printed: str
 
 
-class Phase:
+class ProcessPhase:
     """Watches one child and all below it, to the end of the conversation or of a limit."""
 
     def __init__(

@@ -15,7 +15,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TreeUsage:
     """Use of a tree at one moment.
 
     Attributes:
@@ -41,7 +41,7 @@ class DiskUse:
     files: int = 0
 
 
-def usage(pids: list[int]) -> Usage:
+def usage(pids: list[int]) -> TreeUsage:
     """Sum what the processes use; those that have ended meanwhile are left out."""
     memory = threads = ticks = 0
     for pid in pids:
@@ -52,7 +52,7 @@ def usage(pids: list[int]) -> Usage:
         ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
         threads += int(fields[17])
         memory += int(fields[21]) * _PAGE_KB
-    return Usage(memory, ticks / _TICK, threads)
+    return TreeUsage(memory, ticks / _TICK, threads)
 
 
 def proportional_kb(pids: list[int]) -> int:

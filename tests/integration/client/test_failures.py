@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from service.client import AsyncClient, Call, Client, calls
-from service.client.faults import ERRORS
+from service.client.errors import ERRORS
 from service.errors import QuotaError, RefusedError, ServiceError, StaleError, UnreachableError, UsageError
 from service.net.retry import Backoff
 from service.schemas.problem_details import Code

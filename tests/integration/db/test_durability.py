@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import func, select, text
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.program import Program
 from service.db import commits
 from service.db.columns import Base
@@ -143,7 +143,7 @@ def test_of_two_writers_with_one_fence_each_event_has_one(
         won = 0
         for number in range(rounds):
             barrier.wait()
-            told = Story(sequence=1 + number).tell(Kind.RUN_PAUSING, by=name)
+            told = Story(sequence=1 + number).tell(EventKind.RUN_PAUSING, by=name)
             try:
                 log.append(RUN, fence, [told])
                 won += 1

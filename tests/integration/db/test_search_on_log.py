@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from evolve.configuration import ArchiveConfig, BudgetConfig, DeterministicConfig, RunConfig
-from evolve.events import Event, Kind
-from evolve.ordering import Ordering
-from evolve.search import Search, Step
+from evolve.events import Event, EventKind
+from evolve.search.deterministic_schedule import DeterministicSchedule
+from evolve.search.search import Search, SearchStep
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.models import MembershipRow
@@ -44,17 +44,17 @@ def commit(log: SqlRunLog, fence: int, events: Sequence[Event], batch: int, afte
 
 
 def bare(logged: Iterable[LoggedEvent]) -> Iterable[Event]:
-    return (entry.event for entry in logged if entry.event.kind is not Kind.RUN_CREATED)
+    return (entry.event for entry in logged if entry.event.kind is not EventKind.RUN_CREATED)
 
 
-def played(archive: str, window: int = 0) -> tuple[World, Search | Ordering]:
+def played(archive: str, window: int = 0) -> tuple[World, Search | DeterministicSchedule]:
     world = World(toy_problem(several=True, seeds=(0.0, 5.0)))
     search = new_search(world.problem, config(archive, window))
     world.play(search, search.start())
     return world, search
 
 
-def members(search: Search | Ordering) -> list[tuple[int, str]]:
+def members(search: Search | DeterministicSchedule) -> list[tuple[int, str]]:
     return sorted(
         (island.number, member.candidate_id) for island in search.state.islands for member in island.archive.members
     )
@@ -72,7 +72,9 @@ def test_what_is_stored_is_what_the_search_knows(
     database: Database, log: SqlRunLog, fence: int, archive: str, batch: int
 ) -> None:
     world, search = played(archive)
-    assert {Kind.ISLAND_MIGRATED, Kind.CANDIDATE_REJECTED, Kind.CANDIDATE_DUPLICATE} <= {e.kind for e in world.log}
+    assert {EventKind.ISLAND_MIGRATED, EventKind.CANDIDATE_REJECTED, EventKind.CANDIDATE_DUPLICATE} <= {
+        e.kind for e in world.log
+    }
     commit(log, fence, world.log, batch)
     with database.read() as connection:
         stored = connection.execute(
@@ -105,7 +107,7 @@ def test_a_search_cut_off_goes_on_from_storage_to_the_same_end(
     resumed = search.replay(
         bare(log.events(RUN)), lambda ids: log.individuals(RUN, ids), lambda ids: log.candidates(RUN, ids)
     )
-    rest.play(search, Step(candidates=resumed.candidates, proposals=resumed.proposals))
+    rest.play(search, SearchStep(candidates=resumed.candidates, proposals=resumed.proposals))
     assert whole.log[:cut] + rest.log == whole.log
     commit(log, fence, rest.log, batch=23, after=1 + cut)
     assert list(bare(log.events(RUN))) == whole.log

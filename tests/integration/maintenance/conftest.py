@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, insert, select
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db.columns import Base
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
@@ -44,7 +44,7 @@ def tell(database: Database, run_id: str, *, ended: bool = True, parts: Sequence
     events += [story.propose(1, story.id(0)), story.create(1, parents=[(story.id(0), "parent")])]
     events += [story.answer(1, parts=parts), story.evaluate(story.id(1), 2.0)]
     if ended:
-        events.append(story.tell(Kind.RUN_FINISHED, reason="evaluations", best=story.id(1), fitness=2.0))
+        events.append(story.tell(EventKind.RUN_FINISHED, reason="evaluations", best=story.id(1), fitness=2.0))
     log.append(run_id, fence, events)
     log.release(run_id, fence)
     return story

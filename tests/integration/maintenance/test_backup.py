@@ -19,14 +19,14 @@ from sqlalchemy import inspect, select
 
 import migrations
 import service.db
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db import archive
+from service.db.account_models import ApiKeyRow, RequestRow
 from service.db.backup import backup, contents, restore
 from service.db.columns import Base
 from service.db.engine import Database, connect, open_database
 from service.db.log import SqlRunLog
 from service.db.models import RunRow
-from service.db.people import ApiKeyRow, RequestRow
 from service.db.tables import MODEL_MODULES
 from service.errors import ConflictError, NotFoundError, ServiceError, UsageError
 from tests.contract.story import RUN, START, FixedClock, Story, by_clock, new_run
@@ -57,7 +57,9 @@ def fill(database: Database) -> None:
     log.create(new_run(other, seed=2**200, known_best=None, labels={"é\u0000": "\ud800"}))
     fence, story = log.take(other, "runner-1", 60), Story(other)
     odd = "\ufdd0\u0000 \ud800 é"
-    log.append(other, fence, [story.tell(Kind.RUN_STARTED), story.create(0), story.evaluate(story.id(0), feedback=odd)])
+    log.append(
+        other, fence, [story.tell(EventKind.RUN_STARTED), story.create(0), story.evaluate(story.id(0), feedback=odd)]
+    )
     store(database, RequestRow, actor="key_1", key="k", request_hash="h", headers={"a": [1, None, 0.1]},
           body=b"\x00\xff", created_at=START)  # fmt: skip
     store(database, ApiKeyRow, id="key_1", tenant="default", name="n", shown="evo_", hash="h", scopes=["runs:read"],

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy import event, select, update
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.bootstrap.serving import remove_deleted
 from service.db import deletion
 from service.db.deletion import SqlDeletions, marked
@@ -58,7 +58,7 @@ def test_a_removal_that_was_killed_ends_with_everything_gone(database: Database,
     story = evolved(database, 8)
     log = SqlRunLog(database, clock)
     fence = log.take(RUN, "runner-3", 60)
-    log.append(RUN, fence, [story.tell(Kind.RUN_FINISHED, reason="evaluations")])
+    log.append(RUN, fence, [story.tell(EventKind.RUN_FINISHED, reason="evaluations")])
     log.release(RUN, fence)
     SqlRunIntents(database, "default", clock).delete(RUN)
     with subprocess.Popen([sys.executable, "-c", REMOVE, url_of(database)], stdout=subprocess.PIPE) as removing:

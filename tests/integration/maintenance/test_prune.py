@@ -6,19 +6,28 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Table, func, select, update
 
-from service.db import leftovers, maintenance
+from service.db import garbage_collection, maintenance
+from service.db.account_models import (
+    AuditRow,
+    BatchRow,
+    DeliveryRow,
+    NoteRow,
+    PinRow,
+    ReassessmentRow,
+    RequestRow,
+    WebhookRow,
+)
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.leases import database_time
-from service.db.maintenance import Retention, prune
+from service.db.maintenance import RetentionPolicy, prune
 from service.db.models import BundleRow, CandidateRow, ProblemRow, RunRow
-from service.db.people import AuditRow, BatchRow, DeliveryRow, NoteRow, PinRow, ReassessmentRow, RequestRow, WebhookRow
 from service.db.reader import SqlRunReader
 from tests.contract.story import START, FixedClock, Story
 from tests.integration.maintenance.conftest import rows, store, tell
 
 OLD, NEW = "run_0190aaaa0000000000000000000000a1", "run_0190aaaa0000000000000000000000a2"
-MONTH = Retention(runs=timedelta(days=30))
+MONTH = RetentionPolicy(runs=timedelta(days=30))
 
 
 def test_a_run_past_its_time_goes_with_everything_that_is_its_own(database: Database, clock: FixedClock) -> None:
@@ -86,10 +95,10 @@ def test_runs_at_work_labelled_held_or_wanted_again_are_kept(database: Database,
             )
     held = rows(database)
     for keep in (("keep",), ("keep=yes", "other")):
-        removed = prune(database, clock, Retention(runs=timedelta(days=30), keep_labels=keep))
+        removed = prune(database, clock, RetentionPolicy(runs=timedelta(days=30), keep_labels=keep))
         assert not any(removed.values())
     assert rows(database) == held
-    assert prune(database, clock, Retention(runs=timedelta(days=30), keep_labels=("keep=no",)))["runs"] == 1
+    assert prune(database, clock, RetentionPolicy(runs=timedelta(days=30), keep_labels=("keep=no",)))["runs"] == 1
 
 
 def test_a_dry_run_counts_what_the_real_one_removes(database: Database, clock: FixedClock) -> None:
@@ -146,14 +155,14 @@ def test_requests_deliveries_and_audit_expire_each_in_its_own_time(database: Dat
     removed = prune(database, clock, MONTH)
     assert (removed["idempotency_keys"], removed["webhook_deliveries"]) == (1, 2)
     assert "audit" not in removed
-    assert prune(database, clock, Retention(runs=timedelta(1), audit=timedelta(days=10)))["audit"] == 1
+    assert prune(database, clock, RetentionPolicy(runs=timedelta(1), audit=timedelta(days=10)))["audit"] == 1
 
 
 def test_many_rows_go_in_many_transactions(
     database: Database, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "CHUNK", 2)
-    monkeypatch.setattr(leftovers, "CHUNK", 1)
+    monkeypatch.setattr(garbage_collection, "CHUNK", 1)
     tell(database, OLD)
     for number in range(5):
         store(database, RequestRow, actor="a", key=str(number), request_hash="h", headers={}, created_at=START)
@@ -166,7 +175,7 @@ def test_a_text_that_a_run_refers_to_meanwhile_is_kept(
 ) -> None:
     """Between looking and removing, a run asks with the text that nothing referred to when it was looked for."""
     tell(database, OLD)
-    looked = leftovers._unread_texts
+    looked = garbage_collection._unread_texts
 
     def look_and_be_slow(connection: object, runs: Sequence[str]) -> list[str]:
         found = looked(connection, runs)  # type: ignore[arg-type]  # it is passed on
@@ -174,8 +183,8 @@ def test_a_text_that_a_run_refers_to_meanwhile_is_kept(
         return found
 
     late: list[list[str]] = []
-    monkeypatch.setattr(leftovers, "_unread_texts", look_and_be_slow)
-    shut = leftovers._shut
+    monkeypatch.setattr(garbage_collection, "_unread_texts", look_and_be_slow)
+    shut = garbage_collection._shut
     told: list[Story] = []
 
     def tell_before(connection: object, model: type[Base]) -> None:
@@ -184,15 +193,15 @@ def test_a_text_that_a_run_refers_to_meanwhile_is_kept(
         shut(connection, model)  # type: ignore[arg-type]  # it is passed on
 
     if database.engine.dialect.name == "sqlite":  # there the transaction of the removal is alone: it comes before
-        chunks = leftovers._chunks
+        chunks = garbage_collection._chunks
 
         def tell_first(ids: Sequence[str]) -> Iterator[Sequence[str]]:
             if not told:
                 told.append(tell(database, NEW, ended=False, parts=("shared\n", "another")))
             return chunks(ids)
 
-        monkeypatch.setattr(leftovers, "_chunks", tell_first)
-    monkeypatch.setattr(leftovers, "_shut", tell_before)
+        monkeypatch.setattr(garbage_collection, "_chunks", tell_first)
+    monkeypatch.setattr(garbage_collection, "_shut", tell_before)
     removed = prune(database, clock, MONTH)
     assert len(late[0]) == 2
     assert removed["texts"] == 1  # the own text of the old run; the shared one is in use again

@@ -8,8 +8,8 @@ import pytest
 
 import evolve
 from evolve.errors import ConfigurationError, ProblemError
-from evolve.events import Kind
-from evolve.result import Result
+from evolve.events import EventKind
+from evolve.search.result import Result
 
 SEED = "x = 7\n"
 
@@ -53,7 +53,7 @@ def test_a_result_goes_on_with_what_it_had_and_is_left_as_it_was(window: int) ->
 
 def limits(result: Result) -> list[int]:
     """How many answers each proposal was asked for."""
-    return [event.payload["limit"] for event in result.events if event.kind is Kind.PROPOSAL_CREATED]
+    return [event.payload["limit"] for event in result.events if event.kind is EventKind.PROPOSAL_CREATED]
 
 
 def test_a_run_with_a_fixed_number_of_calls_is_the_longer_one_up_to_where_its_own_budget_cut_it() -> None:
@@ -75,7 +75,7 @@ def test_a_run_that_ended_with_work_in_flight_goes_on(window: int) -> None:
     assert first.reason == "patience"
     more = first.extend(patience=None)
     assert (more.reason, more.account.evaluations) == ("evaluations", 80)
-    evaluated = [event for event in more.events if event.kind is Kind.CANDIDATE_EVALUATED]
+    evaluated = [event for event in more.events if event.kind is EventKind.CANDIDATE_EVALUATED]
     assert len({event.payload["candidate_id"] for event in evaluated}) == len(evaluated)
 
 

@@ -14,10 +14,10 @@ import pytest
 
 import evolve
 from evolve.errors import ConfigurationError, PolicyUnavailable, ProblemError
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.problem import Direction, EvaluatorSpec, Limits, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.result import Result
+from evolve.search.result import Result
 from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
 from service.policy.syntax.policy import SyntaxPolicy
 from tests.fakes.openai_server import openai_server
@@ -282,7 +282,7 @@ def test_events_are_told_in_order_in_the_calling_thread() -> None:
 
 def test_what_a_listener_raises_ends_the_run() -> None:
     def on_event(event: Event) -> None:
-        if event.kind is Kind.BEST_IMPROVED:
+        if event.kind is EventKind.BEST_IMPROVED:
             raise RuntimeError("heard enough")
 
     with pytest.raises(RuntimeError, match="heard enough"):
@@ -382,7 +382,7 @@ def test_a_later_call_that_fails_costs_its_proposal_alone() -> None:
         return f"x = {len(calls) + 100}\n"
 
     result = evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=5)
-    failed = [event.payload["reason"] for event in result.events if event.kind is Kind.PROPOSAL_FAILED]
+    failed = [event.payload["reason"] for event in result.events if event.kind is EventKind.PROPOSAL_FAILED]
     assert set(failed) == {"the policy policy failed: ConnectionError: the line is cut"}
     assert (result.reason, len(failed)) == ("evaluations", 3)
 
@@ -447,7 +447,7 @@ def test_a_function_may_ask_to_be_asked_again() -> None:
     result = evolve.run(SEED, evaluate=closeness, policy=policy, evaluations=3)
     assert result.account.evaluations == 3
     assert calls[0] == calls[1]
-    assert [event.payload["reason"] for event in result.events if event.kind is Kind.RUN_WAITING] == ["warming up"]
+    assert [event.payload["reason"] for event in result.events if event.kind is EventKind.RUN_WAITING] == ["warming up"]
 
 
 def test_a_policy_object_answers() -> None:
@@ -556,7 +556,7 @@ def test_a_function_may_be_the_critic() -> None:
         return counting(prompt)
 
     result = evolve.run(SEED, evaluate=closeness, policy=write, critic=judge, evaluations=6, seed=1)
-    answered = [event for event in result.events if event.kind is Kind.PROPOSAL_ANSWERED]
+    answered = [event for event in result.events if event.kind is EventKind.PROPOSAL_ANSWERED]
     assert len(asked) == len(shown) >= len(answered) >= 5
     assert all(f"```\nOpinion {place}.\n```" in prompt for place, prompt in enumerate(shown, start=1))
     assert all("# Your review" in prompt and "Opinion" not in prompt for prompt in asked)

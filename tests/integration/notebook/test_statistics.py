@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import evolve
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.problem import Measure, Objective
+from service.bootstrap.notebook_result import RunResult
 from service.bootstrap.plan import RunOrder
-from service.bootstrap.retold import RunResult
+from service.bootstrap.run_source import stored_site
 from service.bootstrap.runs import open_run
-from service.bootstrap.site import stored_site
 from service.bootstrap.storage import open_storage
 from service.config import load_settings
-from service.runner.drive import drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 from service.schemas.statistics import RunStatistics
 from tests.databases import sqlite_file
 
@@ -101,7 +101,7 @@ def test_yields_and_migrants_are_counted(result: RunResult) -> None:
     (policy,) = result.statistics.policies
     assert (policy.name, policy.answers, policy.tokens) == ("walking", result.account.answers, 0)
     assert policy.improvements + 1 == len(set(result.history) - {None})  # beside the seed
-    moved = [event.payload for event in result.events if event.kind is Kind.ISLAND_MIGRATED]
+    moved = [event.payload for event in result.events if event.kind is EventKind.ISLAND_MIGRATED]
     arrived = {(name, one["to"]) for one in moved for name in one["candidate_ids"]}
     assert result.statistics.migrations.arrivals == len(arrived) > 0
 
@@ -126,7 +126,7 @@ async def stored(folder: Path, url: str, flags: Mapping[str, Any]) -> RunStatist
     settings = load_settings()
     with open_storage(settings, url) as storage:
         async with open_run(settings, RunOrder(problem=folder, flags=flags), storage) as opened:
-            await drive(opened.job, observer=Deaf(), orders=Orders())
+            await drive(opened.job, observer=Deaf(), orders=RunOrders())
         return stored_site(storage.reader, storage.url).statistics(storage.reader.run(opened.job.run_id))
 
 

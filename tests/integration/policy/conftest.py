@@ -9,10 +9,10 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from evolve.proposal import Individual, Message, Prompt, Proposal
 from service.net.retry import Backoff
-from service.policy.asking import PromptBuilder
 from service.policy.breaker import Breaker
-from service.policy.connection import Connection
+from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy
+from service.policy.request_options import PromptBuilder
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
@@ -69,9 +69,9 @@ def clock() -> Time:
     return Time()
 
 
-def connected(clock: Time, key: str | None, failures: int, **settings: object) -> Connection[Any]:
+def connected(clock: Time, key: str | None, failures: int, **settings: object) -> ServerConnection[Any]:
     """The way to a server by a clock of the test's own."""
-    return Connection(
+    return ServerConnection(
         PolicySettings.model_validate(settings),
         key=SecretStr(key) if key else None,
         rng=np.random.default_rng(1),

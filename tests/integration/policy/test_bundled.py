@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from evolve.errors import PolicyRefused
-from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal
 from service.errors import UsageError
 from service.policy.bundled import policy as module
 from service.policy.bundled.policy import BundledPolicy
-from service.policy.bundled.sampling import Step, stream
+from service.policy.bundled.sampling import DecodingStep, stream
 from service.policy.settings import PolicySettings
 from tests.fakes.tiny_llama import NUMBERS, TEMPLATE, write_model, write_parrot
 from tests.integration.policy.conftest import build_prompt, proposal
@@ -28,9 +28,9 @@ def made(folder: Path, prompt: Any = build_prompt, **settings: object) -> Bundle
     return BundledPolicy(PolicySettings.model_validate(described), build_prompt=prompt)
 
 
-async def replies(policy: BundledPolicy, asked: Proposal) -> tuple[list[Answer], Completed]:
+async def replies(policy: BundledPolicy, asked: Proposal) -> tuple[list[Answer], CompletedReply]:
     found = [reply async for reply in policy.propose(asked)]
-    assert isinstance(found[-1], Completed)
+    assert isinstance(found[-1], CompletedReply)
     answers = [reply for reply in found[:-1] if isinstance(reply, Answer)]
     assert len(answers) == len(found) - 1
     return answers, found[-1]
@@ -92,7 +92,7 @@ class Held:
         self.before = before
         self.steps = 0
 
-    def __call__(self, *words: Any, **named: Any) -> Iterator[Step]:
+    def __call__(self, *words: Any, **named: Any) -> Iterator[DecodingStep]:
         try:
             for step in stream(*words, **named):
                 if self.steps == self.before:

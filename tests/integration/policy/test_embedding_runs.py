@@ -15,23 +15,23 @@ import pytest
 import evolve
 from evolve.configuration import BudgetConfig, NoveltyConfig, RunConfig
 from evolve.errors import ConfigurationError, PolicyUnavailable
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.money import read_money
-from service.bootstrap.answering import answering
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import Plan, new_run
+from service.bootstrap.plan import RunPlan, new_run
+from service.bootstrap.policy_factory import answering
 from service.config import PoliciesSettings
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
-from service.policy.cast import together
+from service.policy.roles import together
 from service.policy.settings import PolicySettings
 from service.policy.sources import read_policy
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
 from tests.contract import story
 from tests.contract.story import RUN
@@ -72,15 +72,15 @@ def eye(server: OpenAIServer, **more: object) -> PolicySettings:
     return read_policy({"price": PRICE, **named}, "the test")
 
 
-def planned(*policies: PolicySettings, **config: Any) -> Plan:
+def planned(*policies: PolicySettings, **config: Any) -> RunPlan:
     given = {"novelty": NOVELTY, "budget": BudgetConfig(evaluations=20), **config}
-    return Plan(
+    return RunPlan(
         run_id=RUN, problem=toy_problem(), bundle=story.new_run().bundle, source="", config=RunConfig(**given),
         policies=policies,
     )  # fmt: skip
 
 
-def play(log: SqlRunLog, plan: Plan, notes: Notes) -> RunStatus:
+def play(log: SqlRunLog, plan: RunPlan, notes: Notes) -> RunStatus:
     async def scene() -> RunStatus:
         async with asyncio.timeout(PATIENCE_SECONDS), answering(plan, PoliciesSettings()) as asked:
             assert set(asked.health() or {}) == {"author", "eye"}
@@ -89,7 +89,7 @@ def play(log: SqlRunLog, plan: Plan, notes: Notes) -> RunStatus:
                 embedder=asked.embedder, evaluator=ToyEvaluator(plan.problem), log=log, clock=SystemClock(),
                 owner="test",
             )  # fmt: skip
-            return await drive(job, observer=notes, orders=Orders())
+            return await drive(job, observer=notes, orders=RunOrders())
 
     return asyncio.run(scene())
 
@@ -129,7 +129,7 @@ def test_a_run_waits_for_its_embedder_and_goes_on(log: SqlRunLog, server: OpenAI
 
     def react(events: Sequence[Any]) -> None:
         for one in events:
-            if one.event.kind is Kind.RUN_WAITING:
+            if one.event.kind is EventKind.RUN_WAITING:
                 waited.append(one.event.payload["reason"])
                 server.embedder_away = ""
 
@@ -168,7 +168,7 @@ async def test_prices_of_embedder_and_author_share_a_currency(server: OpenAIServ
 
 
 def test_what_does_not_go_together_is_refused_before_a_run_is_stored(server: OpenAIServer) -> None:
-    def stored(plan: Plan) -> None:
+    def stored(plan: RunPlan) -> None:
         new_run(plan, "none", datetime(2026, 3, 1, tzinfo=UTC))
 
     stored(planned(author(server), eye(server)))

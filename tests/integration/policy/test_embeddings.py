@@ -14,12 +14,12 @@ import pytest
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.money import Money
 from evolve.program import Program
+from evolve.prompt.control_tokens import neutralise
 from evolve.prompt.text import shown
 from evolve.proposal import Usage
-from evolve.special import neutralise
-from evolve.vectors import distance
+from evolve.similarity.vectors import distance
+from service.policy.embedding_protocol import MAX_VECTOR
 from service.policy.embeddings import TEXTS_AT_ONCE, OpenAIEmbedder
-from service.policy.vectors import MAX_VECTOR
 from tests.fakes.openai_server import OpenAIServer, Reply, openai_server
 from tests.integration.policy.conftest import KEY, Time, connected, respond
 from tests.patience import PATIENCE_SECONDS

@@ -14,10 +14,10 @@ import pytest
 from pydantic import SecretStr
 
 from evolve.errors import PolicyDenied, PolicyUnavailable
-from evolve.proposal import Answer, Completed
+from evolve.proposal import Answer, CompletedReply
 from service.net.retry import Backoff
-from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from service.policy.connection import ServerConnection
+from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.settings import PolicySettings
 from tests.command_line import call_here
 from tests.fakes.native_providers import CACHED, INPUT, OUTPUT, PROTOCOLS, NativeServer, native_server
@@ -60,7 +60,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[NativeServer]:
 
 def policy_of(server: NativeServer, *, key: str = "", **values: object) -> OpenAIPolicy:
     described = {"name": "native", "kind": "litellm", "model": server.protocol.model, "base_url": server.url, **values}
-    connection = Connection[Served](
+    connection = ServerConnection[PreflightResult](
         PolicySettings.model_validate(described),
         key=SecretStr(key or server.key),
         rng=np.random.default_rng(1),
@@ -77,7 +77,7 @@ async def test_chains_answers_and_tokens_come_as_from_any_server(server: NativeS
         again = [reply async for reply in policy.propose(proposal())]
     finally:
         await policy.close()
-    assert isinstance(completed, Completed)
+    assert isinstance(completed, CompletedReply)
     assert {(a.chain, a.index): a.text for a in answers if isinstance(a, Answer)} == {
         (c, i): f"x = {i}" for c in range(2) for i in range(4)
     }
@@ -99,7 +99,7 @@ async def test_reasoning_is_kept_apart() -> None:
         policy = policy_of(server, samples=1)
         *_, completed = [reply async for reply in policy.propose(proposal(samples=1, limit=4))]
         await policy.close()
-    assert isinstance(completed, Completed)
+    assert isinstance(completed, CompletedReply)
     assert completed.reasoning == ("Let me see.",)
 
 
@@ -163,7 +163,9 @@ async def test_a_provider_that_is_unknown_or_lacks_its_key_is_told_before_anythi
 ) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     settings = PolicySettings(kind="litellm", model=model)
-    policy = OpenAIPolicy(Connection[Served](settings, rng=np.random.default_rng(1)), build_prompt=build_prompt)
+    policy = OpenAIPolicy(
+        ServerConnection[PreflightResult](settings, rng=np.random.default_rng(1)), build_prompt=build_prompt
+    )
     with pytest.raises(PolicyDenied, match=told):
         await policy.check()
     await policy.close()

@@ -10,10 +10,10 @@ import pytest
 
 from evolve.errors import PolicyDenied, PolicyRefused, PolicyUnavailable
 from evolve.money import Money
-from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply, Usage
-from evolve.special import BREAK, neutralise
-from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from evolve.prompt.control_tokens import BREAK, neutralise
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal, Reply, Usage
+from service.policy.connection import ServerConnection
+from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, estimate_tokens
 from tests.fakes import openai_server as fake
@@ -21,10 +21,10 @@ from tests.fakes.openai_server import OpenAIServer, chain
 from tests.integration.policy.conftest import KEY, Make, Time, build_prompt, proposal
 
 
-async def replies(policy: OpenAIPolicy, asked: Proposal | None = None) -> tuple[list[Answer], Completed]:
+async def replies(policy: OpenAIPolicy, asked: Proposal | None = None) -> tuple[list[Answer], CompletedReply]:
     got: list[Reply] = [reply async for reply in policy.propose(asked or proposal())]
     *answers, completed = got
-    assert isinstance(completed, Completed)
+    assert isinstance(completed, CompletedReply)
     assert all(isinstance(answer, Answer) for answer in answers)
     return [answer for answer in answers if isinstance(answer, Answer)], completed
 
@@ -238,7 +238,7 @@ async def test_a_server_that_trickles_is_cut_at_the_deadline(server: OpenAIServe
         got.append(reply)
         clock.seconds += 60.0 + 2 * 200 + 1
         release.set()
-    assert isinstance(got[-1], Completed)
+    assert isinstance(got[-1], CompletedReply)
     assert got[-1].finish_reasons == ("cut", "cut")
 
 
@@ -449,7 +449,9 @@ def at_hand(models: tuple[int, str, str], chats: tuple[int, str, str]) -> OpenAI
 
     settings = PolicySettings(base_url="http://h/v1", model="mine")
     transport = httpx.MockTransport(answer)
-    connection: Connection[Served] = Connection(settings, rng=np.random.default_rng(1), transport=transport)
+    connection: ServerConnection[PreflightResult] = ServerConnection(
+        settings, rng=np.random.default_rng(1), transport=transport
+    )
     return OpenAIPolicy(connection, build_prompt=build_prompt)
 
 
@@ -570,7 +572,7 @@ async def test_a_call_that_is_cancelled_tells_what_was_written_and_what_that_cos
         await call
     release.set()
     completed = told[-1]
-    assert isinstance(completed, Completed)
+    assert isinstance(completed, CompletedReply)
     written = sum(estimate_tokens(text) for text in completed.completions)
     assert written
     assert completed.usage.output == written

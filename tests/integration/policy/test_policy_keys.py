@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from evolve.configuration import RunConfig
-from evolve.earnings import Earnings
-from evolve.ensemble import Ensemble
+from evolve.credit.policy_credit import PolicyCredit
 from evolve.errors import PolicyError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.proposal import Charge, Completed, Individual, Proposal, Reply
-from service.bootstrap.answering import Answering, answering
-from service.bootstrap.plan import Plan
+from evolve.proposal import Charge, CompletedReply, Individual, Proposal, Reply
+from evolve.search.ensemble import Ensemble
+from service.bootstrap.plan import RunPlan
+from service.bootstrap.policy_factory import PolicyFactory, answering
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
@@ -162,7 +162,7 @@ async def story(folder: Path, server: OpenAIServer, kind: str, lines: Lines) -> 
     """All that asking the policies of a file once tells: what servers are sent, what comes back, and what is drawn."""
     server.requests.clear()
     policies = load_policies(str(written(folder, server, kind, lines)))
-    plan = Plan(
+    plan = RunPlan(
         run_id="run_keys",
         problem=toy_problem(),
         bundle=pack(read_folder(folder / "problem")[0]),
@@ -195,8 +195,8 @@ class Late(threading.Event):
         return super().wait(min(0.3, timeout or 0.3))
 
 
-async def asked(opened: Answering, config: RunConfig) -> list[object]:
-    ensemble = Ensemble([member.asking for member in opened.members], config, Earnings())
+async def asked(opened: PolicyFactory, config: RunConfig) -> list[object]:
+    ensemble = Ensemble([member.asking for member in opened.members], config, PolicyCredit())
     drawn = [ensemble.draw(number) for number in range(20)]
     policy = opened.members[0].policy
     replies = [timeless(reply) async for reply in policy.propose(proposal(policy.answers, policy.samples))]
@@ -215,7 +215,7 @@ def proposal(answers: int, samples: int) -> Proposal:
 
 
 def timeless(reply: Reply) -> Reply:
-    if not isinstance(reply, Completed):
+    if not isinstance(reply, CompletedReply):
         return reply
     return replace(reply, seconds=0.0, charges=tuple(map(unhurried, reply.charges)))
 

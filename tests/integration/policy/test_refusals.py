@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evolve.errors import PolicyRefused
-from evolve.proposal import Answer, Completed, Message, Prompt, Proposal
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal
 from service.policy.tokens import Count
 from tests.fakes.openai_server import OpenAIServer, chain
 from tests.fakes.refusing import KINDS
@@ -32,7 +32,7 @@ async def test_a_policy_learns_what_its_server_refuses_and_goes_on(
     for _ in range(2):
         got = [reply async for reply in policy.propose(proposal())]
         assert len([reply for reply in got if isinstance(reply, Answer)]) == 2
-        assert isinstance(got[-1], Completed)
+        assert isinstance(got[-1], CompletedReply)
     assert tuple((notice.parameter, notice.action) for notice in policy.notices()) == kind.learnt
     assert policy.notices() == ()
     accepted = [request.body for request in refused.chats if kind.refuse(request.body) is None]

@@ -15,20 +15,20 @@ import pytest
 import uvicorn
 
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.ensemble import Member
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
+from evolve.search.ensemble import EnsembleMember
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.net.retry import Backoff
 from service.policy.breaker import Breaker
-from service.policy.connection import Connection
-from service.policy.openai import OpenAIPolicy, Served
+from service.policy.connection import ServerConnection
+from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.settings import PolicySettings
 from service.ports import LoggedEvent
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
 from tests.contract.story import RUN, new_toy_run
 from tests.fakes.openai_server import OpenAIServer, Reply, chain
@@ -106,7 +106,7 @@ async def played(log: SqlRunLog, policy: OpenAIPolicy, notes: Notes) -> RunStatu
         run_id=RUN,
         problem=problem,
         config=RunConfig(budget=BudgetConfig(evaluations=60)),
-        policies=[Member(policy=policy)],
+        policies=[EnsembleMember(policy=policy)],
         evaluator=ToyEvaluator(problem),
         log=log,
         clock=SystemClock(),
@@ -114,7 +114,7 @@ async def played(log: SqlRunLog, policy: OpenAIPolicy, notes: Notes) -> RunStatu
     )
     async with asyncio.timeout(60):
         try:
-            return await drive(work, observer=notes, orders=Orders())
+            return await drive(work, observer=notes, orders=RunOrders())
         finally:
             await policy.close()
 
@@ -124,7 +124,7 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
 ) -> None:
     log = SqlRunLog(database, SystemClock())
     log.create(new_toy_run())
-    connection: Connection[Served] = Connection(
+    connection: ServerConnection[PreflightResult] = ServerConnection(
         PolicySettings(base_url=f"http://127.0.0.1:{server.port}/v1", answers=ANSWERS, samples=1, concurrency=CALLS),
         rng=np.random.default_rng(1),
         backoff=Backoff(attempts=2, first_seconds=0.02),
@@ -132,15 +132,15 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
     )
     policy = OpenAIPolicy(connection, build_prompt=build_prompt)
     notes = Notes()
-    seen: Counter[Kind] = Counter()
+    seen: Counter[EventKind] = Counter()
 
     def react(events: Sequence[LoggedEvent]) -> None:
         before = seen.copy()
         seen.update(entry.event.kind for entry in events)
-        evaluated = Kind.CANDIDATE_EVALUATED
+        evaluated = EventKind.CANDIDATE_EVALUATED
         if before[evaluated] < 1 + CALLS <= seen[evaluated]:  # the seed's, and of each call the first answer
             server.kill()
-        if not before[Kind.RUN_WAITING] and seen[Kind.RUN_WAITING]:
+        if not before[EventKind.RUN_WAITING] and seen[EventKind.RUN_WAITING]:
             threading.Thread(target=server.come_back).start()
 
     notes.react = react
@@ -149,16 +149,16 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
     events = [entry.event for entry in log.events(RUN)]
     assert (status.state, status.reason, status.waiting) == ("succeeded", "evaluations", "")
     assert_it_waited_and_went_on(events)
-    answered = {event.payload["number"]: event.payload for event in events if event.kind is Kind.PROPOSAL_ANSWERED}
-    assert seen[Kind.PROPOSAL_ANSWERED] == len(answered)
-    assert not seen[Kind.PROPOSAL_FAILED]
+    answered = {event.payload["number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED}
+    assert seen[EventKind.PROPOSAL_ANSWERED] == len(answered)
+    assert not seen[EventKind.PROPOSAL_FAILED]
     # What was under way when the server was killed has brought what it had said; all others brought everything.
     reader = SqlRunReader(database)
     cut = [number for number in answered if "cut" in reader.proposal(RUN, number).finish_reasons]
     assert sorted(cut) == list(range(1, CALLS + 1))
     full = set(answered) - set(cut)
     assert len(full) > CALLS
-    came = Counter(event.payload["number"] for event in events if event.kind is Kind.CANDIDATE_CREATED)
+    came = Counter(event.payload["number"] for event in events if event.kind is EventKind.CANDIDATE_CREATED)
     assert all(came[number] == 1 for number in cut)
     assert_each_answer_once(events)
     assert status.counters.tokens_output == sum(payload["tokens"]["output"] for payload in answered.values())
@@ -166,18 +166,18 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
 
 def assert_it_waited_and_went_on(events: Sequence[Event]) -> None:
     kinds = [event.kind for event in events]
-    reasons = [event.payload["reason"] for event in events if event.kind is Kind.RUN_WAITING]
+    reasons = [event.payload["reason"] for event in events if event.kind is EventKind.RUN_WAITING]
     assert any("connection refused" in reason for reason in reasons)
     assert any(LOADING in reason for reason in reasons)
     # Why the server gives no answer is told, also while it is left alone.
     assert all("gives no answer: " in reason or "broke off its stream" in reason for reason in reasons)
-    last = len(kinds) - 1 - kinds[::-1].index(Kind.RUN_WAITING)
-    assert Kind.RUN_GOING_ON in kinds[last:]
+    last = len(kinds) - 1 - kinds[::-1].index(EventKind.RUN_WAITING)
+    assert EventKind.RUN_GOING_ON in kinds[last:]
 
 
 def assert_each_answer_once(events: Sequence[Event]) -> None:
-    created = [event.payload for event in events if event.kind is Kind.CANDIDATE_CREATED]
+    created = [event.payload for event in events if event.kind is EventKind.CANDIDATE_CREATED]
     places = [(payload["number"], payload["position"]) for payload in created]
     assert len(set(places)) == len(places)
-    evaluated = [event.payload["candidate_id"] for event in events if event.kind is Kind.CANDIDATE_EVALUATED]
+    evaluated = [event.payload["candidate_id"] for event in events if event.kind is EventKind.CANDIDATE_EVALUATED]
     assert len(set(evaluated)) == len(evaluated) == 60

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
-from evolve.proposal import Answer, Completed, Message, Prompt, Proposal, Reply
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal, Reply
 from service.policy.openai import OpenAIPolicy
 from service.policy.server import Server
 from service.policy.tokens import Count
@@ -29,9 +29,9 @@ def build(proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
     return Prompt(messages=(system, user), tokens=count("Be brief. Improve x."))
 
 
-async def replies(policy: OpenAIPolicy, asked: Proposal | None = None) -> tuple[list[Answer], Completed]:
+async def replies(policy: OpenAIPolicy, asked: Proposal | None = None) -> tuple[list[Answer], CompletedReply]:
     got: list[Reply] = [reply async for reply in policy.propose(asked or proposal())]
-    assert isinstance(got[-1], Completed)
+    assert isinstance(got[-1], CompletedReply)
     return [reply for reply in got if isinstance(reply, Answer)], got[-1]
 
 
@@ -189,7 +189,7 @@ async def test_a_proposal_that_fails_at_last_tells_what_was_written_by_then(serv
     with pytest.raises(PolicyUnavailable):
         await listen()
     (last,) = got
-    assert isinstance(last, Completed)
+    assert isinstance(last, CompletedReply)
     assert last.usage.output > 0
     assert last.attempts == 3
 

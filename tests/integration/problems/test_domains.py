@@ -11,7 +11,7 @@ from evolve.domains.maze import best, maze_of
 from evolve.evaluation import Evaluation, Outcome, fitness
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.parts import scoring
+from service.bootstrap.evaluator_factory import scoring
 from service.config import SandboxSettings
 from service.problems.load import load_bundle, load_problem
 from tests.unit.problems.domains.samples import CALLING, WANTED, files_of, problem_toml

@@ -14,7 +14,7 @@ import pytest
 
 from evolve.evaluation import Evaluation
 from service.bootstrap.environments import missing_environment
-from service.bootstrap.parts import scoring
+from service.bootstrap.evaluator_factory import scoring
 from service.cli.environment import _question
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError

@@ -10,7 +10,7 @@ import pytest
 
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.parts import scoring
+from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.read_paths import private_places, with_paths
 from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, SandboxSettings, Settings

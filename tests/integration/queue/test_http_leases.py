@@ -13,7 +13,7 @@ import pytest
 from evolve.evaluation import Outcome
 from service.client.leases import RemoteEvaluationLeases, connect_service
 from service.errors import RefusedError, ServiceError, UnreachableError, UsageError
-from service.ports import EvaluationQueue, Scope, Standing
+from service.ports import EvaluationQueue, LeaseState, Scope
 from tests.contract.http_leases import HttpBench, http_bench
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
 
@@ -162,7 +162,7 @@ async def test_a_renewal_that_waits_answers_when_the_task_is_taken_back(
     await asyncio.wait([renewing], timeout=0.01)
     began = time.monotonic()
     await queue.cancel(task().evaluation_id)
-    assert await renewing is Standing.CANCELLED
+    assert await renewing is LeaseState.CANCELLED
     assert time.monotonic() - began < 1.0
 
 

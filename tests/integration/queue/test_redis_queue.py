@@ -11,11 +11,11 @@ import redis
 
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
-from service.ports import EvaluationLeases, EvaluationResult, Lease, Standing
+from service.ports import EvaluationLeases, EvaluationResult, Lease, LeaseState
 from service.queue import connection
 from service.queue.evaluator import open_queued_evaluator
+from service.queue.lease_settings import LeaseSettings
 from service.queue.redis import RedisEvaluationLeases
-from service.queue.terms import Terms
 from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, beat, redis_bench, results, task
 from tests.integration.queue.server import running
 from tests.patience import PATIENCE_SECONDS
@@ -146,7 +146,7 @@ async def test_a_consumer_that_nobody_hears_of_is_forgotten_once_its_tasks_are_t
         found: Any = await bench.client.xinfo_consumers(connection.tasks(POOL), connection.GROUP)
         return {consumer["name"] for consumer in found}
 
-    terms = Terms(lease_seconds=60.0, forget_seconds=0.0)
+    terms = LeaseSettings(lease_seconds=60.0, forget_seconds=0.0)
     died, idle, lives = (RedisEvaluationLeases(bench.client, POOL, name, terms) for name in ("died", "idle", "lives"))
     queue = bench.submitter()
     for number in range(3):
@@ -253,7 +253,7 @@ async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: 
         for refused in (worker.beat(beat()), worker.complete(lease, GOOD), queue.share(POOL, 1)):
             with pytest.raises(UnreachableError, match="the queue is out of memory"):
                 await refused
-        assert await worker.renew(lease) is Standing.HELD
+        assert await worker.renew(lease) is LeaseState.HELD
     finally:
         await bench.client.config_set("maxmemory", 0)
     assert await worker.complete(lease, GOOD)

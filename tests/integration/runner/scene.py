@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from evolve.ensemble import Member
-from evolve.evaluation import PLAIN, Evaluation, Scoring
-from evolve.events import Kind
+from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
+from evolve.events import EventKind
 from evolve.ports import Policy
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.proposal import Completed, Proposal, Reply
+from evolve.proposal import CompletedReply, Proposal, Reply
+from evolve.search.ensemble import EnsembleMember
 from service.bootstrap.clock import SystemClock
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
-from service.runner.drive import RunJob, drive
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
 from tests.contract.story import RUN
 from tests.fakes.world import answers, score, toy_problem
@@ -42,7 +42,7 @@ class ToyPolicy:
             raise trouble
         for answer in answers(proposal):
             yield answer
-        yield Completed(completions=("toy",))
+        yield CompletedReply(completions=("toy",))
 
 
 @dataclass
@@ -51,7 +51,7 @@ class SilentPolicy(ToyPolicy):
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         await asyncio.Event().wait()
-        yield Completed(completions=())
+        yield CompletedReply(completions=())
 
 
 @dataclass
@@ -62,7 +62,7 @@ class ToyEvaluator:
     scored: list[str] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         self.before()
         await asyncio.sleep(0)
         self.scored.append(evaluation_id)
@@ -80,7 +80,7 @@ class Notes:
         self.events += events
         self.react(events)
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[EventKind]:
         return [logged.event.kind for logged in self.events]
 
 
@@ -92,7 +92,7 @@ def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **c
         run_id=RUN,
         problem=problem,
         config=RunConfig(budget=BudgetConfig(evaluations=evaluations), **config),
-        policies=[Member(policy=policy or ToyPolicy())],
+        policies=[EnsembleMember(policy=policy or ToyPolicy())],
         evaluator=ToyEvaluator(problem),
         log=log,
         clock=SystemClock(),
@@ -100,9 +100,9 @@ def job(log: SqlRunLog, policy: Policy | None = None, evaluations: int = 30, **c
     )
 
 
-def play(work: RunJob, notes: Notes, orders: Orders | None = None) -> RunStatus:
+def play(work: RunJob, notes: Notes, orders: RunOrders | None = None) -> RunStatus:
     async def scene() -> RunStatus:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await drive(work, observer=notes, orders=orders or Orders())
+            return await drive(work, observer=notes, orders=orders or RunOrders())
 
     return asyncio.run(scene())

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.proposal import Proposal, Reply
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
-from service.runner import drive as driving
-from service.runner.drive import drive
-from service.runner.orders import Orders
+from service.runner import run_loop as driving
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyPolicy, job, play
 
 
@@ -24,7 +24,7 @@ from tests.integration.runner.scene import Notes, SilentPolicy, ToyPolicy, job, 
 class Batch:
     began: float
     ended: float
-    kinds: list[Kind]
+    kinds: list[EventKind]
 
 
 @dataclass
@@ -63,14 +63,14 @@ def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(
     assert all(
         after.began - before.ended >= moment or len(after.kinds) >= driving.MAX_UNCOMMITTED for before, after in pairs
     )
-    assert last.kinds[-1] is Kind.RUN_FINISHED
+    assert last.kinds[-1] is EventKind.RUN_FINISHED
 
 
 def test_that_a_run_pauses_is_told_at_once(log: SqlRunLog, database: Database) -> None:
-    timed, orders = TimedLog(database), Orders()
+    timed, orders = TimedLog(database), RunOrders()
     notes = Notes(react=lambda _: orders.pause("tester"))  # as soon as anything is committed
     asyncio.run(drive(job(timed, SilentPolicy()), observer=notes, orders=orders))
-    told = [batch for batch in timed.batches if Kind.RUN_PAUSING in batch.kinds]
+    told = [batch for batch in timed.batches if EventKind.RUN_PAUSING in batch.kinds]
     assert len(told) == 1
-    assert Kind.RUN_PAUSED not in told[0].kinds
-    assert timed.batches[-1].kinds[-1] is Kind.RUN_PAUSED
+    assert EventKind.RUN_PAUSED not in told[0].kinds
+    assert timed.batches[-1].kinds[-1] is EventKind.RUN_PAUSED

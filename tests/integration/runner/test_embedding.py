@@ -10,32 +10,37 @@ from typing import Any
 import pytest
 
 from evolve.configuration import DeterministicConfig, NoveltyConfig
-from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.proposal import Proposal, Reply
+from evolve.search.ensemble import EnsembleMember
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import LoggedEvent
 from service.projections.costs import Costs
-from service.runner.drive import RunJob
-from service.runner.orders import Orders
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import RunJob
 from tests.contract.story import RUN, new_toy_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import ToyEmbedder
 from tests.integration.runner.scene import Notes, ToyPolicy, job, play
 
 NOVELTY = NoveltyConfig(kind="embedding", min_distance=1 - math.cos(0.03))
-STORIES = (Kind.PROPOSAL_CREATED, Kind.CANDIDATE_CREATED, Kind.CANDIDATE_REJECTED, Kind.INDIVIDUAL_INSERTED)
+STORIES = (
+    EventKind.PROPOSAL_CREATED,
+    EventKind.CANDIDATE_CREATED,
+    EventKind.CANDIDATE_REJECTED,
+    EventKind.INDIVIDUAL_INSERTED,
+)
 
 
 def work(log: SqlRunLog, embedder: ToyEmbedder, **config: Any) -> RunJob:
     return replace(job(log, evaluations=30, islands=2, novelty=NOVELTY, **config), embedder=embedder)
 
 
-def told(log: SqlRunLog) -> list[tuple[Kind, dict[str, Any]]]:
+def told(log: SqlRunLog) -> list[tuple[EventKind, dict[str, Any]]]:
     return [(entry.event.kind, dict(entry.event.payload)) for entry in log.events(RUN) if entry.event.kind in STORIES]
 
 
@@ -44,7 +49,7 @@ class LeavingPolicy(ToyPolicy):
     """Has its run left instead of answering the proposal `last`."""
 
     last: int = 0
-    orders: Orders = field(default_factory=Orders)
+    orders: RunOrders = field(default_factory=RunOrders)
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         if proposal.number >= self.last:
@@ -63,7 +68,7 @@ def test_in_order_a_run_that_was_cut_goes_on_as_one_that_was_not(log: SqlRunLog,
         cut = SqlRunLog(other, SystemClock())
         cut.create(new_toy_run())
         leaving = LeavingPolicy(last=last)
-        first = replace(work(cut, ToyEmbedder(), **order), policies=[Member(policy=leaving)])
+        first = replace(work(cut, ToyEmbedder(), **order), policies=[EnsembleMember(policy=leaving)])
         assert play(first, Notes(), leaving.orders).state == "running"
         kept = members(told(cut))
         embedder = ToyEmbedder(turns=30)
@@ -77,11 +82,11 @@ def test_in_order_a_run_that_was_cut_goes_on_as_one_that_was_not(log: SqlRunLog,
         other.close()
 
 
-def members(story: Sequence[tuple[Kind, Mapping[str, Any]]]) -> set[str]:
+def members(story: Sequence[tuple[EventKind, Mapping[str, Any]]]) -> set[str]:
     """Whoever is in an archive in the end."""
     found: set[tuple[int, str]] = set()
     for kind, payload in story:
-        if kind is Kind.INDIVIDUAL_INSERTED and payload["status"] in ("new_cell", "improved", "added"):
+        if kind is EventKind.INDIVIDUAL_INSERTED and payload["status"] in ("new_cell", "improved", "added"):
             found |= {(payload["island"], payload["candidate_id"])}
             found -= {(payload["island"], name) for name in payload["displaced"]}
     return {name for _, name in found}
@@ -94,7 +99,7 @@ def test_a_run_says_why_it_waits_for_its_embedder_and_goes_on(log: SqlRunLog, da
 
     def react(events: Sequence[LoggedEvent]) -> None:
         for entry in events:
-            if entry.event.kind is Kind.RUN_WAITING:
+            if entry.event.kind is EventKind.RUN_WAITING:
                 waited.append(dict(SqlRunReader(database).run(RUN).waiting or {}))
                 embedder.away = ""
 

@@ -10,8 +10,8 @@ from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.runner import lease
-from service.runner.owner import this_process
-from service.runner.patience import Patience
+from service.runner.process_identity import this_process
+from service.runner.storage_retry import StorageRetry
 from tests.contract.story import RUN, FixedClock, Story
 from tests.contract.test_run_log import begin
 from tests.patience import PATIENCE_SECONDS
@@ -30,7 +30,7 @@ async def test_what_is_known_of_the_server_is_told_with_each_renewal(
         told.append(float(len(told)))
         return {"syntax": seen | {"waiting": told[-1]}}
 
-    patience = Patience(SystemClock(), seconds=PATIENCE_SECONDS)
+    patience = StorageRetry(SystemClock(), seconds=PATIENCE_SECONDS)
     async with lease.held(SqlRunLog(database, SystemClock()), RUN, this_process(), patience, health=health):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (found := reader.policy_health()) or found[0].waiting != 2.0:  # noqa: ASYNC110 - another thread's

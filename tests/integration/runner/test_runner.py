@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evolve.errors import PolicyUnavailable, ReplayError
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.problem import Problem
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
@@ -29,9 +29,9 @@ from service.errors import (
     UsageError,
 )
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Counters, Intent, LoggedEvent, RunRecord
-from service.runner.drive import RunJob
 from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, TAKEOVERS, WAITING, RunMetrics
-from service.runner.reassess import Reassessment
+from service.runner.reevaluate import Reevaluation
+from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
 from tests.contract.story import START, new_toy_run
@@ -67,10 +67,10 @@ class ToyJobs:
         yield replace(made, run_id=record.id, owner="here")
 
     @asynccontextmanager
-    async def open_again(self, record: RunRecord) -> AsyncIterator[Reassessment]:
+    async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:
         await self._meet(record.id)
         made = job(self.log, None, EVALUATIONS)
-        yield Reassessment(
+        yield Reevaluation(
             run_id=record.id,
             problem=made.problem,
             config=made.config,
@@ -131,7 +131,7 @@ class Place:
     def record(self, run: str) -> RunRecord:
         return self.reader.run(run)
 
-    def kinds(self, run: str) -> list[Kind]:
+    def kinds(self, run: str) -> list[EventKind]:
         return [entry.event.kind for entry in self.log.events(run)]
 
     def last(self, run: str) -> Mapping[str, Any]:
@@ -239,9 +239,9 @@ def test_a_run_that_cannot_be_opened_now_waits_and_is_tried_again(place: Place, 
     place.jobs.troubles[ONE] = [error, error]
     act(place, ended(place, ONE, TWO))
     assert place.jobs.opened.count(ONE) == 3
-    assert place.kinds(ONE)[:3] == [Kind.RUN_CREATED, Kind.RUN_WAITING, Kind.RUN_STARTED]
+    assert place.kinds(ONE)[:3] == [EventKind.RUN_CREATED, EventKind.RUN_WAITING, EventKind.RUN_STARTED]
     assert [place.record(run).state for run in (ONE, TWO)] == ["succeeded", "succeeded"]
-    assert Kind.RUN_WAITING not in place.kinds(TWO)
+    assert EventKind.RUN_WAITING not in place.kinds(TWO)
 
 
 @pytest.mark.parametrize(
@@ -337,13 +337,13 @@ def test_a_run_that_has_ended_goes_on_with_a_larger_budget_and_ends_again(place:
     )
     lives = [kind for kind in place.kinds(ONE) if kind.startswith(("run.", "budget."))]
     assert lives == [
-        Kind.RUN_CREATED,
-        Kind.RUN_STARTED,
-        Kind.RUN_FINISHED,
-        Kind.RUN_CONTINUED,
-        Kind.BUDGET_EXTENDED,
-        Kind.RUN_RESUMED,
-        Kind.RUN_FINISHED,
+        EventKind.RUN_CREATED,
+        EventKind.RUN_STARTED,
+        EventKind.RUN_FINISHED,
+        EventKind.RUN_CONTINUED,
+        EventKind.BUDGET_EXTENDED,
+        EventKind.RUN_RESUMED,
+        EventKind.RUN_FINISHED,
     ]
     assert place.record(ONE).counters.evaluations == EVALUATIONS + 7
 
@@ -355,7 +355,7 @@ def test_leaving_lets_go_of_every_run_as_it_stands(place: Place, hangs: str) -> 
     place.jobs.policies[ONE] = SilentPolicy()
     act(place, wait(lambda: ONE in place.jobs.opened if hangs == "opening" else place.record(ONE).sequence > 2))
     assert place.record(ONE).state == ("queued" if hangs == "opening" else "running")
-    assert Kind.RUN_PAUSED not in place.kinds(ONE)
+    assert EventKind.RUN_PAUSED not in place.kinds(ONE)
     assert not place.held(ONE)
     again = Place(place.database)
     act(again, ended(again, ONE))
@@ -371,7 +371,7 @@ def test_candidates_of_ended_runs_are_evaluated_again(place: Place) -> None:
         place.intents.reassess(ONE, best, "ada", datetime.now(UTC))
 
     act(place, ended(place, ONE), want, wait(lambda: len(place.reader.evaluations(best[0])) == 2))
-    assert place.kinds(ONE)[-1] is Kind.CANDIDATE_REEVALUATED
+    assert place.kinds(ONE)[-1] is EventKind.CANDIDATE_REEVALUATED
     assert place.record(ONE).state == "succeeded"
 
 
@@ -441,7 +441,9 @@ def test_a_run_that_another_process_left_running_counts_as_taken_over(place: Pla
     before = TAKEOVERS._value.get()
     place.create(ONE, TWO)
     fence = place.log.take(ONE, "another", 60)
-    started = LoggedEvent(run_id=ONE, sequence=2, at=START, event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"}))
+    started = LoggedEvent(
+        run_id=ONE, sequence=2, at=START, event=Event(kind=EventKind.RUN_STARTED, payload={"by": "x"})
+    )
     place.log.append(ONE, fence, [started])
     place.log.release(ONE, fence)
     act(place, ended(place, ONE, TWO))

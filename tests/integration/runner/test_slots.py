@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from evolve.configuration import ConcurrencyConfig
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
-from evolve.flight import Flight
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.program import Program
 from evolve.proposal import Candidate
-from evolve.search import Step
+from evolve.search.dispatcher import Dispatcher
+from evolve.search.search import SearchStep
 
 
 class Gate:
@@ -21,7 +21,7 @@ class Gate:
         self.waiting = ""
         self.under_way: dict[str, asyncio.Event] = {}
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         await self.under_way.setdefault(evaluation_id, asyncio.Event()).wait()
         del self.under_way[evaluation_id]
         return Evaluation(outcome=Outcome.CANCELLED)
@@ -33,8 +33,8 @@ class Gate:
 class Listener:
     """The search as far as results are told to it."""
 
-    def tell(self, candidate_id: str, evaluation: Evaluation) -> Step:
-        return Step()
+    def tell(self, candidate_id: str, evaluation: Evaluation) -> SearchStep:
+        return SearchStep()
 
 
 def candidates(count: int) -> tuple[Candidate, ...]:
@@ -56,8 +56,8 @@ async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
     maximum: int, expected: list[int]
 ) -> None:
     parts: tuple[Any, Any, Any] = (Listener(), (), gate := Gate())
-    flight = Flight(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
-    flight.take(Step(candidates=candidates(12)))
+    flight = Dispatcher(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
+    flight.take(SearchStep(candidates=candidates(12)))
     await turns()
     found = [len(gate.under_way)]
     for slots in (3, 2):

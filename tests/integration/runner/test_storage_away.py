@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.errors import LeaseLostError, StorageAwayError, StorageError
 from service.ports import LoggedEvent
-from service.runner import drive as driving
-from service.runner import lease, patience
-from service.runner.drive import drive
-from service.runner.orders import Orders
-from service.runner.patience import Patience
+from service.runner import lease, storage_retry
+from service.runner import run_loop as driving
+from service.runner.desired_state import RunOrders
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
+from service.runner.storage_retry import StorageRetry
 from tests.contract.story import RUN, FixedClock
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
 from tests.patience import PATIENCE_SECONDS
@@ -83,8 +83,8 @@ def test_a_run_waits_for_its_database_and_loses_nothing(log: SqlRunLog, database
     assert (status.counters.evaluations, status.waiting) == (200, "")
     assert [e.as_json() for e in log.events(RUN)][1:] == [e.as_json() for e in watch.events]
     assert watch.shown == [AWAY, ""]
-    assert watch.kinds().count(Kind.RUN_GOING_ON) == 1
-    waits = [entry for entry in watch.events if entry.event.kind is Kind.RUN_WAITING]
+    assert watch.kinds().count(EventKind.RUN_GOING_ON) == 1
+    waits = [entry for entry in watch.events if entry.event.kind is EventKind.RUN_WAITING]
     assert [entry.event.payload["reason"] for entry in waits] == [driving.DATABASE_AWAY]
     assert began <= datetime.fromisoformat(waits[0].event.payload["since"]) <= waits[0].at
 
@@ -123,7 +123,7 @@ async def test_a_commit_that_fails_as_the_run_ends_by_a_fault_is_heard(log: SqlR
     made = job(failing)
     made = replace(made, evaluator=FaultyEvaluator(made.problem, log=failing))
     with pytest.raises(RuntimeError, match="a fault"):
-        await drive(made, observer=Notes(), orders=Orders())
+        await drive(made, observer=Notes(), orders=RunOrders())
     gc.collect()
     assert failing.commits == 1
     assert said == []
@@ -131,7 +131,7 @@ async def test_a_commit_that_fails_as_the_run_ends_by_a_fault_is_heard(log: SqlR
 
 def test_what_is_told_while_the_database_is_away_has_a_bound(log: SqlRunLog, database: Database) -> None:
     work = job(AwayLog(database, after=2, tries=4), evaluations=2000)
-    orders, scored = Orders(), []
+    orders, scored = RunOrders(), []
     assert isinstance(work.evaluator, ToyEvaluator)
     evaluated = work.evaluator.scored
 
@@ -167,7 +167,7 @@ def test_a_run_is_left_although_its_database_is_away(
     log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driving, "LEAVING_SECONDS", 0.2)
-    orders = Orders()
+    orders = RunOrders()
 
     @dataclass
     class Leaving(Watch):
@@ -203,12 +203,12 @@ def test_of_two_that_drive_a_run_only_the_later_writes(log: SqlRunLog, database:
 
     async def scene() -> RunStatus:
         stalled = asyncio.create_task(
-            drive(replace(job(late, evaluations=200), owner="late"), observer=first, orders=Orders())
+            drive(replace(job(late, evaluations=200), owner="late"), observer=first, orders=RunOrders())
         )
         await asyncio.to_thread(late.stalled.wait, 8)
         hence = FixedClock(datetime.now(UTC) + timedelta(seconds=lease.LEASE_SECONDS + 1))
         work = replace(job(SqlRunLog(database, hence), evaluations=200), owner="next")
-        status = await drive(work, observer=second, orders=Orders())
+        status = await drive(work, observer=second, orders=RunOrders())
         late.go_on.set()
         with pytest.raises(LeaseLostError):
             await stalled
@@ -273,10 +273,10 @@ async def test_a_run_ends_although_its_lease_cannot_be_given_back(
     log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease, "RELEASE_SECONDS", 0.1)
-    monkeypatch.setattr(patience, "STILL_SECONDS", 0.1)
+    monkeypatch.setattr(storage_retry, "STILL_SECONDS", 0.1)
     still = StillLog(database)
     try:
-        status = await drive(job(still), observer=Notes(), orders=Orders())
+        status = await drive(job(still), observer=Notes(), orders=RunOrders())
         assert status.state == "succeeded"
         assert not still.go_on.is_set()
     finally:
@@ -301,14 +301,14 @@ async def test_patience_tells_of_an_absence_from_its_beginning_to_its_end() -> N
     def changed() -> None:
         seen.append(waiting.absence.reason if waiting.absence else "")
 
-    waiting = Patience(SystemClock(), changed=changed)
+    waiting = StorageRetry(SystemClock(), changed=changed)
     assert await waiting.call(failing(2)) == "back"
     assert seen == ["away 1", "away 0", ""]
     assert waiting.absence is None
 
 
 async def test_hurried_patience_gives_up() -> None:
-    waiting = Patience(SystemClock())
+    waiting = StorageRetry(SystemClock())
     calling = asyncio.create_task(waiting.call(failing(10**6)))
     await asyncio.sleep(0)
     waiting.hurry()

@@ -12,7 +12,7 @@ from evolve.evaluation import Evaluation
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Objective, Problem
 from evolve.program import Program
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 
 # Scores a number as itself, and shows whatever else came back.
 ECHO = """
@@ -43,8 +43,8 @@ async def sandbox(
     *,
     files: Mapping[str, str] | None = None,
     slots: int = 1,
-    force: Level | None = None,
-    require: Level | None = None,
+    force: IsolationLevel | None = None,
+    require: IsolationLevel | None = None,
     **options: Any,
 ) -> AsyncIterator[SandboxEvaluator]:
     """An open evaluator; afterwards neither a process nor a file of it may be left."""

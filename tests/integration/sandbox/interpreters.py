@@ -8,8 +8,8 @@ import shutil
 import subprocess
 
 from service.sandbox.inside import namespaces
-from service.sandbox.inside.cell import interpreter_paths
-from service.sandbox.layers import Level
+from service.sandbox.inside.sandbox_spec import interpreter_paths
+from service.sandbox.layers import IsolationLevel
 
 
 def _version(python: str) -> str:
@@ -30,10 +30,10 @@ def _interpreters() -> dict[str, str]:
 PYTHONS = _interpreters()
 
 
-def reachable(level: Level) -> str:
+def reachable(level: IsolationLevel) -> str:
     """Ours, unless users that the superuser's programs run as cannot reach it; namespaces show it to them."""
     closed = any(map(namespaces.closed_ancestor, interpreter_paths()))
-    if not closed or os.geteuid() != 0 or level is Level.STRONG:
+    if not closed or os.geteuid() != 0 or level is IsolationLevel.STRONG:
         return ""
     found = [python for python in PYTHONS.values() if not namespaces.closed_ancestor(os.path.realpath(python))]
     assert found, "install a Python that every user can run, such as Debian's"

@@ -8,7 +8,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from service.bootstrap.runs import isolation_warnings
-from service.sandbox.layers import REACHABLE, Level
+from service.sandbox.layers import REACHABLE, IsolationLevel
 from tests.integration.sandbox.bench import program, sandbox
 
 pytestmark = pytest.mark.root  # the programs of the superuser alone run as other users
@@ -35,7 +35,7 @@ STARTS = """
 
 @pytest.mark.parametrize("source", [IMPORTS, STARTS])
 async def test_namespaces_show_it_to_programs(tmp_path: Path, closed: Path, source: str) -> None:
-    async with sandbox(tmp_path, python=str(closed / "venv/bin/python"), require=Level.STRONG) as opened:
+    async with sandbox(tmp_path, python=str(closed / "venv/bin/python"), require=IsolationLevel.STRONG) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 2.5}
         assert isolation_warnings(opened) == []
 
@@ -44,7 +44,7 @@ async def test_namespaces_show_it_to_programs(tmp_path: Path, closed: Path, sour
 async def test_without_namespaces_layer_warning_and_program_say_what_is_closed(
     tmp_path: Path, closed: Path, source: str
 ) -> None:
-    async with sandbox(tmp_path, python=str(closed / "venv/bin/python"), force=Level.MEDIUM) as opened:
+    async with sandbox(tmp_path, python=str(closed / "venv/bin/python"), force=IsolationLevel.MEDIUM) as opened:
         evaluation = await opened.evaluate(program(source), "evl_1")
         (reason,) = [layer.reason for layer in opened.layers if layer.name == REACHABLE and not layer.on]
         assert isolation_warnings(opened) == [reason]

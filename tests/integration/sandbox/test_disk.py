@@ -12,10 +12,10 @@ from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from service.errors import NoRoomError
 from service.sandbox.inside import namespaces
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, keeper_of, program, sandbox
 
-ON_DISK = [Level.MEDIUM, Level.WEAK, Level.NONE]
+ON_DISK = [IsolationLevel.MEDIUM, IsolationLevel.WEAK, IsolationLevel.NONE]
 PATIENT = replace(LIMITS, wall_seconds=60.0, cpu_seconds=60.0)
 FILL = """
 import os, time
@@ -42,8 +42,10 @@ def left(base: Path) -> list[Path]:
     ],
     ids=["files", "files without a name", "files in a closed folder"],
 )
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_files_on_disk_are_bounded_together(tmp_path: Path, force: Level, prepare: str, after: str) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_files_on_disk_are_bounded_together(
+    tmp_path: Path, force: IsolationLevel, prepare: str, after: str
+) -> None:
     source = FILL.format(prepare=prepare, after=after)
     async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
         first = keeper_of(opened)
@@ -55,8 +57,8 @@ async def test_files_on_disk_are_bounded_together(tmp_path: Path, force: Level, 
     assert evaluation.reason == "the program's files in its scratch took more than 8 MB"
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_names_on_disk_are_bounded(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_names_on_disk_are_bounded(tmp_path: Path, force: IsolationLevel) -> None:
     source = """
         import os, time
         def solve():
@@ -69,8 +71,8 @@ async def test_names_on_disk_are_bounded(tmp_path: Path, force: Level) -> None:
     assert (evaluation.outcome, evaluation.reason.rpartition(" took ")[2]) == (Outcome.MEMORY, "more than 16384 files")
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_folders_too_deep_to_count_are_refused(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_folders_too_deep_to_count_are_refused(tmp_path: Path, force: IsolationLevel) -> None:
     source = """
         import os, time
         def solve():
@@ -87,7 +89,7 @@ async def test_folders_too_deep_to_count_are_refused(tmp_path: Path, force: Leve
 @pytest.mark.parametrize("integrity", list(Integrity))
 @pytest.mark.parametrize("force", ON_DISK)
 async def test_a_scratch_is_empty_as_soon_as_its_evaluation_ended(
-    tmp_path: Path, force: Level, integrity: Integrity
+    tmp_path: Path, force: IsolationLevel, integrity: Integrity
 ) -> None:
     evaluator = "def evaluate(path):\n    return {'score': 1.5}\n" if integrity is Integrity.SHARED else ECHO
     async with sandbox(tmp_path, evaluator, force=force, integrity=integrity, slots=2) as opened:
@@ -105,8 +107,10 @@ def outside(tmp_path: Path) -> Iterator[Path]:
     (folder / "closed").chmod(0o700)
 
 
-@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
-async def test_no_folder_outside_is_opened_by_who_counts_files(tmp_path: Path, force: Level, outside: Path) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_no_folder_outside_is_opened_by_who_counts_files(
+    tmp_path: Path, force: IsolationLevel, outside: Path
+) -> None:
     source = f"""
         import os, time
         def solve():
@@ -140,7 +144,7 @@ def free_bytes(disk: Path) -> int:
 @pytest.mark.root
 async def test_a_program_that_fills_a_small_disk_costs_itself_alone(small_disk: Path, tmp_path: Path) -> None:
     source = FILL.format(prepare="pass", after="file.close()")
-    async with sandbox(tmp_path, force=Level.MEDIUM, limits=PATIENT) as opened:
+    async with sandbox(tmp_path, force=IsolationLevel.MEDIUM, limits=PATIENT) as opened:
         before = free_bytes(small_disk)
         for number in range(3):
             evaluation = await opened.evaluate(program(source), f"evl_{number}")
@@ -152,7 +156,7 @@ async def test_a_program_that_fills_a_small_disk_costs_itself_alone(small_disk: 
 @pytest.mark.root
 async def test_a_full_disk_is_nobodys_fault_but_the_machines(small_disk: Path, tmp_path: Path) -> None:
     writes = program("def solve():\n    open('file', 'wb').write(bytes(1 << 20))\n    return 1.0\n")
-    async with sandbox(tmp_path, force=Level.MEDIUM) as opened:
+    async with sandbox(tmp_path, force=IsolationLevel.MEDIUM) as opened:
         assert (await opened.evaluate(writes, "evl_1")).ok
         (small_disk / "filler").write_bytes(bytes(free_bytes(small_disk)))
         for candidate in (writes, GOOD):

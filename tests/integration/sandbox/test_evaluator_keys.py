@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from evolve.assessment import Worth, assess
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from evolve.driver import Driver
-from evolve.ensemble import Member
-from evolve.events import Kind
+from evolve.events import EventKind
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Completed, Proposal, Reply
+from evolve.proposal import Answer, CompletedReply, Proposal, Reply
+from evolve.search.assessment import SearchScore, assess
+from evolve.search.driver import Driver
+from evolve.search.ensemble import EnsembleMember
 from service.sandbox.evaluator import open_evaluator
 from tests.integration.sandbox.bench import LIMITS
 
@@ -97,7 +97,7 @@ class Scripted:
         yield Answer(
             chain=0, index=0, text=PROGRAM.format(value=VALUES[proposal.number % len(VALUES)] + proposal.number / 100)
         )
-        yield Completed(completions=("",))
+        yield CompletedReply(completions=("",))
 
 
 def project(folder: Path, spec: Mapping[str, Any]) -> Problem:
@@ -121,17 +121,19 @@ async def story(folder: Path, **spec: Any) -> list[object]:
         budget=BudgetConfig(evaluations=5), islands=1, concurrency=ConcurrencyConfig(policy=1, evaluations=1)
     )
     async with open_evaluator(problem, folder, 1, require=None) as evaluator:
-        driver = Driver("run_keys", problem, config, [Member(policy=Scripted())], evaluator, monotonic=time.monotonic)
+        driver = Driver(
+            "run_keys", problem, config, [EnsembleMember(policy=Scripted())], evaluator, monotonic=time.monotonic
+        )
         result = await driver.run()
     scored = [
         {key: event.payload[key] for key in ("outcome", "scores", "repeats") if key in event.payload}
         for event in result.events
-        if event.kind in {Kind.CANDIDATE_EVALUATED, Kind.HOLDOUT_SCORED, Kind.AUDIT_SCORED}
+        if event.kind in {EventKind.CANDIDATE_EVALUATED, EventKind.HOLDOUT_SCORED, EventKind.AUDIT_SCORED}
     ]
     worths = {
-        event.payload["candidate_id"]: Worth(fitness=event.payload["fitness"], scores=event.payload["scores"])
+        event.payload["candidate_id"]: SearchScore(fitness=event.payload["fitness"], scores=event.payload["scores"])
         for event in result.events
-        if event.kind is Kind.CANDIDATE_EVALUATED
+        if event.kind is EventKind.CANDIDATE_EVALUATED
     }
     found = assess(result.events, worths, problem.objectives)
     return [scored, found is not None and found.audit is not None and found.audit.holds]

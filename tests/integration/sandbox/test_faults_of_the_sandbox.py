@@ -13,16 +13,18 @@ from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from evolve.program import Program
 from service.sandbox.evaluator import SandboxEvaluator
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from service.sandbox.selftest import judge, refusal
 from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, fork_server_of, keeper_of, program, sandbox
 
-LEVELS = list(Level)
+LEVELS = list(IsolationLevel)
 SHARED = "def evaluate(path):\n    return {'score': 1.5}\n"
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_a_limit_that_cannot_be_set_costs_the_keeper_and_not_the_program(tmp_path: Path, force: Level) -> None:
+async def test_a_limit_that_cannot_be_set_costs_the_keeper_and_not_the_program(
+    tmp_path: Path, force: IsolationLevel
+) -> None:
     shows = "import resource\ndef solve():\n    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
     async with sandbox(tmp_path, force=force) as opened:
         first = keeper_of(opened)
@@ -33,8 +35,10 @@ async def test_a_limit_that_cannot_be_set_costs_the_keeper_and_not_the_program(t
 
 
 @pytest.mark.parametrize("integrity", list(Integrity))
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK, Level.NONE])
-async def test_a_scratch_that_is_gone_is_made_again(tmp_path: Path, force: Level, integrity: Integrity) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_a_scratch_that_is_gone_is_made_again(
+    tmp_path: Path, force: IsolationLevel, integrity: Integrity
+) -> None:
     evaluator = SHARED if integrity is Integrity.SHARED else ECHO
     async with sandbox(tmp_path, evaluator, force=force, integrity=integrity) as opened:
         for role in ("program", "scorer"):
@@ -43,8 +47,8 @@ async def test_a_scratch_that_is_gone_is_made_again(tmp_path: Path, force: Level
     assert (evaluation.outcome, evaluation.scores) == (Outcome.OK, {"score": 1.5})
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_a_sandbox_that_stays_broken_is_lost_with_its_reason(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_a_sandbox_that_stays_broken_is_lost_with_its_reason(tmp_path: Path, force: IsolationLevel) -> None:
     async with sandbox(tmp_path, force=force) as opened:
         room = opened.folder / "cells" / "0" / "program"
         mode = room.stat().st_mode
@@ -87,7 +91,7 @@ def private_umask() -> Iterator[None]:
 @pytest.mark.parametrize("integrity", list(Integrity))
 @pytest.mark.parametrize("force", LEVELS)
 async def test_a_private_umask_of_the_caller_changes_nothing(
-    tmp_path: Path, force: Level, integrity: Integrity
+    tmp_path: Path, force: IsolationLevel, integrity: Integrity
 ) -> None:
     evaluator = SHARED if integrity is Integrity.SHARED else ECHO
     async with sandbox(tmp_path, evaluator, force=force, integrity=integrity) as opened:
@@ -129,9 +133,9 @@ async def test_the_selftest_scores_a_program_before_it_calls_a_sandbox_good(tmp_
         report = await judge(slot.keeper, opened._nursery, LIMITS)
         opened._free.put_nowait(slot)
     (attack,) = report.attacks
-    assert (report.level, attack.name, attack.blocked) == (Level.NONE, "the self-test itself", False)
+    assert (report.level, attack.name, attack.blocked) == (IsolationLevel.NONE, "the self-test itself", False)
     assert (
         "the sandbox does not score a known-good program: the sandbox could not start it: PermissionError"
         in attack.detail
     )
-    assert refusal(report, Level.WEAK).count("known-good program") > 0
+    assert refusal(report, IsolationLevel.WEAK).count("known-good program") > 0

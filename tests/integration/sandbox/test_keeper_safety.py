@@ -7,7 +7,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import GOOD, keeper_of, names_in, program, sandbox
 from tests.integration.sandbox.hostile.reaching import KEEPER as REACHING
 
@@ -23,8 +23,8 @@ KEEPER = os.getppid() or 1
 """
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_no_system_call_reaches_the_keeper(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_no_system_call_reaches_the_keeper(tmp_path: Path, force: IsolationLevel) -> None:
     attempts = "".join(f"\nattempt({action!r}, lambda: {action})" for action in map(str.format, REACHING))
     source = f"""{PRELUDE}
 through = []
@@ -54,11 +54,11 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
-async def test_a_keeper_that_was_changed_is_replaced(tmp_path: Path, force: Level, name: str) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_a_keeper_that_was_changed_is_replaced(tmp_path: Path, force: IsolationLevel, name: str) -> None:
     """Without seccomp, a program of the keeper's user reaches it; the superuser's programs have users of their own."""
-    if force is Level.WEAK and os.geteuid() == 0:
-        force = Level.NONE
+    if force is IsolationLevel.WEAK and os.geteuid() == 0:
+        force = IsolationLevel.NONE
     source = f"{PRELUDE}\n{CHANGES[name]}\ndef solve():\n    return 1.0\n"
     async with sandbox(tmp_path, force=force) as opened:
         evaluation = await opened.evaluate(program(source), "evl_1")
@@ -67,11 +67,11 @@ async def test_a_keeper_that_was_changed_is_replaced(tmp_path: Path, force: Leve
     assert evaluation.reason.endswith(f"the process that starts evaluations changed while one ran: its {name}")
 
 
-@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
-async def test_a_warm_interpreter_that_was_changed_is_started_again(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_a_warm_interpreter_that_was_changed_is_started_again(tmp_path: Path, force: IsolationLevel) -> None:
     """New keepers inherit from it, so that replacing a keeper would not help."""
-    if force is Level.WEAK and os.geteuid() == 0:
-        force = Level.NONE
+    if force is IsolationLevel.WEAK and os.geteuid() == 0:
+        force = IsolationLevel.NONE
     async with sandbox(tmp_path, force=force) as opened:
         first = opened._nursery.zygote
         source = f"""{PRELUDE}
@@ -103,8 +103,8 @@ async def test_a_program_may_still_change_itself(tmp_path: Path, action: str) ->
     assert evaluation.feedback == repr("changed"), evaluation
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK, Level.NONE])
-async def test_a_scratch_that_a_program_closes_is_opened_for_the_next(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_a_scratch_that_a_program_closes_is_opened_for_the_next(tmp_path: Path, force: IsolationLevel) -> None:
     source = "import os\ndef solve():\n    os.chmod(os.path.expanduser('~'), 0)\n    return 1.0\n"
     async with sandbox(tmp_path, force=force) as opened:
         first = keeper_of(opened)
@@ -125,7 +125,7 @@ async def test_a_link_that_replaces_the_scratch_is_not_followed(tmp_path: Path) 
             os.symlink({str(victim)!r}, home)
             return 1.0
     """
-    async with sandbox(tmp_path, force=Level.NONE) as opened:
+    async with sandbox(tmp_path, force=IsolationLevel.NONE) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).ok
         assert (await opened.evaluate(GOOD, "evl_2")).ok
     assert names_in(victim) == ["file"]
@@ -134,7 +134,7 @@ async def test_a_link_that_replaces_the_scratch_is_not_followed(tmp_path: Path) 
 async def test_shared_memory_that_a_program_closes_is_opened_for_the_next(tmp_path: Path) -> None:
     closes = "import os\ndef solve():\n    os.chmod('/dev/shm', 0)\n    return 1.0\n"
     writes = "def solve():\n    open('/dev/shm/file', 'w').write('x')\n    return 1.0\n"
-    async with sandbox(tmp_path, require=Level.STRONG) as opened:
+    async with sandbox(tmp_path, require=IsolationLevel.STRONG) as opened:
         assert (await opened.evaluate(program(closes), "evl_1")).ok
         evaluation = await opened.evaluate(program(writes), "evl_2")
     assert evaluation.ok, evaluation.reason

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import GOOD, LIMITS, program, sandbox
 
 PATIENT = replace(LIMITS, wall_seconds=60.0, cpu_seconds=60.0, processes=16)
-LEVELS = [Level.STRONG, Level.MEDIUM, Level.WEAK]
+LEVELS = [IsolationLevel.STRONG, IsolationLevel.MEDIUM, IsolationLevel.WEAK]
 PIPE_KB = int(Path("/proc/sys/fs/pipe-user-pages-soft").read_text()) * 4
 SOCKET_BYTES = int(Path("/proc/sys/net/core/wmem_default").read_text())
 OPEN = """
@@ -41,7 +41,7 @@ def solve():
 
 @pytest.mark.parametrize("force", LEVELS)
 @pytest.mark.parametrize("fills", [TREE, HIDDEN])
-async def test_sockets_of_a_tree_are_bounded(tmp_path: Path, force: Level, fills: str) -> None:
+async def test_sockets_of_a_tree_are_bounded(tmp_path: Path, force: IsolationLevel, fills: str) -> None:
     """Each process may have as many descriptors."""
     async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
         evaluation = await opened.evaluate(program(OPEN + fills), "evl_1")
@@ -53,14 +53,14 @@ async def test_sockets_of_a_tree_are_bounded(tmp_path: Path, force: Level, fills
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_as_many_sockets_as_allowed_may_be_used(tmp_path: Path, force: Level) -> None:
+async def test_as_many_sockets_as_allowed_may_be_used(tmp_path: Path, force: IsolationLevel) -> None:
     source = OPEN + "def solve():\n    fill(100)\n    time.sleep(0.3)\n    return len(held)\n"
     async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 100.0}
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_processes_that_have_ended_count_with_no_socket(tmp_path: Path, force: Level) -> None:
+async def test_processes_that_have_ended_count_with_no_socket(tmp_path: Path, force: IsolationLevel) -> None:
     """An ordinary user may not read what one has open that waits to be collected, or whose first thread has ended."""
     source = """
         import ctypes, os, socket, threading, time
@@ -83,8 +83,8 @@ async def test_processes_that_have_ended_count_with_no_socket(tmp_path: Path, fo
     assert evaluation.ok, evaluation.reason
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_a_socket_holds_no_more_than_the_kernel_gives_it(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_a_socket_holds_no_more_than_the_kernel_gives_it(tmp_path: Path, force: IsolationLevel) -> None:
     source = """
         import socket
         def solve():
@@ -102,7 +102,7 @@ async def test_a_socket_holds_no_more_than_the_kernel_gives_it(tmp_path: Path, f
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_pipes_of_a_tree_hold_what_the_kernel_gives_a_user(tmp_path: Path, force: Level) -> None:
+async def test_pipes_of_a_tree_hold_what_the_kernel_gives_a_user(tmp_path: Path, force: IsolationLevel) -> None:
     """As many pages as the kernel's own limit for a user, and two for each further pipe; processes add no more."""
     source = """
         import fcntl, os

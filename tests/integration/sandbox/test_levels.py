@@ -12,11 +12,11 @@ import pytest
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
 from service.errors import RefusedError
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from service.sandbox.selftest import selftest
 from tests.integration.sandbox.bench import LIMITS, outcome_of, processes_naming, program, sandbox
 
-BELOW_STRONG = [Level.MEDIUM, Level.WEAK, Level.NONE]
+BELOW_STRONG = [IsolationLevel.MEDIUM, IsolationLevel.WEAK, IsolationLevel.NONE]
 SHORT = replace(LIMITS, wall_seconds=0.5)
 
 
@@ -37,7 +37,7 @@ SHORT = replace(LIMITS, wall_seconds=0.5)
     ],
 )
 async def test_every_level_makes_an_outcome_of_a_bad_program(
-    tmp_path: Path, force: Level, source: str, outcome: str
+    tmp_path: Path, force: IsolationLevel, source: str, outcome: str
 ) -> None:
     evaluation = await outcome_of(tmp_path, source, force=force, limits=SHORT)
     assert evaluation.outcome == outcome, evaluation
@@ -45,8 +45,8 @@ async def test_every_level_makes_an_outcome_of_a_bad_program(
     assert bool(evaluation.reason) == (outcome != "ok")
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_without_namespaces_a_daemon_still_ends(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_without_namespaces_a_daemon_still_ends(tmp_path: Path, force: IsolationLevel) -> None:
     mark = f"600.{uuid.uuid4().int % 10**9}"
     source = f"""
         import subprocess
@@ -59,8 +59,8 @@ async def test_without_namespaces_a_daemon_still_ends(tmp_path: Path, force: Lev
     assert processes_naming(mark) == []
 
 
-@pytest.mark.parametrize("force", [Level.MEDIUM, Level.WEAK])
-async def test_without_namespaces_a_tree_is_still_bounded(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_without_namespaces_a_tree_is_still_bounded(tmp_path: Path, force: IsolationLevel) -> None:
     bomb = """
         import os
         def solve():
@@ -94,12 +94,12 @@ async def test_medium_closes_files_and_network(tmp_path: Path) -> None:
                 except OSError: found.append("blocked")
             return found
     """
-    async with sandbox(tmp_path, force=Level.MEDIUM) as opened:
+    async with sandbox(tmp_path, force=IsolationLevel.MEDIUM) as opened:
         assert (await opened.evaluate(program(source), "evl_1")).feedback == repr(["blocked"] * 3)
 
 
-@pytest.mark.parametrize("force", list(Level))
-async def test_shared_evaluators_run_at_every_level(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", list(IsolationLevel))
+async def test_shared_evaluators_run_at_every_level(tmp_path: Path, force: IsolationLevel) -> None:
     evaluator = """
         import subprocess, sys
         from openevolve.evaluation_result import EvaluationResult
@@ -118,35 +118,37 @@ async def test_shared_evaluators_run_at_every_level(tmp_path: Path, force: Level
 
 
 @pytest.mark.parametrize("force", BELOW_STRONG)
-async def test_a_level_below_the_one_required_is_refused(tmp_path: Path, force: Level) -> None:
+async def test_a_level_below_the_one_required_is_refused(tmp_path: Path, force: IsolationLevel) -> None:
     with pytest.raises(RefusedError, match=f"^the sandbox reaches the level {force}, and strong is required"):
-        async with sandbox(tmp_path, force=force, require=Level.STRONG):
+        async with sandbox(tmp_path, force=force, require=IsolationLevel.STRONG):
             pass
 
 
-@pytest.mark.parametrize("force", list(Level))
-async def test_the_level_does_not_depend_on_the_time_that_a_problem_allows(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", list(IsolationLevel))
+async def test_the_level_does_not_depend_on_the_time_that_a_problem_allows(
+    tmp_path: Path, force: IsolationLevel
+) -> None:
     """Nor on the load of the machine, which makes the self-test's 264 processes take longer than that."""
     limits = replace(LIMITS, processes=256, wall_seconds=0.01, cpu_seconds=0.01)
     async with sandbox(tmp_path, force=force, limits=limits, text=True, entry="") as opened:
         assert opened.level is force, opened.report.attacks
 
 
-@pytest.mark.parametrize("force", list(Level))
-async def test_a_forced_level_is_what_the_self_test_finds(force: Level) -> None:
+@pytest.mark.parametrize("force", list(IsolationLevel))
+async def test_a_forced_level_is_what_the_self_test_finds(force: IsolationLevel) -> None:
     report = await selftest(force)
     assert report.level is force
     off = {layer.name for layer in report.layers if not layer.on}
-    assert ("namespaces" in off) == (force is not Level.STRONG)
-    assert ("landlock" in off) == (force in {Level.WEAK, Level.NONE})
+    assert ("namespaces" in off) == (force is not IsolationLevel.STRONG)
+    assert ("landlock" in off) == (force in {IsolationLevel.WEAK, IsolationLevel.NONE})
     assert all(layer.reason for layer in report.layers)
     through = {attack.name for attack in report.attacks if not attack.blocked}
-    assert bool(through) == (force in {Level.WEAK, Level.NONE}), "the attacks themselves work"
+    assert bool(through) == (force in {IsolationLevel.WEAK, IsolationLevel.NONE}), "the attacks themselves work"
     assert all(attack.detail for attack in report.attacks)
 
 
 async def test_at_no_level_the_daemon_and_the_connections_come_through() -> None:
-    report = await selftest(Level.NONE)
+    report = await selftest(IsolationLevel.NONE)
     through = {attack.name for attack in report.attacks if not attack.blocked}
     assert through >= {
         "a TCP connection to this machine",

@@ -12,7 +12,7 @@ import pytest
 from evolve.evaluation import Evaluation
 from evolve.problem import Limits
 from evolve.program import Program
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import LIMITS, program, sandbox
 
 # Of each key another value than the usual one, a program that one of them is enough for, and what the other one says.
@@ -53,7 +53,7 @@ async def outcomes(folder: Path, keys: list[str], limits: Limits) -> list[Evalua
     """What comes of the programs of keys; whatever its limits, a problem is never kept apart less than others are."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        async with sandbox(folder, limits=limits, require=Level.WEAK) as opened:
+        async with sandbox(folder, limits=limits, require=IsolationLevel.WEAK) as opened:
             return [await opened.evaluate(wanting(key, port), f"evl_{key}") for key in keys]
 
 
@@ -88,7 +88,7 @@ async def test_scratch_and_shared_memory_have_one_limit(tmp_path: Path, megabyte
                 open(name, "wb").write(bytes({megabytes} << 20))
             return 1.0
     """
-    async with sandbox(tmp_path, limits=replace(LIMITS, disk_mb=8), require=Level.STRONG) as opened:
+    async with sandbox(tmp_path, limits=replace(LIMITS, disk_mb=8), require=IsolationLevel.STRONG) as opened:
         evaluation = await opened.evaluate(program(source), "evl_1")
         after = await opened.evaluate(program("def solve():\n    return 1.0\n"), "evl_2")
     assert (evaluation.outcome == "ok", evaluation.outcome == "memory") == (enough, not enough), evaluation

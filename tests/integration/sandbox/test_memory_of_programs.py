@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import program, sandbox
 from tests.integration.sandbox.hostile.attack import PRELUDE
 from tests.integration.sandbox.hostile.reaching import MEMORY
@@ -35,8 +35,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_nothing_of_earlier_programs_is_in_the_memory_of_a_later_one(home: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_nothing_of_earlier_programs_is_in_the_memory_of_a_later_one(home: Path, force: IsolationLevel) -> None:
     token = f"{os.getpid()}"
     leaves = f"def mark(kind):\n    return f'mark-{{kind}}-{token};'\n"
     looks = PRELUDE + MEMORY.replace("PATTERN", f"mark-([0-9])-{token};")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.evaluation import Outcome, Scoring
+from evolve.evaluation import Outcome, ScoringRequest
 from evolve.problem import Objective
 from evolve.program import Program
 from service.errors import InvalidProblemError
@@ -272,7 +272,7 @@ async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Pa
     source = "import random\ndef solve():\n    return random.random()\n"
     async with sandbox(tmp_path) as opened:
         draws = [0, 1, 2, 1]
-        found = [await opened.evaluate(program(source), "evl_1", Scoring(draw=draw)) for draw in draws]
+        found = [await opened.evaluate(program(source), "evl_1", ScoringRequest(draw=draw)) for draw in draws]
     scores = [one.scores["score"] for one in found]
     assert len(set(scores[:3])) == 3
     assert scores[3] == scores[1]
@@ -281,9 +281,9 @@ async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Pa
 async def test_a_candidate_that_clearly_falls_short_of_the_bar_is_spared_its_further_repeats(tmp_path: Path) -> None:
     source = "import random\ndef solve():\n    return 1.0 + random.random() / 1000\n"
     async with sandbox(tmp_path, objectives=SCORE, repeats=6, min_repeats=3) as opened:
-        short = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
-        again = await opened.evaluate(program(source), "evl_1", Scoring(bar=2.0))
-        good = await opened.evaluate(program(source), "evl_2", Scoring(bar=0.5))
+        short = await opened.evaluate(program(source), "evl_1", ScoringRequest(bar=2.0))
+        again = await opened.evaluate(program(source), "evl_1", ScoringRequest(bar=2.0))
+        good = await opened.evaluate(program(source), "evl_2", ScoringRequest(bar=0.5))
         unmeasured = await opened.evaluate(program(source), "evl_3")
     assert (short.repeats, good.repeats, unmeasured.repeats) == (3, 6, 6)
     assert (short.outcome, short.scores, short.spread) == (Outcome.OK, again.scores, again.spread)
@@ -416,7 +416,7 @@ async def test_a_program_meets_inputs_that_are_held_out_in_no_evaluation_of_a_se
     """
     given = program("def solve(x):\n    return 2 * x\n")
     async with sandbox(tmp_path, evaluator, holdout=True) as opened:
-        found = [await opened.evaluate(given, "evl_1", Scoring(holdout=holdout)) for holdout in (False, True)]
+        found = [await opened.evaluate(given, "evl_1", ScoringRequest(holdout=holdout)) for holdout in (False, True)]
     assert [one.scores["score"] for one in found] == [6.0, 20.0]
 
 
@@ -427,5 +427,5 @@ async def test_a_holdout_is_scored_by_its_own_function(tmp_path: Path) -> None:
     """
     async with sandbox(tmp_path, evaluator) as opened:
         given = program("def solve():\n    return 7.0\n")
-        evaluation = await opened.evaluate(given, "evl_1", Scoring(holdout=True))
+        evaluation = await opened.evaluate(given, "evl_1", ScoringRequest(holdout=True))
     assert (evaluation.outcome, evaluation.scores) == (Outcome.OK, {"score": 7.0})

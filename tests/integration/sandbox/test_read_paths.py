@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import GOOD, LIMITS, outcome_of, program, sandbox
 
 READING = """
@@ -49,9 +49,9 @@ def outside() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("force", list(Level))
+@pytest.mark.parametrize("force", list(IsolationLevel))
 async def test_program_and_scorer_read_what_is_opened_at_every_level(
-    tmp_path: Path, outside: Path, force: Level
+    tmp_path: Path, outside: Path, force: IsolationLevel
 ) -> None:
     number = outside / "number"
     scorer = SCORER.format(path=number)
@@ -60,9 +60,11 @@ async def test_program_and_scorer_read_what_is_opened_at_every_level(
     assert (found.outcome, found.scores, found.feedback) == (Outcome.OK, {"score": 5.0}, str(outside)), found.reason
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
 @pytest.mark.parametrize("key", ["read", "path"])
-async def test_nothing_that_is_opened_can_be_written_to(tmp_path: Path, outside: Path, force: Level, key: str) -> None:
+async def test_nothing_that_is_opened_can_be_written_to(
+    tmp_path: Path, outside: Path, force: IsolationLevel, key: str
+) -> None:
     spec: dict[str, Any] = {key: (str(outside),)}
     async with sandbox(tmp_path, force=force, **spec) as opened:
         found = await opened.evaluate(program(WRITING.format(folder=outside)), "evl_1")
@@ -70,9 +72,9 @@ async def test_nothing_that_is_opened_can_be_written_to(tmp_path: Path, outside:
     assert (outside / "number").read_text() == "2.5"
 
 
-@pytest.mark.parametrize("force", list(Level))
+@pytest.mark.parametrize("force", list(IsolationLevel))
 async def test_programs_of_an_opened_folder_stand_first_on_the_path(
-    tmp_path: Path, outside: Path, force: Level
+    tmp_path: Path, outside: Path, force: IsolationLevel
 ) -> None:
     (outside / "awk").write_text("#!/bin/sh\necho 3\n")
     (outside / "awk").chmod(0o755)
@@ -102,8 +104,10 @@ async def test_a_file_and_a_folder_below_a_closed_folder_are_shown_and_nothing_e
     assert hidden.reason.endswith(f": the sandbox does not show {closed}/hidden/number: add it to evaluator.read")
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_a_program_that_looks_further_is_told_the_key(tmp_path: Path, outside: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_a_program_that_looks_further_is_told_the_key(
+    tmp_path: Path, outside: Path, force: IsolationLevel
+) -> None:
     reason = (await outcome_of(tmp_path, READING.format(path=outside / "number"), force=force)).reason
     assert reason.startswith("PermissionError: ")
     assert reason.endswith(f" in solve): the sandbox does not show {outside}/number: add it to evaluator.read")

@@ -21,7 +21,7 @@ from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.host import FolderGoneError, Zygote
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import (
     GOOD,
     LIMITS,
@@ -35,7 +35,7 @@ from tests.integration.sandbox.bench import (
 )
 from tests.patience import PATIENCE_SECONDS
 
-LEVELS = list(Level)
+LEVELS = list(IsolationLevel)
 
 
 def sleeper(mark: str) -> str:
@@ -53,7 +53,7 @@ def mark() -> str:
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_cancelling_ends_the_evaluation_within_a_second(tmp_path: Path, force: Level) -> None:
+async def test_cancelling_ends_the_evaluation_within_a_second(tmp_path: Path, force: IsolationLevel) -> None:
     seconds = mark()
     async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
         running = asyncio.create_task(opened.evaluate(program(sleeper(seconds)), "evl_1"))
@@ -80,7 +80,7 @@ async def test_a_call_cancelled_while_it_waits_for_a_slot_takes_none(tmp_path: P
 
 
 @pytest.mark.parametrize("force", LEVELS)
-async def test_closing_in_the_middle_leaves_nothing(tmp_path: Path, force: Level) -> None:
+async def test_closing_in_the_middle_leaves_nothing(tmp_path: Path, force: IsolationLevel) -> None:
     seconds = mark()
     async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
         running = asyncio.create_task(opened.evaluate(program(sleeper(seconds)), "evl_1"))
@@ -90,8 +90,10 @@ async def test_closing_in_the_middle_leaves_nothing(tmp_path: Path, force: Level
     await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM, Level.WEAK])
-async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM, IsolationLevel.WEAK])
+async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(
+    tmp_path: Path, force: IsolationLevel
+) -> None:
     seconds = mark()
     source = f"""
         import os, subprocess
@@ -111,9 +113,9 @@ async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(tmp_
 
 
 @pytest.mark.parametrize("victim", [keeper_of, fork_server_of])
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM, Level.WEAK])
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM, IsolationLevel.WEAK])
 async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_killed(
-    tmp_path: Path, force: Level, victim: Callable[[SandboxEvaluator], int]
+    tmp_path: Path, force: IsolationLevel, victim: Callable[[SandboxEvaluator], int]
 ) -> None:
     seconds = mark()
     source = f"""
@@ -187,8 +189,8 @@ def open_folder() -> Iterator[str]:
         yield folder
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folder: str, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folder: str, force: IsolationLevel) -> None:
     seconds = mark()
     (tmp_path / "problem").mkdir()
     (tmp_path / "problem" / "evaluator.py").write_text("def score(outputs, program):\n    return {'score': 1}\n")
@@ -319,8 +321,8 @@ async def test_two_evaluators_in_one_process_do_not_disturb_each_other(tmp_path:
             return 1.0
     """
     async with (
-        sandbox(tmp_path / "a", force=Level.MEDIUM) as first,
-        sandbox(tmp_path / "b", force=Level.MEDIUM) as second,
+        sandbox(tmp_path / "a", force=IsolationLevel.MEDIUM) as first,
+        sandbox(tmp_path / "b", force=IsolationLevel.MEDIUM) as second,
     ):
         both = await asyncio.gather(
             first.evaluate(program(crowd), "evl_1"), *(second.evaluate(program(crowd), f"evl_{n}") for n in range(2))
@@ -351,7 +353,7 @@ TAKES_ONE = "def solve(x):\n    return x\n"
 @pytest.mark.parametrize("force", LEVELS)
 @pytest.mark.parametrize("remove", [remove_evaluator, remove_all, remove_inputs])
 async def test_files_removed_under_the_sandbox_end_the_run_and_are_no_programs_fault(
-    tmp_path: Path, force: Level, remove: Callable[[Path], None]
+    tmp_path: Path, force: IsolationLevel, remove: Callable[[Path], None]
 ) -> None:
     async with sandbox(tmp_path, WITH_INPUTS, force=force) as opened:
         assert (await opened.evaluate(program(TAKES_ONE), "evl_1")).ok

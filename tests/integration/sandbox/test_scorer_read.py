@@ -16,7 +16,7 @@ from evolve.errors import ProblemError
 from evolve.evaluation import Outcome
 from evolve.problem import EvaluatorSpec, Integrity
 from service.errors import RefusedError
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import program, sandbox
 
 SCORER = """
@@ -89,8 +89,8 @@ def answers() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_the_evaluator_reads_what_no_program_can(tmp_path: Path, answers: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_the_evaluator_reads_what_no_program_can(tmp_path: Path, answers: Path, force: IsolationLevel) -> None:
     reading = program(READING.replace("PLACE", str(answers)))
     async with sandbox(tmp_path, SCORER, scorer_read=(str(answers),), force=force) as opened:
         for _ in range(2):
@@ -146,8 +146,8 @@ def test_it_holds_for_a_user_without_rights(answers: Path) -> None:
         assert result[:3] == ["ok", {"score": 2.5}, "[]"], (level, result)
 
 
-@pytest.mark.parametrize("force", [Level.WEAK, Level.NONE])
-async def test_what_a_level_cannot_hide_is_refused(tmp_path: Path, answers: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_what_a_level_cannot_hide_is_refused(tmp_path: Path, answers: Path, force: IsolationLevel) -> None:
     with pytest.raises(RefusedError, match=f"evaluator.scorer_read needs a sandbox that reaches medium.*{force}"):
         async with sandbox(tmp_path, SCORER, scorer_read=(str(answers),), force=force):
             raise AssertionError

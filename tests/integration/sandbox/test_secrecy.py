@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import Integrity
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import GOOD, names_in, program, sandbox
 from tests.integration.sandbox.hostile.reaching import OUTSIDE
 
@@ -233,7 +233,7 @@ async def test_files_of_the_same_user_keep_their_modes_and_times(tmp_path: Path,
                 except OSError: pass
             return 1.0
     """
-    for force in (Level.STRONG, Level.MEDIUM):
+    for force in (IsolationLevel.STRONG, IsolationLevel.MEDIUM):
         before = [path.stat() for path in (victim, victim / "secret")]
         async with sandbox(tmp_path, force=force) as opened:
             assert (await opened.evaluate(program(source), "evl_1")).ok
@@ -242,8 +242,8 @@ async def test_files_of_the_same_user_keep_their_modes_and_times(tmp_path: Path,
         assert os.listxattr(victim / "secret") == []
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_programs_of_a_project_keep_their_right_to_run(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_programs_of_a_project_keep_their_right_to_run(tmp_path: Path, force: IsolationLevel) -> None:
     """The copy for an evaluation is made under layers that let nobody change a mode."""
     evaluator = """
         import os
@@ -257,8 +257,8 @@ async def test_programs_of_a_project_keep_their_right_to_run(tmp_path: Path, for
         assert (await opened.evaluate(GOOD, "evl_1")).scores == {"score": 1.0}
 
 
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_no_datagram_reaches_a_socket_in_the_file_system(tmp_path: Path, force: Level) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_no_datagram_reaches_a_socket_in_the_file_system(tmp_path: Path, force: IsolationLevel) -> None:
     mailbox = tmp_path / "mailbox"
     source = f"""
         import socket
@@ -276,8 +276,8 @@ async def test_no_datagram_reaches_a_socket_in_the_file_system(tmp_path: Path, f
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/etc/passwd"])
-@pytest.mark.parametrize("force", [Level.STRONG, Level.MEDIUM])
-async def test_files_of_the_machine_are_not_watched(tmp_path: Path, force: Level, path: str) -> None:
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_files_of_the_machine_are_not_watched(tmp_path: Path, force: IsolationLevel, path: str) -> None:
     source = f"""
         import ctypes
         def solve():

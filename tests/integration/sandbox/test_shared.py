@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome, Scoring
+from evolve.evaluation import Evaluation, Outcome, ScoringRequest
 from evolve.problem import Integrity
 from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, problem, program, sandbox
@@ -182,7 +182,7 @@ async def test_what_is_held_out_is_scored_by_a_function_of_its_own_and_by_no_sta
     gates = ({"combined_score": 0.5},)
     async with sandbox(tmp_path, evaluator, integrity=Integrity.SHARED, stage_thresholds=gates, holdout=True) as opened:
         searched = await opened.evaluate(program("x = 1\n"), "evl_1")
-        held = await opened.evaluate(program("x = 1\n"), "evl_2", Scoring(holdout=True))
+        held = await opened.evaluate(program("x = 1\n"), "evl_2", ScoringRequest(holdout=True))
     assert searched.outcome is Outcome.STAGE
     assert (held.outcome, held.scores) == (Outcome.OK, {"combined_score": 6.0})
 

@@ -6,7 +6,7 @@ import pytest
 
 from evolve.evaluation import Outcome
 from evolve.problem import EvaluatorSpec
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import program, sandbox
 
 LENGTH = """
@@ -44,8 +44,8 @@ async def test_a_text_is_scored_without_being_run(tmp_path: Path) -> None:
         assert (invalid.outcome, invalid.reason) == (Outcome.INVALID, "the evaluator says: it is bad")
 
 
-@pytest.mark.parametrize("force", [None, Level.MEDIUM, Level.WEAK, Level.NONE])
-async def test_an_evaluator_may_stand_on_the_library(tmp_path: Path, force: Level | None) -> None:
+@pytest.mark.parametrize("force", [None, IsolationLevel.MEDIUM, IsolationLevel.WEAK, IsolationLevel.NONE])
+async def test_an_evaluator_may_stand_on_the_library(tmp_path: Path, force: IsolationLevel | None) -> None:
     preload = ("evolve.domains.maze",)
     async with sandbox(tmp_path, LIBRARY, text=True, entry="", preload=preload, force=force) as opened:
         evaluation = await opened.evaluate(program("RR"), "evl_1")

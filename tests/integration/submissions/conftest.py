@@ -9,7 +9,7 @@ import pytest
 
 from evolve.program import Program
 from service.bootstrap.storage import Storage, open_storage
-from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.submit_run import BundledSubmissions
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.db.problems import SqlProblemStore
 from service.net import Resolve

@@ -9,9 +9,9 @@ import pytest
 
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
-from service.bootstrap.answering import answering
 from service.bootstrap.plan import plan_again
 from service.bootstrap.policies import way_to
+from service.bootstrap.policy_factory import answering
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.net.transport import AddressRefused, PinnedTransport

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.bootstrap.clock import SystemClock
-from service.bootstrap.submissions import BundledSubmissions
+from service.bootstrap.submit_run import BundledSubmissions
 from service.bootstrap.workers import open_local_worker
 from service.config import SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from evolve.events import Kind
+from evolve.events import EventKind
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageAwayError
 from service.ports import Delivery, Webhook
 from service.webhooks import SignatureError, new_secret, verify
-from service.webhooks.deliver import Dispatcher
+from service.webhooks.deliver import WebhookDispatcher
 from service.webhooks.schedule import DELAYS
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.databases import sqlite_file
@@ -94,9 +94,9 @@ def outbox(webhooks: SqlWebhooks, clock: FixedClock, receiver: Receiver) -> Outb
 
 
 @asynccontextmanager
-async def dispatching(outbox: Outbox, **words: Any) -> AsyncIterator[Dispatcher]:
+async def dispatching(outbox: Outbox, **words: Any) -> AsyncIterator[WebhookDispatcher]:
     words = {"draw": lambda: 0.0, "private": True, "try_seconds": 10.0, **words}
-    dispatcher = Dispatcher(words.pop("webhooks", outbox.webhooks), outbox.clock, **words)
+    dispatcher = WebhookDispatcher(words.pop("webhooks", outbox.webhooks), outbox.clock, **words)
     try:
         yield dispatcher
     finally:
@@ -134,7 +134,9 @@ async def test_two_endpoints_of_a_tenant_each_hear_what_becomes_of_a_run_whateve
         ]
         receiver.answers = [Answer(status=500), Answer()]
         log.create(new_run())
-        log.append(RUN, log.take(RUN, "test", 60.0), [*story.seed(), story.tell(Kind.RUN_FINISHED, reason="target")])
+        log.append(
+            RUN, log.take(RUN, "test", 60.0), [*story.seed(), story.tell(EventKind.RUN_FINISHED, reason="target")]
+        )
         clock.advance(60)
         async with dispatching(outboxes[0]) as dispatcher:
             assert await dispatcher.deliver_due() == 2

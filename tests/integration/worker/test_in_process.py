@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from prometheus_client import REGISTRY
 
-from service.ports import Bundle, LeaseName, Standing, WorkerState
+from service.ports import Bundle, LeaseName, LeaseState, WorkerState
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MAX_BUNDLES, MemoryEvaluationLeases, MemoryEvaluationQueue
 from service.queue.metrics import read_queue_gauges
-from service.worker.worker import Pace, Worker
+from service.worker.worker import Worker, WorkerIntervals
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import BUNDLE, POOL, MemoryBench, beat, task
 from tests.integration.worker.test_worker import PACE, Lab
@@ -49,7 +49,7 @@ async def test_an_evaluation_that_ends_while_its_renewal_waits_for_news_is_given
 ) -> None:
     lab, renewed, renew = Lab(), asyncio.Event(), MemoryEvaluationLeases.renew
 
-    async def noted(leases: MemoryEvaluationLeases, lease: LeaseName) -> Standing:
+    async def noted(leases: MemoryEvaluationLeases, lease: LeaseName) -> LeaseState:
         renewed.set()
         return await renew(leases, lease)
 
@@ -58,7 +58,7 @@ async def test_an_evaluation_that_ends_while_its_renewal_waits_for_news_is_given
     async with http_bench(bench) as http, open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
         leases = http.worker("remote")
         leases._hold_seconds = 5.0  # type: ignore[attr-defined]  # the bench's own answers at once
-        worker = Worker(leases, lab.open, beat("remote"), Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01))
+        worker = Worker(leases, lab.open, beat("remote"), WorkerIntervals(ask=0.01, renew=0.01, beat=0.01, wait=0.01))
         running = asyncio.create_task(worker.run())
         call = asyncio.create_task(evaluator.evaluate(task().program, "a"))
         await lab.until(lambda: len(lab.begun) == 1)

@@ -11,7 +11,7 @@ from service.config import SandboxSettings, Settings
 from service.errors import RefusedError
 from service.queue.memory import MemoryBroker
 from service.sandbox.evaluator import open_evaluator
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 
 ORDER = ("none", "weak", "medium", "strong")
 
@@ -52,7 +52,7 @@ async def test_a_worker_requires_medium_isolation_unless_another_is_named(
 async def test_a_worker_that_refuses_to_start_names_the_layers_that_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(machine, "open_evaluator", partial(open_evaluator, force=Level.WEAK))
+    monkeypatch.setattr(machine, "open_evaluator", partial(open_evaluator, force=IsolationLevel.WEAK))
     opening = workers.open_local_worker(Settings(), MemoryBroker(clock=SystemClock()), slots=1)
     with pytest.raises(RefusedError, match="weak, and medium is required") as refused:
         await opening.__aenter__()

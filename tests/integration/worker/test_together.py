@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from evolve.evaluation import Outcome
-from service.bootstrap.together import together
+from service.bootstrap.supervise import together
 from service.ports import EvaluationResult
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MemoryEvaluationLeases, MemoryEvaluationQueue

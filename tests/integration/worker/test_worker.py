@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.evaluation import PLAIN, Evaluation, Outcome, Scoring
+from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.program import Program
 from service.errors import InvalidProblemError, NoRoomError, UnreachableError
 from service.ports import (
@@ -17,17 +17,17 @@ from service.ports import (
     EvaluationQueue,
     Lease,
     LeaseName,
-    Standing,
+    LeaseState,
     WorkerBeat,
     WorkerState,
 )
 from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
-from service.worker.worker import READY, Pace, Worker
+from service.worker.worker import READY, Worker, WorkerIntervals
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
-PACE = Pace(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
+PACE = WorkerIntervals(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
 BEAT = beat("a", slots=2)
 
 
@@ -54,7 +54,7 @@ class Lab:
         yield self
         self.closed.append(bundle.hash)
 
-    async def evaluate(self, program: Program, evaluation_id: str, scoring: Scoring = PLAIN) -> Evaluation:
+    async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         await self._note(self.begun, evaluation_id)
         if self.complaint is not None:
             raise self.complaint
@@ -287,7 +287,7 @@ class Full(MemoryEvaluationLeases):
         super().__init__(bench.broker, POOL, "a")
         self._left, self._refused = renewals, False
 
-    async def renew(self, lease: LeaseName) -> Standing:
+    async def renew(self, lease: LeaseName) -> LeaseState:
         self._left -= self._refused
         return await super().renew(lease)
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig
-from evolve.ensemble import Asking
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from evolve.money import Money
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Completed, Message, Prompt, Usage
-from evolve.search import Search
+from evolve.proposal import Answer, CompletedReply, Message, Prompt, Usage
+from evolve.search.ensemble import PolicyRequest
+from evolve.search.search import Search
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
@@ -110,14 +110,14 @@ def record_run(
     log.create(_new_run(run_id, problem, config, kind))
     fence = log.take(run_id, "test", 60.0)
     script = _Script(run_id)
-    script.add(Event(kind=Kind.RUN_STARTED, payload={"by": "default"}))
-    search = Search(run_id, problem, config, Asking(policy=kind))
+    script.add(Event(kind=EventKind.RUN_STARTED, payload={"by": "default"}))
+    search = Search(run_id, problem, config, PolicyRequest(policy=kind))
     start = search.start()
     script.add(*start.events)
     script.add(*search.tell(start.candidates[0].id, _evaluation(seed_scores, "")).events)
     for reply in replies:
         _turn(search, script, reply, cost)
-    script.add(Event(kind=Kind.RUN_FINISHED, payload={"reason": reason}))
+    script.add(Event(kind=EventKind.RUN_FINISHED, payload={"reason": reason}))
     log.append(run_id, fence, script.events)
     log.release(run_id, fence)
     database.close()
@@ -146,7 +146,7 @@ def _turn(search: Search, script: _Script, reply: Reply, cost: Money | None) -> 
     script.add(*answered.events)
     prompt = Prompt(messages=(Message(role="system", parts=("Improve it.",)), Message(role="user", parts=("Go.",))))
     usage = Usage(input=100, cached=40, output=20)
-    completed = Completed(completions=(reply.text,), prompt=prompt, usage=usage, cost=cost)
+    completed = CompletedReply(completions=(reply.text,), prompt=prompt, usage=usage, cost=cost)
     script.add(*search.complete(proposal.number, completed).events)
     for candidate in answered.candidates:
         script.add(*search.tell(candidate.id, _evaluation(reply.scores, reply.reason, reply.answer)).events)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from evolve.events import Event, Kind
+from evolve.events import Event, EventKind
 from service.cli.progress import (
+    EvaluationRate,
     EventLines,
     EventLog,
     Goal,
     LiveLine,
-    Pace,
     PlainLines,
     pieces,
 )
@@ -33,7 +33,10 @@ STATUS = RunStatus(
     elapsed_seconds=10.0,
 )
 EVENT = LoggedEvent(
-    run_id=RUN, sequence=2, at=datetime(2026, 1, 1, tzinfo=UTC), event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"})
+    run_id=RUN,
+    sequence=2,
+    at=datetime(2026, 1, 1, tzinfo=UTC),
+    event=Event(kind=EventKind.RUN_STARTED, payload={"by": "x"}),
 )
 
 
@@ -48,14 +51,14 @@ class Ticking:
 
 
 def test_the_pace_is_that_of_the_last_seconds() -> None:
-    pace = Pace(window_seconds=10)
+    pace = EvaluationRate(window_seconds=10)
     for second in range(21):
         pace.add(float(second), 0 if second < 10 else 5 * (second - 10))
     assert pace.rate(20.0) == pytest.approx(5.0)
 
 
 def test_the_pace_falls_while_nothing_comes() -> None:
-    pace = Pace(window_seconds=10)
+    pace = EvaluationRate(window_seconds=10)
     pace.add(0.0, 0)
     pace.add(5.0, 50)
     assert pace.rate(5.0) == pytest.approx(10.0)
@@ -63,7 +66,7 @@ def test_the_pace_falls_while_nothing_comes() -> None:
 
 
 def test_no_pace_without_time() -> None:
-    pace = Pace()
+    pace = EvaluationRate()
     assert pace.rate(1.0) == 0.0
     pace.add(1.0, 3)
     assert pace.rate(1.0) == 0.0
@@ -151,10 +154,10 @@ def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> Non
 
 def test_policies_are_away_from_one_event_to_another() -> None:
     events = [
-        Event(kind=Kind.POLICY_AWAY, payload={"policy": "a", "reason": "x"}),
-        Event(kind=Kind.POLICY_AWAY, payload={"policy": "b", "reason": "x"}),
-        Event(kind=Kind.POLICY_BACK, payload={"policy": "a"}),
-        Event(kind=Kind.RUN_RESUMED, payload={"by": "another"}),
+        Event(kind=EventKind.POLICY_AWAY, payload={"policy": "a", "reason": "x"}),
+        Event(kind=EventKind.POLICY_AWAY, payload={"policy": "b", "reason": "x"}),
+        Event(kind=EventKind.POLICY_BACK, payload={"policy": "a"}),
+        Event(kind=EventKind.RUN_RESUMED, payload={"by": "another"}),
     ]
     fold, seen = StatusFold(RUN), []
     for event in events:
@@ -244,9 +247,9 @@ def test_a_log_shows_what_a_model_does_while_nothing_is_committed() -> None:
 def test_where_only_events_are_known_proposals_without_an_answer_are_calls() -> None:
     live = LiveLine(Terminal(), Goal(budget=BUDGET, model=True), Ticking())
     told = [
-        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 1}),
-        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 2}),
-        Event(kind=Kind.PROPOSAL_ANSWERED, payload={"number": 1, "answers": 1, "dropped": 4}),
+        Event(kind=EventKind.PROPOSAL_CREATED, payload={"number": 1}),
+        Event(kind=EventKind.PROPOSAL_CREATED, payload={"number": 2}),
+        Event(kind=EventKind.PROPOSAL_ANSWERED, payload={"number": 1, "answers": 1, "dropped": 4}),
     ]
     live.committed([replace(EVENT, event=event) for event in told], STATUS)
     assert "· 1 call out · 60 answers, 4 dropped ·" in live.render().plain

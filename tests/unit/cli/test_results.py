@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from evolve.money import Money
-from service.cli import figures
+from service.cli import formatting
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.errors import UsageError
 from service.projections.best import read_weights
-from service.times import rfc3339
+from service.timestamps import rfc3339
 from tests.contract.story import FixedClock, Story, new_run
 from tests.databases import sqlite_file
 from tests.unit.cli.conftest import Evolve
@@ -557,7 +557,7 @@ def test_the_list_of_runs_leaves_out_what_has_no_room_and_never_the_problem(
 
 
 def test_ages_are_told_in_their_largest_unit() -> None:
-    told = [figures.age(timedelta(seconds=seconds)) for seconds in (-5, 59, 60, 3599, 3600, 86399, 86400, 10**8)]
+    told = [formatting.age(timedelta(seconds=seconds)) for seconds in (-5, 59, 60, 3599, 3600, 86399, 86400, 10**8)]
     assert told == ["<1 min", "<1 min", "1 min", "59 min", "1 h", "23 h", "1 d", "1,157 d"]
 
 
@@ -585,7 +585,7 @@ def test_the_front_of_a_run_is_measured(evolve: Evolve, trade: str, monkeypatch:
     volume = 0.5 * 0.9 + (0.9 - 0.5) * 0.1
     assert line["front"] == {"size": 2, "hypervolume": pytest.approx(volume), "exact": True}
     assert "2 candidates that no other dominates, hypervolume 0.49" in evolve("show", OTHER, "--db", trade).out
-    monkeypatch.setattr("evolve.statistics.exact_volume", lambda *_: None)
+    monkeypatch.setattr("evolve.statistics.answer_sets.exact_volume", lambda *_: None)
     monkeypatch.setattr("service.projections.front.MAX_SAMPLED", 1)
     (line,) = evolve("show", OTHER, "--json", "--db", trade).lines
     assert line["front"]["size"] == 2

@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from service.bootstrap.storage import open_storage
+from service.cli.options import named_project
 from service.cli.run import _code, _Interrupts, _order
+from service.cli.run_options import PolicyWords, RunOptions
 from service.cli.summary import read_outcome
 from service.cli.terminal import Terminal
-from service.cli.wish import PolicyWords, Wish
-from service.cli.words import named_project
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import RUN, packing_problem, record_run, shrinking_problem, sqlite_url
 
 
-def wish(**words: Any) -> Wish:
+def wish(**words: Any) -> RunOptions:
     nothing: dict[str, Any] = dict.fromkeys(("problem", "resume", "config", "db", "require_isolation"))
     rest = {"asked": PolicyWords(), "settings": (), "flags": {}, "deterministic": False, "require_target": False}
-    return Wish(**{**nothing, **rest, **words})
+    return RunOptions(**{**nothing, **rest, **words})
 
 
 def test_flags_that_were_not_given_leave_the_configuration_alone() -> None:

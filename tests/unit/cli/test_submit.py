@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from service.cli.run_options import PolicyWords
 from service.cli.submit import _policy
-from service.cli.wish import PolicyWords
 from service.errors import UsageError
 from tests.unit.cli.test_run import wish
 

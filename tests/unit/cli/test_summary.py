@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.site import stored_site
+from service.bootstrap.run_source import stored_site
 from service.bootstrap.storage import open_storage
 from service.cli.failures import remark
 from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model

@@ -1,6 +1,6 @@
 """What sets runs apart, and their curves over several axes."""
 
-from service.dashboard.views.compare import Chosen, differences, table_of, titles_of, verdicts_of
+from service.dashboard.views.compare import ComparisonQuery, differences, table_of, titles_of, verdicts_of
 from service.projections.grouping import leaves
 from service.schemas.series import ComparedRun, Gap, Lead, RunComparison
 from tests.unit.dashboard.told_runs import told_run
@@ -69,9 +69,9 @@ def test_what_can_be_told_of_two_groups_is_what_can_be_at_the_last_budget() -> N
 
 
 def test_the_address_keeps_what_is_chosen() -> None:
-    chosen = Chosen(runs=["run_1", "run_2"], axis="tokens", by="archive.kind")
+    chosen = ComparisonQuery(runs=["run_1", "run_2"], axis="tokens", by="archive.kind")
     assert chosen.address(axis="time") == "?run=run_1&run=run_2&axis=time&by=archive.kind"
-    assert Chosen(runs=["run_1"], axis="tokens", by="").address() == "?run=run_1&axis=tokens"
+    assert ComparisonQuery(runs=["run_1"], axis="tokens", by="").address() == "?run=run_1&axis=tokens"
 
 
 def test_runs_of_one_name_are_told_apart() -> None:

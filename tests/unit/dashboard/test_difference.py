@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.dashboard import difference as module
-from service.dashboard.difference import Difference, Line, difference, differences, lines_of, pairs
+from service.dashboard.difference import DiffLine, FileDifference, difference, differences, lines_of, pairs
 from service.schemas.programs import FileChange
 
 # Lines that look like parts of a diff, and such as others split where this does not.
@@ -28,7 +28,7 @@ def _kept(text: str) -> list[str]:
     return [line for line in re.split("(?<=\n)", text) if line]
 
 
-def shown(found: Difference) -> Sequence[Line]:
+def shown(found: FileDifference) -> Sequence[DiffLine]:
     assert found.stretches is not None
     return [line for stretch in found.stretches for line in stretch.lines]
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from service.dashboard.views.events import MAX_NAMED, Only, candidates_in, line_of, only_of
+from service.dashboard.views.events import MAX_NAMED, EventFilter, candidates_in, line_of, only_of
 from service.errors import UsageError
 
 RUN = "run_0190aaaa"
@@ -60,19 +60,19 @@ def test_candidates_are_found_wherever_they_stand() -> None:
     ],
 )
 def test_only_what_names_an_island_stands_under_it(told: dict[str, Any], holds: bool) -> None:
-    assert Only(island="1").holds(told) is holds
+    assert EventFilter(island="1").holds(told) is holds
 
 
 def test_a_program_is_found_by_the_end_of_its_id() -> None:
-    assert Only(program=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
-    assert not Only(program=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
+    assert EventFilter(program=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
+    assert not EventFilter(program=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
 
 
 def test_an_address_keeps_what_is_chosen() -> None:
     only = only_of(["best.improved", "run.finished"], "2", " 3f ", 0)
     query = parse_qs(only.query(after=40))
     assert query == {"kind": ["best.improved", "run.finished"], "island": ["2"], "program": ["3f"], "after": ["40"]}
-    assert Only(after=7).query(after=0) == ""
+    assert EventFilter(after=7).query(after=0) == ""
 
 
 def test_what_cannot_be_asked_is_refused() -> None:

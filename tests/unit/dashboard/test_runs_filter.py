@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.dashboard.door import Form
+from service.dashboard.session import FormData
 from service.dashboard.views.runs_bulk import back_of
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, read_labels, write_labels
 from service.errors import UsageError
@@ -50,6 +50,6 @@ def test_a_label_without_a_value_is_complained_of() -> None:
 
 @pytest.mark.parametrize("back", ["", "https://elsewhere.example/", "//elsewhere", "/runs?a\nb", "/sign-out", "runs?x"])
 def test_a_list_leads_back_to_a_list_alone(back: str) -> None:
-    assert back_of(Form.read(b"")) == "/runs"
-    assert back_of(Form({"back": back})) == "/runs"
-    assert back_of(Form({"back": "/runs?state=failed"})) == "/runs?state=failed"
+    assert back_of(FormData.read(b"")) == "/runs"
+    assert back_of(FormData({"back": back})) == "/runs"
+    assert back_of(FormData({"back": "/runs?state=failed"})) == "/runs?state=failed"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.dashboard import source
+from service.dashboard.formatting import MAX_LINE
 from service.dashboard.source import highlighted, shown_files
-from service.dashboard.words import MAX_LINE
 
 TAG = re.compile(r"<[^>]*>")
 HOSTILE = "</pre><script>alert(1)</script>"

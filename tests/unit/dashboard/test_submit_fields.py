@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.configuration import SELECTIONS, STRATEGIES, BudgetConfig, DeterministicConfig, RunConfig
-from service.dashboard.door import Form
+from service.dashboard.session import FormData
 from service.dashboard.views.submit_choices import asked_for_nothing, form_with
 from service.dashboard.views.submit_fields import fields_of, flat, nested, place_of, read_typed
 from service.problems.configuration import config_as_json, read_config
@@ -172,11 +172,11 @@ def test_toml_that_would_take_long_to_read_is_not_read() -> None:
     ],
 )
 def test_a_refusal_stands_beside_the_field_that_it_is_about(complaint: str, place: str) -> None:
-    assert place_of(complaint, Form({"islands": "0"})) == (place, complaint.removeprefix("the request: "))
+    assert place_of(complaint, FormData({"islands": "0"})) == (place, complaint.removeprefix("the request: "))
 
 
 def test_a_refusal_of_a_key_stands_not_beside_one_whose_name_begins_the_same() -> None:
-    form = Form({"selection": "puct", "further": "selection_options.exploration = -1"})
+    form = FormData({"selection": "puct", "further": "selection_options.exploration = -1"})
     words = "selection_options.exploration must lie between 0 and 1e+100"
     assert place_of(f"the request: {words}", form) == ("further", words)
     assert place_of("the request: selection.puct must lie between 0 and 1e+100", form)[0] == "selection"

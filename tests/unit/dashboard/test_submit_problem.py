@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.dashboard.door import Form
+from service.dashboard.session import FormData
 from service.dashboard.views.submit_problem import STARTER, STARTER_FILES, place_of, problem_of, regions_said, rows_of
 from service.errors import InvalidProblemError
 from service.ports import Upload
@@ -16,11 +16,11 @@ from service.problems.upload import load_upload
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r"), max_size=40)
 
 
-def form(*pairs: tuple[str, str]) -> Form:
-    return Form.read(urlencode(pairs).encode())
+def form(*pairs: tuple[str, str]) -> FormData:
+    return FormData.read(urlencode(pairs).encode())
 
 
-def typed(**changes: str) -> Form:
+def typed(**changes: str) -> FormData:
     return form(*({**STARTER, "source": "fields"} | changes).items())
 
 

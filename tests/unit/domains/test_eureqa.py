@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from evolve.domains import Domain, Eureqa, grade
-from evolve.domains.eureqa import Question
+from evolve.domains.eureqa import EureqaQuestion
 from evolve.errors import ProblemError
 
-DOMAIN: Domain[Question, tuple[str, ...]] = Eureqa()
-QUESTION = Question(
+DOMAIN: Domain[EureqaQuestion, tuple[str, ...]] = Eureqa()
+QUESTION = EureqaQuestion(
     narrative="Person A wrote book B. Book B is set in city C. City C lies in country D. Country D borders sea E.",
     masks=("Person A", "book B", "city C", "country D", "sea E"),
     entities=("Ada_Bern", "The_Long_Road:_A_Tale", "Port_Veld", "Norland", "Inner_Sea"),
@@ -55,7 +55,7 @@ def test_a_reply_without_names_is_a_zero_row_with_a_reason(text: str) -> None:
 
 
 def test_entities_without_words_are_compared_as_they_stand() -> None:
-    question = Question(narrative="", masks=("m",) * 5, entities=("!!!", "???", "a", "b", "c"))
+    question = EureqaQuestion(narrative="", masks=("m",) * 5, entities=("!!!", "???", "a", "b", "c"))
     np.testing.assert_array_equal(DOMAIN.reward(question, ("!!!", "!", "", "b", "C")), [1, 0, 0, 1, 1])
 
 
@@ -70,4 +70,4 @@ def test_the_prompt_shows_the_masks_and_a_form_that_is_read(m: int) -> None:
 
 def test_a_question_has_five_entities() -> None:
     with pytest.raises(ProblemError, match="5 masks"):
-        Question(narrative="", masks=("a",), entities=("b",) * 5)
+        EureqaQuestion(narrative="", masks=("a",), entities=("b",) * 5)

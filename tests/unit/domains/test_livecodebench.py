@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from evolve.domains import Domain, LiveCodeBench, grade
-from evolve.domains.livecodebench import Question, Test, choose, passed
+from evolve.domains.livecodebench import CodingTask, Test, choose, passed
 from evolve.errors import ConfigurationError, ProblemError
 
 TESTS = (Test(input="1", output="2"), Test(input="2", output="4"), Test(input="3", output="9"))
-QUESTION = Question(statement="Print the square, or so.", tests=TESTS)
+QUESTION = CodingTask(statement="Print the square, or so.", tests=TESTS)
 
 
-def judge(question: Question, program: str) -> Sequence[float]:
+def judge(question: CodingTask, program: str) -> Sequence[float]:
     """Programs here are a number to multiply with."""
     factor = int(program.partition("*")[2].partition(")")[0])
     return [int(test.input) * factor == int(test.output) for test in question.tests]
 
 
-DOMAIN: Domain[Question, str] = LiveCodeBench(judge=judge)
+DOMAIN: Domain[CodingTask, str] = LiveCodeBench(judge=judge)
 
 
 def program(factor: int, comment: str = "") -> str:
@@ -86,11 +86,11 @@ def test_the_smallest_tests_are_scored_in_their_own_order() -> None:
 def test_the_prompt_shows_a_form_that_is_read(m: int) -> None:
     prompt = DOMAIN.prompt(QUESTION, m)
     assert DOMAIN.parse(prompt[prompt.index("```") :], m).answers == ("...\n",) * m
-    assert "def f" in DOMAIN.prompt(Question(statement="", tests=TESTS, starter="def f(): ..."), m)
+    assert "def f" in DOMAIN.prompt(CodingTask(statement="", tests=TESTS, starter="def f(): ..."), m)
 
 
 def test_a_task_needs_a_test_and_a_reply_an_answer() -> None:
     with pytest.raises(ProblemError, match="at least one test"):
-        Question(statement="", tests=())
+        CodingTask(statement="", tests=())
     with pytest.raises(ConfigurationError, match="at least 1"):
         DOMAIN.parse("", 0)

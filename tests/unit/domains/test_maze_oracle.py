@@ -7,7 +7,7 @@ import pytest
 
 from evolve.domains.maze import KINDS, MOVES, Maze, best, front, maze_of, optimum, outcomes, read, reward, walk
 from evolve.errors import ProblemError
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 
 TINY = [
     "maze 2x4, at most 6 moves, {rules} rules\nS L G E\n. # D B",

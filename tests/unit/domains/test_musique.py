@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from evolve.domains import Domain, Musique, grade
-from evolve.domains.musique import Cited, Question
+from evolve.domains.musique import CitedAnswer, MusiqueQuestion
 from evolve.errors import ProblemError
 
-DOMAIN: Domain[Question, Cited] = Musique()
+DOMAIN: Domain[MusiqueQuestion, CitedAnswer] = Musique()
 PARAGRAPHS = (
     ("Lake Veld", "Lake Veld lies in Norland."),
     ("Ada Bern", "Ada Bern was born beside Lake Veld."),
     ("Chess", "Chess is a game."),
     ("Norland", "The capital of Norland is The Old Harbour."),
 )
-QUESTION = Question(
+QUESTION = MusiqueQuestion(
     text="What is the capital of the country with the lake beside which Ada Bern was born?",
     paragraphs=PARAGRAPHS,
     support=(1, 0, 3),
@@ -39,7 +39,7 @@ def test_a_full_answer_earns_everything() -> None:
     ],
 )
 def test_hops_and_words_are_scored_apart(support: tuple[int, ...], answer: str, vector: tuple[float, ...]) -> None:
-    found = DOMAIN.reward(QUESTION, Cited(answer=answer, support=support))
+    found = DOMAIN.reward(QUESTION, CitedAnswer(answer=answer, support=support))
     np.testing.assert_allclose(found, vector)
     assert DOMAIN.scalar(found) == pytest.approx((sum(vector[:4]) + 3 * vector[4]) / 7)
 
@@ -60,7 +60,7 @@ def test_hops_and_words_are_scored_apart(support: tuple[int, ...], answer: str, 
 )
 def test_citations_are_read_as_models_write_them(cited: str, support: tuple[int, ...]) -> None:
     assert DOMAIN.parse(f"<support>{cited}</support><answer>x</answer>").answers == (
-        Cited(answer="x", support=support),
+        CitedAnswer(answer="x", support=support),
     )
 
 
@@ -88,11 +88,11 @@ def test_the_prompt_numbers_paragraphs_and_shows_a_form_that_is_read(m: int) -> 
     prompt = DOMAIN.prompt(QUESTION, m)
     assert all(f"[{place}] {title}" in prompt for place, (title, _) in enumerate(PARAGRAPHS))
     form = prompt[prompt.rindex("<response_1>") if m > 1 else prompt.index("<support>") :]
-    assert DOMAIN.parse(form, m).answers[0] == Cited(answer="a name, a date, a few words", support=(0, 4))
+    assert DOMAIN.parse(form, m).answers[0] == CitedAnswer(answer="a name, a date, a few words", support=(0, 4))
     assert "Old" not in prompt.replace("The Old Harbour.", "")
 
 
 @pytest.mark.parametrize("support", [(), (0, 1, 2, 3, 0), (4,), (-1,)])
 def test_questions_that_cannot_be_scored_are_refused(support: tuple[int, ...]) -> None:
     with pytest.raises(ProblemError):
-        Question(text="?", paragraphs=PARAGRAPHS, support=support, answer="x")
+        MusiqueQuestion(text="?", paragraphs=PARAGRAPHS, support=support, answer="x")

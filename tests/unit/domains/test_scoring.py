@@ -13,7 +13,7 @@ from evolve.domains.questions import TEXT_DOMAINS, question_as_json, question_fr
 from evolve.domains.scoring import inputs_of, same_output, same_value, score_answer, score_outputs
 from tests.unit.domains.test_tasks import ASKED
 
-CALLED = lcb.Question(
+CALLED = lcb.CodingTask(
     statement="Add.", tests=(lcb.Test(input="1\n2", output="3"),), starter="def add(a, b): ...", function="add"
 )
 

@@ -10,16 +10,16 @@ ASKED: dict[str, tuple[Domain[Any, Any], Any]] = {
     "maze": (MazeDomain(), maze_of("hard", "validation", 0)),
     "musique": (
         Musique(),
-        mq.Question(text="Who?", paragraphs=(("a", "b"), ("c", "d")), support=(1,), answer="Wanted Name"),
+        mq.MusiqueQuestion(text="Who?", paragraphs=(("a", "b"), ("c", "d")), support=(1,), answer="Wanted Name"),
     ),
     "eureqa": (
         Eureqa(),
-        eureqa.Question(narrative="A met B.", masks=tuple("ABCDE"), entities=("Wanted Name",) * 5),
+        eureqa.EureqaQuestion(narrative="A met B.", masks=tuple("ABCDE"), entities=("Wanted Name",) * 5),
     ),
-    "toolrl": (ToolRL(), toolrl.Question(user="Call.", calls=(toolrl.Call(name="Wanted Name"),))),
+    "toolrl": (ToolRL(), toolrl.ToolTask(user="Call.", calls=(toolrl.ToolCall(name="Wanted Name"),))),
     "livecodebench": (
         LiveCodeBench(judge=lambda *_: [0.0]),
-        livecodebench.Question(
+        livecodebench.CodingTask(
             statement="Print.",
             tests=(livecodebench.Test(input="Wanted Name", output="Wanted Name"),),
             starter="class Solution: ...",

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from evolve.domains import Domain, ToolRL, grade
-from evolve.domains.toolrl import Attempt, Call, Question
+from evolve.domains.toolrl import Attempt, ToolCall, ToolTask
 
-DOMAIN: Domain[Question, Attempt] = ToolRL()
-WEATHER = Call(name="get_weather", arguments={"city": "New York City", "days": 3})
-ALARM = Call(name="set_alarm", arguments={"at": "07:30", "repeat": True})
-QUESTION = Question(user="Weather for three days, and wake me.", calls=(WEATHER, ALARM))
-CHAT = Question(user="Thank you!")
+DOMAIN: Domain[ToolTask, Attempt] = ToolRL()
+WEATHER = ToolCall(name="get_weather", arguments={"city": "New York City", "days": 3})
+ALARM = ToolCall(name="set_alarm", arguments={"at": "07:30", "repeat": True})
+QUESTION = ToolTask(user="Weather for three days, and wake me.", calls=(WEATHER, ALARM))
+CHAT = ToolTask(user="Thank you!")
 
 
 def reply(*calls: dict[str, Any], think: str = "<think>hm</think>") -> str:
@@ -75,8 +75,8 @@ def test_where_no_call_is_wanted_none_is_right(text: str, vector: list[float]) -
     ],
 )  # fmt: skip
 def test_values_are_matched_by_their_kind(made: object, wanted: object, match: float) -> None:
-    question = Question(user="?", calls=(Call(name="f", arguments={"x": wanted}),))
-    answer = Attempt(thought=True, tried=True, calls=(Call(name="f", arguments={"x": made}),))
+    question = ToolTask(user="?", calls=(ToolCall(name="f", arguments={"x": wanted}),))
+    answer = Attempt(thought=True, tried=True, calls=(ToolCall(name="f", arguments={"x": made}),))
     np.testing.assert_allclose(DOMAIN.reward(question, answer), [1, 1, 1, match])
 
 
@@ -123,7 +123,7 @@ def test_a_reply_without_any_section_is_a_zero_row_with_a_reason(text: str) -> N
 
 
 def test_the_prompt_keeps_the_system_text_and_adds_only_the_number_of_attempts() -> None:
-    question = Question(system="Tools: f.", user="Do it.")
+    question = ToolTask(system="Tools: f.", user="Do it.")
     assert DOMAIN.prompt(question) == "Tools: f.\n\nDo it.\n"
     assert DOMAIN.prompt(question, 3).startswith("Tools: f.\n\nDo it.\n\nMake 3 attempts")
     assert "<tool_call>" in DOMAIN.prompt(CHAT)

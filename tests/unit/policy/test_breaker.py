@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.policy.breaker import Breaker, State
+from service.policy.breaker import Breaker, BreakerState
 
 
 class Clock:
@@ -25,7 +25,7 @@ def test_fewer_failures_than_the_threshold_leave_it_closed() -> None:
     breaker = Breaker(Clock(), failures=3)
     breaker.failed()
     breaker.failed()
-    assert (breaker.state, breaker.admit()) == (State.CLOSED, 0.0)
+    assert (breaker.state, breaker.admit()) == (BreakerState.CLOSED, 0.0)
 
 
 def test_a_success_in_between_starts_the_count_again() -> None:
@@ -33,21 +33,21 @@ def test_a_success_in_between_starts_the_count_again() -> None:
     for _ in range(10):
         breaker.failed()
         breaker.succeeded()
-    assert breaker.state is State.CLOSED
+    assert breaker.state is BreakerState.CLOSED
 
 
 def test_an_open_breaker_says_how_long_to_wait() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.seconds += 2.0
-    assert (breaker.state, breaker.admit()) == (State.OPEN, 3.0)
+    assert (breaker.state, breaker.admit()) == (BreakerState.OPEN, 3.0)
 
 
 def test_a_half_open_breaker_lets_one_call_out() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.seconds += 5.0
-    assert (breaker.state, breaker.admit()) == (State.HALF_OPEN, 0.0)
+    assert (breaker.state, breaker.admit()) == (BreakerState.HALF_OPEN, 0.0)
     assert breaker.admit() > 0.0
 
 

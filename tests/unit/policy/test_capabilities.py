@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.policy.capabilities import Adaptation, Refusal, RequestShape, adapted
-from service.policy.wire import RequestRefused, failure
+from service.policy.capabilities import Adaptation, RefusedRequest, RequestShape, adapted
+from service.policy.openai_protocol import RequestRefused, failure
 
 BODY: dict[str, Any] = {
     "model": "m",
@@ -79,7 +79,7 @@ def test_a_refusal_changes_the_parameter_that_it_names(text: str, parameter: str
     found = learnt(400, text)
     assert changes(found) == [(parameter, action)]
     assert found is not None
-    assert adapted(found.shape, found.shape.shaped(BODY), Refusal(message="no")) is None
+    assert adapted(found.shape, found.shape.shaped(BODY), RefusedRequest(message="no")) is None
 
 
 def test_a_refusal_that_names_several_parameters_as_data_changes_all_of_them() -> None:
@@ -136,7 +136,7 @@ def test_a_refusal_that_no_other_request_would_meet_teaches_nothing(message: str
 def test_a_parameter_that_is_gone_already_is_not_dropped_again() -> None:
     found = learnt(400, body("Unknown parameter: 'seed'.", "seed"))
     assert found is not None
-    again = Refusal(message="Unknown parameter: 'seed'.", parameters=("seed",))
+    again = RefusedRequest(message="Unknown parameter: 'seed'.", parameters=("seed",))
     assert adapted(found.shape, found.shape.shaped(BODY), again) is None
 
 
@@ -157,7 +157,7 @@ def test_a_shape_renames_drops_and_lowers() -> None:
 
 @given(st.text(max_size=300), st.lists(st.sampled_from([*BODY, "x"]), max_size=3))
 def test_any_refusal_is_read_and_what_is_learnt_changes_the_request(message: str, names: list[str]) -> None:
-    found = adapted(RequestShape(), BODY, Refusal(message=message, parameters=tuple(names)), 16384)
+    found = adapted(RequestShape(), BODY, RefusedRequest(message=message, parameters=tuple(names)), 16384)
     assert found is None or found.shape != RequestShape()
     assert found is None or found.shape.shaped(BODY)["stream"] is True
 

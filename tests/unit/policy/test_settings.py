@@ -7,8 +7,8 @@ import pytest
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled import shipped
-from service.policy.cast import read_policies
 from service.policy.forms import open_forms
+from service.policy.roles import read_policies
 from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings
 from service.policy.sources import load_policies, read_policy
 

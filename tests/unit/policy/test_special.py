@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.special import BREAK, guard, neutralise, restore
+from evolve.prompt.control_tokens import BREAK, guard, neutralise, restore
 
 TOKENS = [
     "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|channel|>", "</s>", "<s>",

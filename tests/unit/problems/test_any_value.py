@@ -11,7 +11,7 @@ from service.problems.folder import Folder
 from service.problems.native import read_native
 from service.problems.openevolve import read_openevolve
 from service.problems.openevolve_keys import HONOURED
-from service.problems.reading import Reading
+from service.problems.reader_result import ReaderResult
 from tests.unit.problems.folders import EVALUATE, SCORE, SEED
 from tests.unit.problems.test_native import FULL
 
@@ -30,7 +30,7 @@ JSON = st.recursive(
 )
 
 
-def outcome(read: Callable[[Folder], Reading], files: dict[str, str]) -> tuple[object, ...]:
+def outcome(read: Callable[[Folder], ReaderResult], files: dict[str, str]) -> tuple[object, ...]:
     """The seeds of the problem, or the complaints."""
     try:
         return read(Folder(files={name: text.encode() for name, text in files.items()})).problem.seeds

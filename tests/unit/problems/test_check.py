@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.evaluation import Evaluation, Outcome, Scoring, read_result
+from evolve.evaluation import Evaluation, Outcome, ScoringRequest, read_result
 from evolve.problem import Limits
 from evolve.program import Program
 from service.problems.advice import advise_limit
@@ -17,7 +17,7 @@ MEASURED = NATIVE + '[[measures]]\nname = "m"\nlow = 0.0\nhigh = 1.0\n'
 async def check(root: Path, returned: object) -> CheckReport:
     loaded = load_problem(root)
 
-    async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+    async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
         assert program in loaded.problem.seeds
         return returned if isinstance(returned, Evaluation) else read_result(returned, loaded.problem)
 
@@ -79,7 +79,7 @@ async def test_seeds_are_not_run_without_what_they_need(tmp_path: Path) -> None:
     evaluator = replace(loaded.problem.evaluator, requirements=("no-such-distribution-at-all",))
     loaded = replace(loaded, problem=replace(loaded.problem, evaluator=evaluator))
 
-    async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+    async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
         raise AssertionError(program.id)
 
     report = await check_problem(loaded, evaluate)
@@ -91,7 +91,7 @@ async def test_what_is_held_out_is_tried_on_a_seed(tmp_path: Path) -> None:
     loaded = load_problem(native(tmp_path))
     loaded = replace(loaded, problem=replace(loaded.problem, evaluator=replace(loaded.problem.evaluator, holdout=True)))
 
-    async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+    async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
         broken = Evaluation(outcome=Outcome.ERROR, reason="KeyError: 'unseen'")
         return broken if wanted.holdout else read_result({"gain": 1}, loaded.problem)
 

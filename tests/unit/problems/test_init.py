@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from evolve.evaluation import Evaluation, Scoring, read_result
+from evolve.answers.regions import regions
+from evolve.evaluation import Evaluation, ScoringRequest, read_result
 from evolve.program import Program
-from evolve.regions import regions
 from service.errors import ConflictError, UsageError
 from service.problems.check import check_problem
 from service.problems.init import init_problem
@@ -27,7 +27,7 @@ async def test_new_problem_passes_its_check(tmp_path: Path) -> None:
     written = init_problem(tmp_path / "new" / "hill", "hill")
     loaded = load_problem(tmp_path / "new" / "hill")
 
-    async def evaluate(program: Program, wanted: Scoring) -> Evaluation:
+    async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
         return read_result(run(Path(loaded.place), program), loaded.problem)
 
     report = await check_problem(loaded, evaluate)

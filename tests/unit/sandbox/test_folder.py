@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.folder import Places, prepare, size_kb
+from service.sandbox.folder import SandboxFolders, prepare, size_kb
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Iterator[Places]:
+def places(tmp_path: Path) -> Iterator[SandboxFolders]:
     """Those of a problem with a large module, many small ones, and a folder that is called like one."""
     problem = tmp_path / "problem"
     (problem / "folder.py").mkdir(parents=True)
@@ -22,7 +22,7 @@ def places(tmp_path: Path) -> Iterator[Places]:
     found.remove()
 
 
-def test_no_more_is_compiled_than_fits_into_memory(places: Places) -> None:
+def test_no_more_is_compiled_than_fits_into_memory(places: SandboxFolders) -> None:
     names = [Path(path).name for path in places.sources()]
     assert "evaluator.py" in names
     assert not {"large.py", "folder.py"} & set(names)

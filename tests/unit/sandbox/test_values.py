@@ -16,15 +16,15 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
 from service.bootstrap.runs import isolation_warnings
-from service.sandbox import owner
+from service.sandbox import sandbox_users
 from service.sandbox.evaluator import SandboxEvaluator, main_file
 from service.sandbox.inside import tree
 from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.channel import Channel, ChannelError, frame, parse
-from service.sandbox.inside.explain import ComplaintError, explain
 from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
-from service.sandbox.inside.talk import Dialogue, Verdict
-from service.sandbox.layers import Attack, Layer, Level, level_of
+from service.sandbox.inside.protocol import Dialogue, ScoreReply
+from service.sandbox.inside.traceback import ComplaintError, explain
+from service.sandbox.layers import Attack, IsolationLevel, Layer, level_of
 from service.sandbox.reply import combine, read_reply
 from service.sandbox.selftest import Report, _crowd, refusal
 
@@ -164,7 +164,7 @@ def test_an_answer_that_is_none_is_refused(body: bytes) -> None:
 
 
 def test_a_child_cannot_choose_an_outcome_it_may_not_have() -> None:
-    verdict = Verdict()
+    verdict = ScoreReply()
     verdict.hear(b'{"failed":"x","outcome":"ok","result":{"score":1}}')
     assert verdict.failed == ("error", "x")
 
@@ -209,13 +209,17 @@ def test_a_level_is_what_holds_and_what_was_held_off(
 
 def test_an_attack_that_the_problem_permits_costs_no_level() -> None:
     through = NAMES[:4]
-    assert level_of(LAYERS, attacks(*through)) is Level.WEAK
-    assert level_of(LAYERS, attacks(*through), allowed=through) is Level.STRONG
-    assert level_of(LAYERS, []) is Level.NONE, "an attack that was not tried proves nothing"
+    assert level_of(LAYERS, attacks(*through)) is IsolationLevel.WEAK
+    assert level_of(LAYERS, attacks(*through), allowed=through) is IsolationLevel.STRONG
+    assert level_of(LAYERS, []) is IsolationLevel.NONE, "an attack that was not tried proves nothing"
 
 
 def test_levels_are_ordered() -> None:
-    assert [level for level in Level if level.reaches(Level.WEAK)] == [Level.STRONG, Level.MEDIUM, Level.WEAK]
+    assert [level for level in IsolationLevel if level.reaches(IsolationLevel.WEAK)] == [
+        IsolationLevel.STRONG,
+        IsolationLevel.MEDIUM,
+        IsolationLevel.WEAK,
+    ]
 
 
 def evaluation(score: float, outcome: Outcome = Outcome.OK) -> Evaluation:
@@ -264,8 +268,8 @@ def test_spare_users_are_nobody_and_differ(
 ) -> None:
     table = tmp_path / "uid_map"
     table.write_text(text)
-    monkeypatch.setattr(owner, "_UID_MAP", table)
-    users = [owner.spare_user() for _ in range(16)]
+    monkeypatch.setattr(sandbox_users, "_UID_MAP", table)
+    users = [sandbox_users.spare_user() for _ in range(16)]
     assert len(set(users)) == 16
     assert all(low <= user < high for user in users)
 
@@ -288,18 +292,18 @@ def test_nobody_but_the_first_of_a_namespace_ends_all_others() -> None:
 
 
 def test_a_refusal_says_why_the_self_test_could_not_be_run_and_which_attacks_came_through() -> None:
-    report = Report(Level.NONE, (), (Attack("the self-test itself", False, "its scratch is closed to it"),))
-    assert refusal(report, Level.WEAK) == (
+    report = Report(IsolationLevel.NONE, (), (Attack("the self-test itself", False, "its scratch is closed to it"),))
+    assert refusal(report, IsolationLevel.WEAK) == (
         "the sandbox reaches the level none, and weak is required "
         "(the self-test could not be run: its scratch is closed to it)"
     )
-    report = Report(Level.NONE, (), (Attack("a file outside", False, "read"), Attack("a crowd", True, "none")))
-    assert refusal(report, Level.WEAK).endswith("(a file outside came through)")
+    report = Report(IsolationLevel.NONE, (), (Attack("a file outside", False, "read"), Attack("a crowd", True, "none")))
+    assert refusal(report, IsolationLevel.WEAK).endswith("(a file outside came through)")
 
 
 def test_an_attack_that_nobody_saw_end_is_undecided_and_named() -> None:
     attack = Attack("a crowd", False, "it ran longer than 30 s", undecided=True)
-    assert refusal(Report(Level.WEAK, (), (attack,)), Level.STRONG).endswith(
+    assert refusal(Report(IsolationLevel.WEAK, (), (attack,)), IsolationLevel.STRONG).endswith(
         "(a crowd: undecided after two attempts (it ran longer than 30 s); the machine may be busy, try again)"
     )
     assert _crowd({"outcome": "timeout", "reason": "slow"}) == Attack(CROWD, False, "slow", undecided=True)
@@ -310,8 +314,8 @@ def test_an_attack_that_nobody_saw_end_is_undecided_and_named() -> None:
     )
 
 
-@pytest.mark.parametrize("level", [Level.WEAK, Level.NONE])
-def test_a_warning_about_isolation_names_the_attack_that_lowered_the_level(level: Level) -> None:
+@pytest.mark.parametrize("level", [IsolationLevel.WEAK, IsolationLevel.NONE])
+def test_a_warning_about_isolation_names_the_attack_that_lowered_the_level(level: IsolationLevel) -> None:
     layers = tuple(Layer(name, True, "on") for name in ("limits", "tree"))
     evaluator = SimpleNamespace(level=level, report=Report(level, layers, (Attack("a file outside", False, "read"),)))
     (warning,) = isolation_warnings(cast("SandboxEvaluator", evaluator))

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
-from evolve.edit import apply_answer
+from evolve.answers.edit import apply_answer
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
-from evolve.proposal import Answer, Completed, Individual, Proposal
+from evolve.proposal import Answer, CompletedReply, Individual, Proposal
 from service.policy.syntax import SyntaxPolicy
 
 
@@ -42,11 +42,11 @@ def policy(program: Program, language: str = "python") -> SyntaxPolicy:
     return SyntaxPolicy(Problem(name="test", language=language, seeds=(program,), evaluator=EvaluatorSpec(entry="run")))
 
 
-def ask(asked: Proposal, language: str = "python") -> tuple[list[Answer], Completed]:
-    async def collect() -> tuple[list[Answer], Completed]:
+def ask(asked: Proposal, language: str = "python") -> tuple[list[Answer], CompletedReply]:
+    async def collect() -> tuple[list[Answer], CompletedReply]:
         replies = [reply async for reply in policy(asked.parent.program, language).propose(asked)]
         *answers, completed = replies
-        assert isinstance(completed, Completed)
+        assert isinstance(completed, CompletedReply)
         return [answer for answer in answers if isinstance(answer, Answer)], completed
 
     return asyncio.run(collect())

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from service.policy.syntax import structure, tune
-from service.policy.syntax.source import Draft, Source
+from service.policy.syntax.source import Draft, SourceText
 from service.policy.syntax.tree import Tree
 
-OfTree = Callable[[Source, Tree, np.random.Generator], Draft | None]
+OfTree = Callable[[SourceText, Tree, np.random.Generator], Draft | None]
 
 
-def source(text: str, language: str = "python") -> Source:
-    return Source("p", text, language)
+def source(text: str, language: str = "python") -> SourceText:
+    return SourceText("p", text, language)
 
 
-def results(make: Callable[[np.random.Generator], Draft | None], parent: Source, count: int = 200) -> set[str]:
+def results(make: Callable[[np.random.Generator], Draft | None], parent: SourceText, count: int = 200) -> set[str]:
     drafts = (make(np.random.default_rng(seed)) for seed in range(count))
     return {parent.apply(draft) for draft in drafts if draft is not None}
 
@@ -137,5 +137,7 @@ def test_numbers_come_from_inspirations_line_by_line() -> None:
 
 
 @pytest.mark.parametrize("mutation", [tune.tune, tune.shift, tune.reset, tune.swap])
-def test_a_text_without_numbers_is_left_alone(mutation: Callable[[Source, np.random.Generator], Draft | None]) -> None:
+def test_a_text_without_numbers_is_left_alone(
+    mutation: Callable[[SourceText, np.random.Generator], Draft | None],
+) -> None:
     assert mutation(source("x = y\n"), np.random.default_rng(0)) is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.edit import apply_answer
+from evolve.answers.edit import apply_answer
 from evolve.program import Program
 from evolve.proposal import Proposal
 from tests.unit.syntax.proposals import ask, individual, proposal

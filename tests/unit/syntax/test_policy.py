@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from evolve.edit import apply_answer
+from evolve.answers.edit import apply_answer
 from evolve.errors import PolicyRefused
 from evolve.program import Program
 from tests.unit.syntax.proposals import ask, children, proposal, texts

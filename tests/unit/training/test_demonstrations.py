@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evolve.chain import ChainParser, parse_format
+from evolve.answers.chain import ChainParser, parse_format
+from evolve.answers.edit import apply_answer
 from evolve.configuration import InspirationsConfig, PromptConfig
-from evolve.edit import apply_answer
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from training.candidate_sources import CandidateSource, read_candidates

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evolve.domains.maze import MOVES, Maze, maze_of, reward, walk
-from evolve.scalarization import Floats
+from evolve.multiobjective.scalarization import Floats
 from training.measures import DIVERSE, KS, mean_of, measure, weights
 
 # S G .

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evolve.chain import parse_format
+from evolve.answers.chain import parse_format
 from evolve.program import Program
-from training.replies import reads_back, write_reply
+from training.reply_writer import reads_back, write_reply
 
 TEXT = "def f(x):\n    a = 1\n    b = 1\n    return a + b\n\n\ndef g(x):\n    a = 1\n    return a\n"
 PARENT = Program.of({"p.py": TEXT})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evolve.chain import parse_format
+from evolve.answers.chain import parse_format
 from evolve.program import Program
 from training.errors import NothingToLearnError
 from training.records import Record, Records

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evolve.intervals import DRAWS, Estimate
+from evolve.statistics.intervals import DRAWS, Estimate
 from training.study.bootstrap import difference, mean, ratio
 
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from training.errors import StudyError
-from training.study.raw import Key, Store
+from training.study.raw import MeasurementKey, Store
 
-KEY = Key(title="sampling.vpo-s0", values={"temperature": 1.0, "mazes": 3})
+KEY = MeasurementKey(title="sampling.vpo-s0", values={"temperature": 1.0, "mazes": 3})
 SHAPES = {"rewards": (3, 2)}
 
 
@@ -30,7 +30,7 @@ def test_a_measurement_comes_back_as_it_was(store: Store) -> None:
 
 
 def test_other_conditions_are_another_measurement(store: Store) -> None:
-    assert not store.has(Key(title=KEY.title, values={"temperature": 1.3, "mazes": 3}))
+    assert not store.has(MeasurementKey(title=KEY.title, values={"temperature": 1.3, "mazes": 3}))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
@@ -53,7 +53,7 @@ def test_a_damaged_file_is_named(store: Store) -> None:
 
 
 def test_a_file_under_another_name_is_refused(store: Store) -> None:
-    other = Key(title="sampling.grpo-s0", values={"temperature": 1.0, "mazes": 4})
+    other = MeasurementKey(title="sampling.grpo-s0", values={"temperature": 1.0, "mazes": 4})
     path_of(store).rename(store.folder / other.file)
     with pytest.raises(StudyError, match="another measurement"):
         store.read(other, SHAPES)

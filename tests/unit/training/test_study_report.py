@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.study.campaign import Reached
+from training.study.campaign import SettingsScore
 from training.study.contenders import Contender
 from training.study.findings import Findings
-from training.study.gather import AT_ONE, LABELS, Compared, Plain
+from training.study.gather import AT_ONE, LABELS, Compared, PlainFigures
 from training.study.plan import BASE, CHAIN, GRPO, KINDS, QUICK, STRATEGIES, TRIED, VPO
 from training.study.report import report
-from training.study.results import Measured
+from training.study.results import MethodTable
 from training.study.targets import Target, targets
 
 METHODS = (BASE, GRPO, CHAIN, VPO)
@@ -23,18 +23,18 @@ FIGURES = [f"{part}@{k}" for part in ("best", "solved", "ew") for k in QUICK.ks]
 EQUAL = dict.fromkeys(METHODS, 0.5)
 
 
-def measured(value: float, names: list[str], seeds: tuple[int, ...] = SEEDS) -> Measured:
+def measured(value: float, names: list[str], seeds: tuple[int, ...] = SEEDS) -> MethodTable:
     """A method whose figures are `value` but for what mazes and seeds add, the same to every method."""
     noise = np.random.default_rng(0).normal(0, 0.02, (len(seeds), MAZES))
-    return Measured(seeds=seeds, tables=dict.fromkeys(names, value + noise), tokens=10.0, temperature=1.0)
+    return MethodTable(seeds=seeds, tables=dict.fromkeys(names, value + noise), tokens=10.0, temperature=1.0)
 
 
-def solving(share: float, temperature: float = 1.0) -> Measured:
+def solving(share: float, temperature: float = 1.0) -> MethodTable:
     """Searches that solve the first mazes, that share of them."""
     solved = np.tile((np.arange(MAZES) < round(share * MAZES)).astype(float), (len(SEEDS), 1))
     names = [f"{figure}@{b}" for figure in ("best", "solved", "answers-solved", "tokens-solved") for b in QUICK.budgets]
     tables = dict.fromkeys(names, solved) | {"ended": np.zeros_like(solved)}
-    return Measured(seeds=SEEDS, tables=tables, tokens=10.0, temperature=temperature)
+    return MethodTable(seeds=SEEDS, tables=tables, tokens=10.0, temperature=temperature)
 
 
 def findings(
@@ -60,9 +60,9 @@ def findings(
         },
         temperatures={kind: {method: {1.0: 0.5, 1.3: 0.6} for method in METHODS} for kind in KINDS},
         tried=[],
-        heated={VPO: {1.0: Reached(solved=0.2, best=0.7), 1.3: Reached(solved=0.2, best=0.8)}},
+        heated={VPO: {1.0: SettingsScore(solved=0.2, best=0.7), 1.3: SettingsScore(solved=0.2, best=0.8)}},
         settings=TRIED[0],
-        plain=Plain(
+        plain=PlainFigures(
             missing={kind: dict.fromkeys(METHODS, 0.01) for kind in KINDS},
             repeats={kind: dict.fromkeys(METHODS, 0.02) for kind in KINDS},
             hit=np.zeros((3, MAZES)),
@@ -116,7 +116,9 @@ def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
     full = findings()
     nothing: Compared = {}
     bare = replace(full, sampled=dict.fromkeys(full.sampled, nothing), searched=dict.fromkeys(full.searched, nothing))
-    bare = replace(bare, plain=Plain(missing={k: {} for k in KINDS}, repeats={k: {} for k in KINDS}, hit=None, many=0))
+    bare = replace(
+        bare, plain=PlainFigures(missing={k: {} for k in KINDS}, repeats={k: {} for k in KINDS}, hit=None, many=0)
+    )
     judged = targets(bare)
     assert {target.met for target in judged[1:]} == {None}
     assert Target(name="", met=None, seen="").verdict == "not measured"

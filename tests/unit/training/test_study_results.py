@@ -5,7 +5,15 @@ import pytest
 
 from evolve.domains.maze import best, maze_of
 from training.measures import EQUAL, measure
-from training.study.results import Measured, common, figures, reached, stacked, tokens_for_an_answer, tokens_in_search
+from training.study.results import (
+    MethodTable,
+    common,
+    figures,
+    reached,
+    stacked,
+    tokens_for_an_answer,
+    tokens_in_search,
+)
 from training.study.sampling import Answers
 from training.study.searching import Paths
 
@@ -90,6 +98,6 @@ def test_several_searches_of_a_training_seed_are_its_mean() -> None:
     )
     assert found.seeds == (0, 1)
     assert found.tables["solved"].tolist() == [[1, 1], [0.5, 0]]
-    other = Measured(seeds=(1, 5), tables={}, tokens=0.0, temperature=1.0)
+    other = MethodTable(seeds=(1, 5), tables={}, tokens=0.0, temperature=1.0)
     assert common(found, other) == (1,)
     assert found.rows("solved", [1]).tolist() == [[0.5, 0]]

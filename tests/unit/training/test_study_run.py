@@ -15,8 +15,8 @@ from service.cli.study import problem_of
 from service.errors import UsageError
 from tests.fakes.tiny_llama import write_model
 from tests.unit.training.drunkard import write_drunkard, write_models
-from training.study.campaign import Campaign, Reached
-from training.study.conduct import REPORT, SAMPLING, SEARCH, Conduct
+from training.study.campaign import Campaign, SettingsScore
+from training.study.conduct import REPORT, SAMPLING, SEARCH, StudyRunner
 from training.study.contenders import Contender, find_contenders
 from training.study.findings import findings_of
 from training.study.gather import AT_ONE, OWN, Gathering
@@ -102,10 +102,10 @@ def measured(contenders: tuple[Contender, ...], tmp_path_factory: pytest.TempPat
     return campaign
 
 
-def conduct(campaign: Campaign, done: list[str]) -> Conduct:
+def conduct(campaign: Campaign, done: list[str]) -> StudyRunner:
     from contextlib import nullcontext
 
-    return Conduct(
+    return StudyRunner(
         campaign=campaign,
         problems=problem_of,
         workers=1,
@@ -142,7 +142,7 @@ def test_settings_are_those_that_solve_most(measured: Campaign) -> None:
     assert worth(taken.reached) == max(worth(one.reached) for one in tried)
 
 
-def worth(reached: Reached) -> tuple[float, float]:
+def worth(reached: SettingsScore) -> tuple[float, float]:
     return reached.solved, reached.best
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
-from evolve.vpo import ESTIMATORS, Group, Options, Rollout, advantages, draw_weights, estimator
+from evolve.multiobjective.scalarization import Floats
+from evolve.vpo import ESTIMATORS, Options, Rollout, RolloutGroup, advantages, draw_weights, estimator
 
 
 def weights_of(prompt: Hashable, k: int) -> Floats:
@@ -25,8 +25,8 @@ PROMPTS = [1, 2, 1, 1, 2, 1]
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_rollouts_are_grouped_by_prompt_and_come_back_in_order(name: str) -> None:
-    one = Group.of([ROLLOUTS[i] for i in (0, 2, 3, 5)], weights=weights_of(1, 2))
-    two = Group.of([ROLLOUTS[i] for i in (1, 4)], weights=weights_of(2, 3))
+    one = RolloutGroup.of([ROLLOUTS[i] for i in (0, 2, 3, 5)], weights=weights_of(1, 2))
+    two = RolloutGroup.of([ROLLOUTS[i] for i in (1, 4)], weights=weights_of(2, 3))
     first, second = estimator(name)([one, two], Options())
     expected = np.empty(6)
     expected[[0, 2, 3, 5]], expected[[1, 4]] = first, second
@@ -59,11 +59,11 @@ def test_a_rollout_that_makes_no_sense_is_named(rollouts: list[list[float]], sai
 
 def test_weights_and_preference_must_fit() -> None:
     with pytest.raises(RewardError, match="weights have 2 objectives and the preference has 3"):
-        Group.of([None], weights=[[0.5, 0.5]], preference=[1.0, 1.0, 1.0])
+        RolloutGroup.of([None], weights=[[0.5, 0.5]], preference=[1.0, 1.0, 1.0])
     with pytest.raises(RewardError, match="has 3 objectives where 2 are expected"):
-        Group.of([[0.1, 0.2, 0.3]], weights=[[0.5, 0.5]])
+        RolloutGroup.of([[0.1, 0.2, 0.3]], weights=[[0.5, 0.5]])
     for preference in ([0.0, 0.0], [[0.5, 0.5], [0.5, 0.5]]):
         with pytest.raises(RewardError, match=r"preference|expected"):
-            Group.of([[0.1, 0.2]], preference=preference)
+            RolloutGroup.of([[0.1, 0.2]], preference=preference)
     with pytest.raises(RewardError, match="No advantage estimator is called 'reinforce'"):
         advantages("reinforce", [], [], weights_of)

@@ -5,21 +5,21 @@ import numpy as np
 import pytest
 
 from evolve.errors import RewardError
-from evolve.scalarization import Floats
-from evolve.vpo import ESTIMATORS, Group, Options, draw_weights, estimator
+from evolve.multiobjective.scalarization import Floats
+from evolve.vpo import ESTIMATORS, Options, RolloutGroup, draw_weights, estimator
 from evolve.vpo.estimators import entropic, gdpo, grpo, max_at_k, maxrl, multi_rlvr, multi_rlvr_best, vpo
 
 CORNERS = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
 NAMES = sorted(ESTIMATORS)
 
 
-def scalars(*values: float) -> Group:
+def scalars(*values: float) -> RolloutGroup:
     """A group of single answers under one objective."""
-    return Group.of([[value] for value in values], weights=[[1.0]])
+    return RolloutGroup.of([[value] for value in values], weights=[[1.0]])
 
 
 def test_vpo_normalises_set_rewards_in_the_group() -> None:
-    group = Group.of([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5]], None], weights=CORNERS)
+    group = RolloutGroup.of([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5]], None], weights=CORNERS)
     # Set rewards 5/6, 1/2 and 0: mean 4/9, population variance 38/324.
     deviation = math.sqrt(38) / 18 + 1e-6
     expected = [(value - 4 / 9) / deviation for value in (5 / 6, 1 / 2, 0)]
@@ -28,7 +28,7 @@ def test_vpo_normalises_set_rewards_in_the_group() -> None:
 
 def test_vpo_prefers_specialists_where_a_scalar_sees_no_difference() -> None:
     sets = [np.eye(3), np.full((3, 3), 1 / 3)]
-    group = Group.of(sets, weights=draw_weights(3, np.random.default_rng(0)))
+    group = RolloutGroup.of(sets, weights=draw_weights(3, np.random.default_rng(0)))
     assert vpo([group])[0] == pytest.approx([1, -1], abs=1e-4)
     assert grpo([group])[0].tolist() == [0, 0]
 
@@ -36,42 +36,42 @@ def test_vpo_prefers_specialists_where_a_scalar_sees_no_difference() -> None:
 def test_vpo_of_single_answers_is_grpo_under_the_mean_weight() -> None:
     flat = [[0.1, 0.9, 0.3], [0.5, 0.5, 0.5], [1.0, 0.0, 0.2]]
     drawn = draw_weights(3, np.random.default_rng(4), 50)
-    group = Group.of(flat, weights=drawn, preference=drawn.mean(axis=0))
+    group = RolloutGroup.of(flat, weights=drawn, preference=drawn.mean(axis=0))
     assert vpo([group])[0] == pytest.approx(grpo([group])[0])
 
 
 def test_groups_may_differ_in_objectives_and_rollouts_in_answers() -> None:
-    two = Group.of([[[1.0, 0.0]], [[0.0, 0.0], [0.0, 0.5], [0.2, 0.0]]], weights=CORNERS)
-    three = Group.of([[1.0, 0.0, 0.0], np.eye(3)], weights=np.eye(3))
+    two = RolloutGroup.of([[[1.0, 0.0]], [[0.0, 0.0], [0.0, 0.5], [0.2, 0.0]]], weights=CORNERS)
+    three = RolloutGroup.of([[1.0, 0.0, 0.0], np.eye(3)], weights=np.eye(3))
     first, second = vpo([two, three])
     assert first[0] > 0 > first[1]
     assert second == pytest.approx([-1, 1], abs=1e-5)
 
 
 def test_a_duplicate_changes_nothing_for_vpo() -> None:
-    once = Group.of([[[1.0, 0.0]], [[0.0, 0.4]]], weights=CORNERS)
-    twice = Group.of([[[1.0, 0.0], [1.0, 0.0], None], [[0.0, 0.4], [0.0, 0.4]]], weights=CORNERS)
+    once = RolloutGroup.of([[[1.0, 0.0]], [[0.0, 0.4]]], weights=CORNERS)
+    twice = RolloutGroup.of([[[1.0, 0.0], [1.0, 0.0], None], [[0.0, 0.4], [0.0, 0.4]]], weights=CORNERS)
     assert vpo([twice])[0] == pytest.approx(vpo([once])[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_group_of_equals_teaches_nothing(name: str) -> None:
-    group = Group.of([[[0.3, 0.6], [0.1, 0.1]]] * 4, weights=CORNERS)
+    group = RolloutGroup.of([[[0.3, 0.6], [0.1, 0.1]]] * 4, weights=CORNERS)
     assert estimator(name)([group], Options())[0].tolist() == [0] * 4
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_group_without_any_matrix_gets_zeros(name: str) -> None:
-    group = Group.of([None, [], [None]], weights=CORNERS)
+    group = RolloutGroup.of([None, [], [None]], weights=CORNERS)
     assert estimator(name)([group], Options())[0].tolist() == [0, 0, 0]
-    assert estimator(name)([Group.of([None], weights=CORNERS)], Options())[0].tolist() == [0]
+    assert estimator(name)([RolloutGroup.of([None], weights=CORNERS)], Options())[0].tolist() == [0]
     assert estimator(name)([], Options()) == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rollout_without_a_matrix_counts_as_zero_and_is_discouraged(name: str) -> None:
-    missing = Group.of([None, [0.8, 0.6], [0.2, 0.6]], weights=CORNERS)
-    zeros = Group.of([[0.0, 0.0], [0.8, 0.6], [0.2, 0.6]], weights=CORNERS)
+    missing = RolloutGroup.of([None, [0.8, 0.6], [0.2, 0.6]], weights=CORNERS)
+    zeros = RolloutGroup.of([[0.0, 0.0], [0.8, 0.6], [0.2, 0.6]], weights=CORNERS)
     found = estimator(name)([missing], Options())[0]
     assert found.tolist() == estimator(name)([zeros], Options())[0].tolist()
     # The lead over others is what max@k gives credit for, and the worst leads nobody.
@@ -87,13 +87,13 @@ def test_grpo_is_the_standard_score() -> None:
 
 
 def test_the_preference_weighs_the_scalar() -> None:
-    group = Group.of([[1.0, 0.0], [0.0, 1.0]], preference=[3.0, 1.0])
+    group = RolloutGroup.of([[1.0, 0.0], [0.0, 1.0]], preference=[3.0, 1.0])
     assert group.preference.tolist() == [0.75, 0.25]
     assert grpo([group])[0] == pytest.approx([1, -1], abs=1e-5)
 
 
 def test_multi_answer_baselines_score_the_sum_or_the_best() -> None:
-    group = Group.of([[[0.6], [0.6], [0.6]], [[1.0], [0.1], [0.1]], [[0.0], [0.0], [0.9]]])
+    group = RolloutGroup.of([[[0.6], [0.6], [0.6]], [[1.0], [0.1], [0.1]], [[0.0], [0.0], [0.9]]])
     for found, scores in (
         (multi_rlvr([group])[0], np.array([1.8, 1.2, 0.9])),
         (multi_rlvr_best([group])[0], np.array([0.6, 1.0, 0.9])),
@@ -143,8 +143,8 @@ def test_max_at_k_takes_half_of_the_group_unless_told() -> None:
 
 
 def test_gdpo_normalises_each_objective_and_whitens_the_batch() -> None:
-    first = Group.of([[0.0, 100.0], [1.0, 100.0], [1.0, 400.0]])
-    second = Group.of([[0.0, 0.0], [0.5, 0.0]])
+    first = RolloutGroup.of([[0.0, 100.0], [1.0, 100.0], [1.0, 400.0]])
+    second = RolloutGroup.of([[0.0, 0.0], [0.5, 0.0]])
 
     def score(column: list[float]) -> Floats:
         values = np.array(column)
@@ -156,7 +156,7 @@ def test_gdpo_normalises_each_objective_and_whitens_the_batch() -> None:
     assert [len(part) for part in found] == [3, 2]
     assert np.concatenate(found) == pytest.approx(expected)
     # Groups on other scales count alike: objective 1 moves as much as objective 0 does.
-    assert gdpo([Group.of([[0.0, 300.0], [1.0, 0.0]])])[0].tolist() == pytest.approx([0, 0], abs=1e-6)
+    assert gdpo([RolloutGroup.of([[0.0, 300.0], [1.0, 0.0]])])[0].tolist() == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_maxrl_divides_by_the_mean() -> None:
@@ -195,7 +195,7 @@ def test_estimators_are_named_and_unknown_names_refused() -> None:
     with pytest.raises(RewardError, match=r"No advantage estimator is called 'ppo'; there are vpo, grpo, max_at_k"):
         estimator("ppo")
     with pytest.raises(RewardError, match="needs weights that the group shares"):
-        vpo([Group.of([[0.5, 0.5]])])
+        vpo([RolloutGroup.of([[0.5, 0.5]])])
 
 
 @pytest.mark.parametrize(

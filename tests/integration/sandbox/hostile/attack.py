@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evolve.evaluation import Outcome
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 
 # Numbers of system calls: the standard library does not wrap all of them. `KEEPER` is the process that forks programs.
 PRELUDE = """
@@ -27,7 +27,7 @@ def attempt(action):
 """
 ENDED = frozenset({Outcome.CRASH, Outcome.ERROR, Outcome.MEMORY, Outcome.OUTPUT, Outcome.TIMEOUT})
 ANY = ENDED | {Outcome.OK, Outcome.INVALID}
-BOTH = (Level.STRONG, Level.MEDIUM)
+BOTH = (IsolationLevel.STRONG, IsolationLevel.MEDIUM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class Attack:
     source: str
     outcomes: Collection[Outcome] = ANY
     says: str = ""
-    levels: Collection[Level] = BOTH
+    levels: Collection[IsolationLevel] = BOTH
 
 
-def refused(aim: str, *actions: str, levels: Collection[Level] = BOTH) -> list[Attack]:
+def refused(aim: str, *actions: str, levels: Collection[IsolationLevel] = BOTH) -> list[Attack]:
     """Attacks of one expression each, which must raise an error of the system."""
     return [
         Attack(

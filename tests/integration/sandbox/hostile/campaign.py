@@ -20,7 +20,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
 from service.sandbox.evaluator import SandboxEvaluator
 from service.sandbox.inside import process_state
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox import bench
 from tests.integration.sandbox.hostile import reaching, spending
 from tests.integration.sandbox.hostile.attack import ANY, PRELUDE, Attack
@@ -70,7 +70,7 @@ class Case:
         return f"{self.name}: no reason" if not found.ok and not found.reason else ""
 
 
-def draw(seed: int, level: Level, share: float = 1.0) -> list[Case]:
+def draw(seed: int, level: IsolationLevel, share: float = 1.0) -> list[Case]:
     """The programs of a campaign in their order: attacks, combinations of two, and half as many known-good programs.
 
     Args:
@@ -101,9 +101,9 @@ def _combination(first: Attack, second: Attack) -> Case:
     return Case(name=f"{first.name} + {second.name}", source=source, outcomes=ANY, score=0.0)
 
 
-def _good(chance: random.Random, level: Level) -> Case:
+def _good(chance: random.Random, level: IsolationLevel) -> Case:
     kind, factor = chance.choice(sorted(GOOD)), chance.randrange(1, 1 << 12) / 1024
-    source = GOOD[kind].replace("{factor}", str(factor)).replace("{sized}", str(level is Level.STRONG))
+    source = GOOD[kind].replace("{factor}", str(factor)).replace("{sized}", str(level is IsolationLevel.STRONG))
     return Case(name=f"good: {kind}", source=source, outcomes={Outcome.OK}, score=factor * sum(INPUTS))
 
 
@@ -135,7 +135,9 @@ def victim(folder: Path) -> Iterator[tuple[Path, socket.socket]]:
         yield folder, mailbox
 
 
-async def run(cases: Sequence[Case], folder: Path, level: Level, slots: int, token: str, **options: Any) -> list[str]:
+async def run(
+    cases: Sequence[Case], folder: Path, level: IsolationLevel, slots: int, token: str, **options: Any
+) -> list[str]:
     """Run a campaign; what did not hold, a line each."""
     with victim(folder / "victim") as (target, mailbox):
         before = _surroundings(target, token)
@@ -155,7 +157,7 @@ async def run(cases: Sequence[Case], folder: Path, level: Level, slots: int, tok
 
 
 @contextlib.asynccontextmanager
-async def _opened(folder: Path, level: Level, slots: int, **options: Any) -> AsyncIterator[SandboxEvaluator]:
+async def _opened(folder: Path, level: IsolationLevel, slots: int, **options: Any) -> AsyncIterator[SandboxEvaluator]:
     async with bench.sandbox(folder, EVALUATOR, slots=slots, force=level, limits=LIMITS, **options) as opened:
         assert opened.level is level, opened.report
         yield opened

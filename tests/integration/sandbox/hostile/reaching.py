@@ -2,7 +2,7 @@
 """Attacks that reach for what is not the program's: files, processes, the kernel, what it was started with."""
 
 from evolve.evaluation import Outcome
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.hostile.attack import Attack, refused
 
 # As `test_secrecy` tries them one by one, too.
@@ -213,6 +213,6 @@ ATTACKS = (
     *refused("the kernel", *_CALLS),
     *refused("files of others", *_FILES),
     *refused("processes of others", *_SIGNALS),
-    *refused("processes of others", "os.kill(1, signal.SIGKILL)", levels=[Level.MEDIUM]),
+    *refused("processes of others", "os.kill(1, signal.SIGKILL)", levels=[IsolationLevel.MEDIUM]),
     *_READING,
 )

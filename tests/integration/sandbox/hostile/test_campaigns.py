@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.hostile.attack import BOTH
 from tests.integration.sandbox.hostile.campaign import ATTACKS, busy, draw, run
 from tests.integration.sandbox.interpreters import PYTHONS, reachable
@@ -40,14 +40,14 @@ def test_there_are_ninety_kinds_of_attack_and_each_has_its_name() -> None:
 
 
 def test_a_seed_draws_the_same_campaign_again() -> None:
-    assert draw(7, Level.STRONG) == draw(7, Level.STRONG)
-    assert draw(7, Level.STRONG) != draw(8, Level.STRONG)
+    assert draw(7, IsolationLevel.STRONG) == draw(7, IsolationLevel.STRONG)
+    assert draw(7, IsolationLevel.STRONG) != draw(8, IsolationLevel.STRONG)
 
 
 @pytest.mark.usefixtures("private_umask")
 @pytest.mark.parametrize("level", BOTH)
 @pytest.mark.parametrize("seed", range(SEED, SEED + CAMPAIGNS))
-async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level: Level, seed: int) -> None:
+async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level: IsolationLevel, seed: int) -> None:
     with busy(os.cpu_count() or 1):
         complaints = await run(draw(seed, level), home, level, SLOTS, f"{os.getpid()}x{seed}", python=reachable(level))
     assert not complaints, f"EVOLVE_HOSTILE_SEED={seed} draws it again, at the level {level}:\n" + "\n".join(complaints)
@@ -55,7 +55,9 @@ async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level:
 
 @pytest.mark.parametrize("level", BOTH)
 @pytest.mark.parametrize("version", PYTHONS)
-async def test_no_attack_changes_anything_under_other_interpreters(home: Path, level: Level, version: str) -> None:
+async def test_no_attack_changes_anything_under_other_interpreters(
+    home: Path, level: IsolationLevel, version: str
+) -> None:
     cases = draw(SEED, level, share=0.1)
     complaints = await run(cases, home, level, SLOTS, f"{os.getpid()}x{version[2:]}", python=PYTHONS[version])
     assert not complaints, f"EVOLVE_HOSTILE_SEED={SEED} draws it again, under {PYTHONS[version]}:\n" + "\n".join(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evolve.errors import PolicyRefused
 from service.policy.bundled import sampling
 from service.policy.bundled.model import Model, load_model
-from service.policy.bundled.sampling import Sampled, generate, stream
+from service.policy.bundled.sampling import SampledChain, generate, stream
 from tests.fakes.tiny_llama import config, write_model, write_parrot
 
 PROMPTS = [[0, 9, 10, 14], [0, 11], [0, 12, 13, 14, 15, 16, 17, 18, 9, 10]]
@@ -26,12 +26,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return load_model(write_model(tmp_path_factory.mktemp("model")))
 
 
-def ids(chains: Sequence[Sampled]) -> list[tuple[int, ...]]:
+def ids(chains: Sequence[SampledChain]) -> list[tuple[int, ...]]:
     return [chain.ids for chain in chains]
 
 
 def test_equal_seeds_give_equal_chains_and_others_give_others(model: Model) -> None:
-    def chains(seed: int) -> list[list[Sampled]]:
+    def chains(seed: int) -> list[list[SampledChain]]:
         return generate(model, PROMPTS[:1], samples=4, max_tokens=20, temperature=1.0, seeds=[seed])
 
     assert chains(3) == chains(3)

@@ -14,7 +14,7 @@ from evolve.problem import Problem
 from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.bundle import open_bundle
-from service.problems.fork import fork_problem
+from service.problems.forked_problem import fork_problem
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.upload import load_upload
 from tests.unit.problems.domains.samples import CALLING, GOLD, HARD, MUSIQUE, ROWS, files_of, problem_toml

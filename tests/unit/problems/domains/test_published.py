@@ -19,7 +19,7 @@ from tests.unit.problems.domains.samples import CALLING, EUREQA, MUSIQUE, READIN
 def test_musique_is_read_with_its_hops_in_order() -> None:
     shuffled = copy.deepcopy(MUSIQUE)
     shuffled["paragraphs"].reverse()
-    assert read_question("musique", MUSIQUE, "x") == musique.Question(
+    assert read_question("musique", MUSIQUE, "x") == musique.MusiqueQuestion(
         text="What is the capital of the country of Lake Veld?",
         paragraphs=(
             ("Lake Veld", "Lake Veld lies in Norland."),
@@ -35,23 +35,23 @@ def test_musique_is_read_with_its_hops_in_order() -> None:
 
 def test_eureqa_is_read_to_its_fifth_entity() -> None:
     question = read_question("eureqa", EUREQA, "x")
-    assert isinstance(question, eureqa.Question)
+    assert isinstance(question, eureqa.EureqaQuestion)
     assert question.narrative.count("\n") == 2
     assert question.masks == ("Person A", "book B", "city C", "country D", "sea E")
     assert question.entities == ("Ada_Bern", "The_Long_Road", "Port_Veld", "Norland", "Inner_Sea")
 
 
 def test_toolrl_is_read_with_the_calls_of_its_ground_truth() -> None:
-    assert read_question("toolrl", TOOLRL, "x") == toolrl.Question(
+    assert read_question("toolrl", TOOLRL, "x") == toolrl.ToolTask(
         user="Weather for three days in the harbour, please.",
         system="Tools: get_weather(city, days). Think in <think>, call in <tool_call>.",
-        calls=(toolrl.Call(name="get_weather", arguments={"city": "Port Veld", "days": 3}),),
+        calls=(toolrl.ToolCall(name="get_weather", arguments={"city": "Port Veld", "days": 3}),),
     )
 
 
 def test_livecodebench_is_read_with_public_and_private_tests() -> None:
     question = read_question("livecodebench", READING, "x")
-    assert isinstance(question, livecodebench.Question)
+    assert isinstance(question, livecodebench.CodingTask)
     assert [test.input for test in question.tests] == ["1 2\n", "5 5\n", "20 20\n"]
     assert (question.starter, question.function) == ("", "")
     called = read_question("livecodebench", CALLING, "x")

@@ -1,0 +1,238 @@
+"""Edits: what an answer says, applied to its parent, is a child; or a sentence on why it makes none."""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evolve.answers.markup import Fence, fence, fence_after, fenced_blocks, heading
+from evolve.answers.patch import patch
+from evolve.answers.python_source import is_python, parse_python
+from evolve.answers.recovery import holds_edits, is_whole, json_program
+from evolve.answers.regions import enforce, guarded
+from evolve.errors import AnswerError, ProgramError
+from evolve.program import Program
+
+_PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
+# What answers lack that are written as they should be.
+TOO_NEAR = "the program is too near to one that its island has"
+EQUALS_PARENT = "the answer equals its parent"
+CHANGES_NOTHING = "the answer changes nothing inside the EVOLVE-BLOCK regions"
+_SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
+
+
+MARKERS, EDITS, REWRITE, PARENT_COPY, JSON_CODE = "markers", "edits", "rewrite", "parent_copy", "json_code"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The program that an answer makes, and what of the answer had to be recovered for that.
+
+    Attributes:
+        recovered: `markers` that were left out and put back, `edits` where a rewrite was asked for, a `rewrite` where
+            edits were asked for, a `parent_copy` beside the new program, `json_code`: JSON around it.
+    """
+
+    program: Program
+    recovered: tuple[str, ...] = ()
+
+
+def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child:
+    """Make the child that an answer describes.
+
+    `rewrite`: the answer is the new text of a program of one file, or files headed by `FILE: path`; files that it does
+    not name stay. A fence around a file is taken off. Out of prose with fenced blocks the largest closed block is
+    taken that is not the parent; prose without one is no program. SEARCH/REPLACE blocks are read as edits.
+    `diff`: SEARCH/REPLACE blocks (see `evolve.answers.patch`). A whole program in their place is read as a rewrite.
+
+    Where the parent has EVOLVE-BLOCK regions, what the answer changes outside them is undone. Line endings become the
+    parent's.
+
+    Args:
+        parent: the program that the answer was asked about.
+        text: the answer, without the format of its chain.
+        edits: `rewrite` or `diff`.
+        language: the problem's language; a Python file that does not parse is refused, unless the program is longer
+            than `MAX_PARSED`.
+
+    Raises:
+        AnswerError: the answer makes no child; the text is one sentence for the next prompt.
+    """
+    reading = _Reading({path: _unix(content) for path, content in parent.files}, language.lower())
+    changes = reading.changes(_unix(text), edits)
+    changes = {path: content for path, content in changes.items() if content != reading.sources.get(path)}
+    written = _replace(parent, changes)
+    if guarded(parent):
+        _check_unmarked(written, changes, language)
+    enforced = enforce(parent, written, language)
+    child = enforced.program
+    changed = [path for path, content in child.files if _differs(content, dict(parent.files).get(path))]
+    if not changed:
+        outside = changes and guarded(parent)
+        raise AnswerError(CHANGES_NOTHING if outside else EQUALS_PARENT)
+    for path in changed:
+        if is_python(path, child, language):
+            _check_syntax(path, dict(child.files)[path], child.single)
+    return Child(child, (*reading.recovered, *((MARKERS,) if enforced.restored else ())))
+
+
+def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
+    old = dict(parent.files)
+    for path in changes.keys() - old.keys():
+        clash = [other for other in {**old, **changes} if other.startswith(path + "/") or path.startswith(other + "/")]
+        if clash:
+            raise AnswerError(f"the answer adds {path}, which cannot stand beside {clash[0]}")
+    try:
+        return parent.replace({path: _like(text, old.get(path, "")) for path, text in changes.items()})
+    except ProgramError as error:
+        raise AnswerError(str(error)) from error
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _like(text: str, model: str) -> str:
+    """With the line endings of the model, and ending with one."""
+    text = text if text.endswith("\n") or not text else text + "\n"
+    return text.replace("\n", "\r\n") if "\r\n" in model else text
+
+
+def _differs(text: str, other: str | None) -> bool:
+    return other is None or (text != other and _unix(text).rstrip() != _unix(other).rstrip())
+
+
+def _check_unmarked(child: Program, changes: Mapping[str, str], language: str) -> None:
+    """Say of Python without markers that does not parse just that, and not that it lacks markers."""
+    for path in changes:
+        text = dict(child.files)[path]
+        if "EVOLVE-BLOCK" not in text and is_python(path, child, language):
+            _check_syntax(path, text, child.single)
+
+
+def _check_syntax(path: str, text: str, single: bool) -> None:
+    try:
+        parse_python(text)
+    except SyntaxError as error:
+        place = f"line {error.lineno or 1}" + ("" if single else f" of {path}")
+        raise AnswerError(f"the program is not valid Python: {error.msg} in {place}") from error
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What an answer says of a parent's files, and what of it was not as asked."""
+
+    sources: Mapping[str, str]
+    language: str
+    recovered: list[str] = field(default_factory=list)
+
+    def changes(self, text: str, edits: str) -> dict[str, str]:
+        patched = holds_edits(text)
+        if edits == "diff" and not patched and is_whole(self.sources, text, self.language):
+            self.recovered.append(REWRITE)
+            return self._rewrite(text)
+        if edits != "diff" and patched:
+            self.recovered.append(EDITS)
+            return patch(self.sources, text)
+        return patch(self.sources, text) if edits == "diff" else self._rewrite(text)
+
+    def _rewrite(self, text: str) -> dict[str, str]:
+        sections = _sections(text)
+        if len(self.sources) > 1:
+            if not sections:
+                raise AnswerError("the answer names no file: head each changed file by a line FILE: path")
+            return {path: self._body(content, path) for path, content in sections}
+        path = next(iter(self.sources))
+        if not sections or not _headed(text):
+            return {path: self._body(text, path)}
+        if len(sections) > 1 or sections[0][0] != path:
+            other = next((name for name, _ in sections if name != path), path)
+            raise AnswerError(f"the answer writes {other}, but the program is the one file {path}")
+        return {path: self._body(sections[0][1], path)}
+
+    def _body(self, text: str, path: str) -> str:
+        """The text of one file out of what an answer says of it."""
+        program = json_program(text)
+        if program is not None:
+            self.recovered.append(JSON_CODE)
+            return program
+        lines = text.strip().split("\n")
+        blocks = list(fenced_blocks(lines))
+        if len(blocks) == 1 and len(blocks[0].lines) == len(lines) - 2:
+            return blocks[0].text
+        language = self.language
+        if (
+            language in _PLAIN_LANGUAGES
+            or not blocks
+            or (fence(lines[0]) is None and _is_python_program(text, language))
+        ):
+            return _unfenced(text, language)
+        return self._largest([block.text for block in blocks if block.closed] or [blocks[0].text], path)
+
+    def _largest(self, texts: list[str], path: str) -> str:
+        """The largest text that is not the parent's; an answer may quote the parent before it."""
+        own = self.sources.get(path, "").strip()
+        others = [text for text in texts if text.strip() != own]
+        if others and len(others) < len(texts):
+            self.recovered.append(PARENT_COPY)
+        return max(others or texts, key=len)
+
+
+def _headed(text: str) -> bool:
+    """Whether a heading stands first, or outside code in an answer that fences its code."""
+    first = next(line for line in text.split("\n") if line.strip())
+    return heading(first) is not None or any(True for _ in fenced_blocks(text.split("\n")))
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    """The files that headings outside fenced blocks name, in order, each with the text up to the next heading."""
+    found: list[tuple[str, list[str]]] = []
+    opened: Fence | None = None
+    for line in text.split("\n"):
+        path = heading(line) if opened is None else None
+        if path is not None:
+            found.append((path, []))
+            continue
+        opened = fence_after(line, opened)
+        if found:
+            found[-1][1].append(line)
+    return [(path, "\n".join(lines)) for path, lines in found]
+
+
+def _unfenced(text: str, language: str) -> str:
+    if not text.strip():
+        raise AnswerError("the answer holds no program text")
+    if language not in _PLAIN_LANGUAGES and _is_prose(text, language):
+        raise AnswerError("the answer is prose without a fenced program")
+    return text.strip("\n")
+
+
+def _is_python_program(text: str, language: str) -> bool:
+    """Whether fences in the text stand inside it, in a docstring, rather than around programs."""
+    if language != "python":
+        return False
+    try:
+        return any(map(_acts, parse_python(text.strip("\n") + "\n").body))
+    except SyntaxError:
+        return False
+
+
+def _is_prose(text: str, language: str) -> bool:
+    if language == "python":
+        try:
+            statements = parse_python(text.strip("\n") + "\n").body
+        except SyntaxError:
+            return _mostly_sentences(text)
+        return not any(_acts(statement) for statement in statements)
+    return _mostly_sentences(text)
+
+
+def _acts(statement: ast.stmt) -> bool:
+    """Whether a statement does something; words that happen to parse (`Sorry`, `No`) do not."""
+    return not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call | ast.Await)
+
+
+def _mostly_sentences(text: str) -> bool:
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    sentences = sum(1 for line in lines if line.count(" ") >= 2 and _SENTENCE.fullmatch(line))
+    return 2 * sentences >= len(lines)

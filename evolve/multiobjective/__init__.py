@@ -1,0 +1,1 @@
+"""Dominance, hypervolume and weighted sums of reward vectors."""

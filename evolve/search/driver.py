@@ -1,0 +1,172 @@
+"""Driver: a search, its policies and an evaluator joined in one process, without storage; all stays in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from types import MappingProxyType
+
+from evolve.configuration import RunConfig
+from evolve.errors import ConfigurationError
+from evolve.events import Event, EventKind
+from evolve.ports import Embedder, Evaluator
+from evolve.problem import Problem
+from evolve.search.deterministic_schedule import joined, open_search
+from evolve.search.dispatcher import Dispatcher
+from evolve.search.embedding import check_embedder
+from evolve.search.ensemble import EnsembleMember
+from evolve.search.holdout_audit import closing_event, examine, wanted
+from evolve.search.result import INTERRUPTED, EventSummary, FoundCandidates, Result
+from evolve.search.search import SearchStep
+
+TICK_SECONDS = 0.5
+
+Observe = Callable[[Sequence[Event]], None]
+
+
+class Driver:
+    """Drives one search to its end.
+
+    Args:
+        run_id: the ids of proposals and candidates derive from it: equal runs have equal ids where this one is equal.
+        problem: what is searched for.
+        config: how, and for how long.
+        policies: answer the proposals.
+        evaluator: scores the candidates.
+        monotonic: seconds that never go back: the clock of the budget.
+        observe: hears of events, in order, as soon as they are decided.
+        embedder: embeds programs, where they are compared by their embeddings.
+        earlier: what became of the same run before, to go on from there; with the configuration that it had.
+        extension: keys of the budget with the values that they have from then on.
+
+    Raises:
+        ConfigurationError: the policies do not go together with each other or with the configuration.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        problem: Problem,
+        config: RunConfig,
+        policies: Sequence[EnsembleMember],
+        evaluator: Evaluator,
+        *,
+        monotonic: Callable[[], float],
+        observe: Observe | None = None,
+        embedder: Embedder | None = None,
+        earlier: Result | None = None,
+        extension: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        check_embedder(config, embedder.name if embedder else None)
+        self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
+        self._flight = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
+        self._chronicle = EventSummary(run_id, problem, config)
+        self._problem, self._config, self._evaluator = problem, config, evaluator
+        self._monotonic = monotonic
+        self._observe = observe
+        self._began = 0.0
+        self._waiting = ""
+        self._stopped = False
+        self._earlier, self._extension = earlier, extension
+
+    def stop(self) -> None:
+        """Let the run end where it stands; to be called in the thread of its loop."""
+        self._stopped = True
+        self._flight.wake()
+
+    async def run(self) -> Result:
+        """Drive the search until it ends or is stopped; what became of it.
+
+        An evaluation and a proposal that fail are results like others; a policy that is away is waited for.
+
+        Raises:
+            ConfigurationError: a run that is continued would end at once, or its budget cannot be so.
+        """
+        self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
+        step = self._search.start() if self._earlier is None else self._continue(self._earlier)
+        self._note(EventKind.RUN_STARTED if self._earlier is None else EventKind.RUN_RESUMED, {"by": ""})
+        try:
+            self._flight.take(step)
+            while not await self._turn():
+                pass
+        finally:
+            await self._flight.cancel()
+        await self._examine()
+        return self._end()
+
+    @property
+    def _elapsed(self) -> float:
+        return self._monotonic() - self._began
+
+    def _continue(self, earlier: Result) -> SearchStep:
+        """Take up a run that has ended, with what its budget is now; what is still owed."""
+        self._chronicle.take(earlier.events)
+        found = FoundCandidates.of(earlier.events)
+        resumed = self._search.replay(earlier.events, found.individuals, found.candidates)
+        event = Event(kind=EventKind.RUN_CONTINUED, payload={"by": "", "after": earlier.reason})
+        self._search.state.apply(event)
+        self._write([event])
+        owed = [SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)]
+        owed += [self._search.extend(key, value) for key, value in self._extension.items()]
+        if limit := self._search.ended(self._elapsed):
+            raise ConfigurationError(f"the run would end at once, by {limit}: extend it with a larger budget")
+        self._chronicle.config = replace(self._config, budget=self._search.state.budget)
+        return joined(owed)
+
+    async def _turn(self) -> bool:
+        """One turn of the loop; whether it was the last."""
+        self._flight.ask(self._elapsed)
+        self._note_waiting()
+        if self._stopped or self._search.ended(self._elapsed):
+            return True
+        self._flight.take(await self._flight.arrival(TICK_SECONDS))
+        return False
+
+    async def _examine(self) -> None:
+        """Examine what was found, on what was held out and under other seeds."""
+        reason, state = self._search.ended(self._elapsed), self._search.state
+        members = [member for island in state.islands for member in island.archive.members]
+        event = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
+        if event is None:
+            return
+        self._write([*self._search.close(self._flight.cut).events, event])
+        known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
+        maximum = self._config.concurrency.evaluations
+        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, maximum)) as results:
+            async for result in results:
+                self._write([result])
+                if self._stopped:
+                    return
+
+    def _end(self) -> Result:
+        """Let go of what is under way, and say what became of the run."""
+        seconds = self._elapsed
+        reason = self._search.ended(seconds)
+        if reason is None:
+            for step in self._flight.landed():
+                self._write(step.events)
+        self._write(self._search.close(self._flight.cut).events)
+        best = self._chronicle.best
+        detail = self._search.explain(reason, self._flight.last_denied) if reason else ""
+        if reason is None:
+            self._note(EventKind.RUN_CANCELLED, {"by": ""})
+        else:
+            named = best.candidate_id if best else None
+            fitness = best.fitness if best else None
+            payload: dict[str, object] = {"reason": reason, "candidate_id": named, "fitness": fitness}
+            self._note(EventKind.RUN_FINISHED, payload | ({"detail": detail} if detail else {}))
+        return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
+
+    def _note_waiting(self) -> None:
+        self._write(self._flight.news())
+        waiting, before = self._flight.waiting, self._waiting
+        if waiting != before:
+            self._waiting = waiting
+            self._note(EventKind.RUN_WAITING if waiting else EventKind.RUN_GOING_ON, {"reason": waiting})
+
+    def _note(self, kind: EventKind, payload: dict[str, object]) -> None:
+        self._write([Event(kind=kind, payload=payload)])
+
+    def _write(self, events: Sequence[Event]) -> None:
+        self._chronicle.take(events)
+        if self._observe is not None and events:
+            self._observe(events)

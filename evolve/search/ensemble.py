@@ -1,0 +1,123 @@
+"""Ensemble: the policies of a run, and which of them answers a proposal."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evolve.configuration import RunConfig
+from evolve.credit.policy_credit import PolicyCredit
+from evolve.errors import ConfigurationError
+from evolve.money import shared_currency
+from evolve.ports import AdaptivePolicy, Policy
+from evolve.reply_form import ReplyForm, allowed_forms
+from evolve.selection import briefly
+
+_STREAM = 1  # apart from that of the plan of the same proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRequest:
+    """How a search asks a policy: its name, m answers in each of n chains.
+
+    Attributes:
+        weight: how often it is asked, in proportion to those of the other policies of the run.
+        currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
+        forms: that it may be asked in; empty: it has a way of its own, with these m and n.
+    """
+
+    policy: str
+    answers: int = 1
+    samples: int = 1
+    weight: float = 1.0
+    currency: str | None = None
+    forms: tuple[ReplyForm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleMember:
+    """One of the policies of a run; `weight` and `currency` are as in `PolicyRequest`."""
+
+    policy: Policy
+    weight: float = 1.0
+    currency: str | None = None
+
+    @property
+    def asking(self) -> PolicyRequest:
+        """How a search asks it."""
+        policy = self.policy
+        return PolicyRequest(
+            policy=policy.name,
+            answers=policy.answers,
+            samples=policy.samples,
+            weight=self.weight,
+            currency=self.currency,
+            forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnPolicy:
+    """The policy of a proposal.
+
+    Attributes:
+        why: what decided where there were several: the probability, or the parts of the bound.
+    """
+
+    asking: PolicyRequest
+    why: Mapping[str, float | None] = field(default_factory=dict)
+
+
+class Ensemble:
+    """Chooses the policy of each proposal.
+
+    Attributes:
+        forms: in how many forms each policy may be asked, by name.
+        currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
+
+    Args:
+        askings: how each is asked.
+        config: of the run.
+        earnings: what they bring and cost, kept up by whoever folds the events.
+
+    Raises:
+        ConfigurationError: there is none, two have one name, or their prices are in different currencies.
+    """
+
+    def __init__(self, askings: Sequence[PolicyRequest], config: RunConfig, earnings: PolicyCredit) -> None:
+        names = [asking.policy for asking in askings]
+        if not names:
+            raise ConfigurationError("a run needs a policy: name one")
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigurationError(f"two policies of the run are called {name}: give each its own name")
+        self.currency = shared_currency(asking.currency for asking in askings)
+        self._askings = [
+            replace(asking, forms=allowed_forms(asking.forms, config.answers, config.samples)) for asking in askings
+        ]
+        self.forms = {asking.policy: len(asking.forms) for asking in self._askings}
+        self._seed = config.seed
+        self._earnings = earnings if config.policy_choice == "adaptive" else None
+
+    def draw(self, number: int, away: Collection[str] = ()) -> DrawnPolicy | None:
+        """The policy of the proposal `number`; the same for the same number and the same that are away.
+
+        By weight it is drawn; an adaptive choice draws nothing, and follows from what was told.
+
+        Args:
+            number: of the proposal.
+            away: names of those that are not to be drawn; None is drawn where these are all.
+        """
+        present = [asking for asking in self._askings if asking.policy not in away]
+        if len(present) < 2:
+            return DrawnPolicy(asking=present[0]) if present else None
+        weights = [asking.weight for asking in present]
+        if self._earnings is not None:
+            names = [asking.policy for asking in present]
+            place, why = self._earnings.best_buy(names, weights, priced=bool(self.currency))
+            return DrawnPolicy(asking=present[place], why=briefly(why))
+        rng = np.random.default_rng([self._seed, number, _STREAM])
+        shares = np.array(weights) / math.fsum(weights)
+        place = int(rng.choice(len(present), p=shares))
+        return DrawnPolicy(asking=present[place], why=briefly({"probability": float(shares[place])}))

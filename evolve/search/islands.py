@@ -1,0 +1,106 @@
+"""Islands: sub-populations with an archive and a memory of recent failures each."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from evolve.archives import Archive, open_archive
+from evolve.configuration import RunConfig
+from evolve.credit.bandit import Arm
+from evolve.credit.operators import IN_THE_PROGRAM, REPAIR, RepairCandidate
+from evolve.lineage import Lineage
+from evolve.problem import Problem
+from evolve.proposal import Individual
+from evolve.selection import REGISTRY, ArchiveView, Selected, SelectionParams, draw_selection
+
+REPAIRABLE = 4
+
+
+class Island:
+    """One sub-population.
+
+    Attributes:
+        config: what holds on it.
+        arm: how it does, as a bandit over islands sees it.
+        evaluated: candidates of this island that were evaluated.
+        repairable: its latest failures that lie in the program and were not repaired yet, if it is to repair any.
+        best: its highest fitness since its start or last reset.
+        since_best: evaluations since then.
+    """
+
+    def __init__(self, number: int, problem: Problem, config: RunConfig, lineage: Lineage) -> None:
+        self.number = number
+        self.config = config
+        self.archive: Archive = open_archive(problem, config.archive, config.seed)
+        self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
+        self.repairable: deque[RepairCandidate] = deque(maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
+        self.arm = Arm()
+        self.evaluated = 0
+        self.best = -math.inf
+        self.since_best = 0
+        self._problem = problem
+        self._lineage = lineage
+        self._view = self._open_view()
+
+    def count(self, individual: Individual, origin: Individual | None = None) -> None:
+        """Take note of an evaluated candidate of this island, and of the nearest ancestor that could be scored."""
+        self.evaluated += 1
+        self.since_best += 1
+        if individual.fitness is None:
+            self.failures.append(individual)
+            if individual.evaluation.outcome in IN_THE_PROGRAM:
+                self.repairable.append(RepairCandidate(failure=individual, origin=origin))
+        else:
+            self.credit(individual.fitness)
+
+    def credit(self, fitness: float) -> None:
+        """Take note of a fitness that the island now has."""
+        if fitness > self.best:
+            self.best, self.since_best = fitness, 0
+
+    def fill(self, loaded: Callable[[Individual], Individual]) -> None:
+        """Put loaded failures in the place of those that a replay left without their texts."""
+        failures = [loaded(failure) for failure in self.failures]
+        self.failures.clear()
+        self.failures.extend(failures)
+        repairable = [broken.filled(loaded) for broken in self.repairable]
+        self.repairable.clear()
+        self.repairable.extend(repairable)
+
+    def repaired(self, candidate_id: str) -> None:
+        """A failure is being repaired: each is once."""
+        rest = [broken for broken in self.repairable if broken.failure.candidate_id != candidate_id]
+        self.repairable.clear()
+        self.repairable.extend(rest)
+
+    def clear(self) -> None:
+        """Forget the archive."""
+        self.archive = open_archive(self._problem, self.config.archive, self.config.seed)
+        self._view = self._open_view()
+        self.best, self.since_best = -math.inf, 0
+
+    def select(
+        self, shares: Mapping[str, float], knobs: SelectionParams, rng: np.random.Generator
+    ) -> tuple[str, Selected]:
+        """Choose one parent; the name of the selection that did."""
+        name = draw_selection(shares, rng)
+        return name, REGISTRY[name](self._view, rng, knobs)
+
+    def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
+        """Further programs for a prompt: the island's best, then others drawn at random, all different."""
+        members = self.archive.members
+        known = {parent.candidate_id}
+        chosen = [member for member in members.best(top + 1) if member.candidate_id not in known][:top]
+        known |= {member.candidate_id for member in chosen}
+        for place in rng.integers(len(members), size=2 * diverse) if diverse else []:
+            member = members[int(place)]
+            if len(chosen) < top + diverse and member.candidate_id not in known:
+                known.add(member.candidate_id)
+                chosen.append(member)
+        return chosen
+
+    def _open_view(self) -> ArchiveView:
+        problem = self._problem
+        return ArchiveView(self.archive.members, self._lineage, problem.objective_names, problem.reference_point)

@@ -1,0 +1,89 @@
+"""Proposer: what the next proposal of a search starts from, in which form it is asked, and for how many answers."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evolve.configuration import RunConfig
+from evolve.credit.form_credit import program_tokens
+from evolve.identity import proposal_id
+from evolve.proposal import Individual, Proposal
+from evolve.reply_form import ReplyForm
+from evolve.search.ensemble import DrawnPolicy, PolicyRequest
+from evolve.search.state import SearchState
+from evolve.search.strategies import Strategy
+
+
+class Proposer:
+    """Makes proposals of what a run knows; it changes nothing.
+
+    Args:
+        run_id: the ids of proposals derive from it.
+        config: of the run.
+        state: of the search.
+        strategy: decides on parents.
+    """
+
+    def __init__(self, run_id: str, config: RunConfig, state: SearchState, strategy: Strategy) -> None:
+        self._run_id = run_id
+        self._config = config
+        self._state = state
+        self._strategy = strategy
+
+    def propose(self, number: int, drawn: DrawnPolicy, limit_of: Callable[[int], int]) -> Proposal | None:
+        """The proposal of a number, once the seeds are scored; None while there is no room for it.
+
+        Args:
+            number: of the proposal; its random stream derives from it.
+            drawn: the policy that it is put to.
+            limit_of: how many answers it may bring, of as many as it would ask for.
+        """
+        asking, latest = drawn.asking, self._state.latest
+        assert latest is not None
+        rng = np.random.default_rng([self._config.seed, number])
+        plan = self._strategy.plan(number, self._state.islands, latest, rng)
+        form, why_form = self._form(number, asking, plan.parent)
+        maximum = (form.answers, form.samples) if form else self._own(asking)
+        limit = limit_of(math.prod(maximum))
+        if limit < 1:
+            return None
+        answers = min(maximum[0], limit)
+        why = {"policy": drawn.why, "form": why_form}
+        return Proposal(
+            id=proposal_id(self._run_id, number),
+            number=number,
+            island=plan.island,
+            operator=plan.operator,
+            probability=plan.probability,
+            parent=plan.parent,
+            mate=plan.mate,
+            inspirations=plan.inspirations,
+            failures=plan.failures,
+            selection=plan.selection,
+            weights=plan.weights,
+            why={**plan.why, **{name: told for name, told in why.items() if told}},
+            policy=asking.policy,
+            seed=int(rng.integers(2**31)),
+            answers=answers,
+            samples=min(maximum[1], math.ceil(limit / answers)),
+            limit=min(limit, maximum[1] * answers),
+            form=form,
+            rejections=self._rejections(asking.policy, plan.island),
+        )
+
+    def _form(self, number: int, asking: PolicyRequest, parent: Individual) -> tuple[ReplyForm | None, dict[str, Any]]:
+        """The form in which a policy is asked for children of a parent, and why; None where it has one of its own."""
+        if not asking.forms:
+            return None, {}
+        size = program_tokens(parent.program.size)
+        form, why = self._state.forms.draw(asking.policy, asking.forms, size, (self._config.seed, number))
+        return form, {"name": form.name, **why} if why else {}
+
+    def _own(self, asking: PolicyRequest) -> tuple[int, int]:
+        return self._config.answers or asking.answers, self._config.samples or asking.samples
+
+    def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
+        maximum = self._state.islands[island].config.prompt.rejections
+        return self._state.yields.of(policy).rejections(maximum)

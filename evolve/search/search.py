@@ -1,0 +1,390 @@
+"""The search: `ask` for proposals, `tell` what came of them; every decision is an event."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, room
+from evolve.configuration import BudgetConfig, RunConfig
+from evolve.errors import AnswerError, ProgramError
+from evolve.evaluation import Evaluation, Outcome
+from evolve.events import Event, EventKind
+from evolve.identity import candidate_id
+from evolve.money import Money
+from evolve.payloads import (
+    describe_candidate,
+    describe_completion,
+    describe_failure,
+    describe_outcome,
+    describe_proposal,
+    describe_rejection,
+    edges,
+    rebuild_proposal,
+)
+from evolve.problem import Problem
+from evolve.program import Program
+from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
+from evolve.search.candidate_filter import AnswerFilter
+from evolve.search.ensemble import Ensemble, PolicyRequest
+from evolve.search.event_recorder import EventRecorder
+from evolve.search.islands import Island
+from evolve.search.migration import migrants, survivor, targets
+from evolve.search.proposer import Proposer
+from evolve.search.scoring import CandidateScorer
+from evolve.search.shutdown import NOTHING_CUT, let_go
+from evolve.search.state import SearchState
+from evolve.search.strategies import open_strategy
+from evolve.similarity.fingerprint import fingerprint
+
+AT_ONCE = ("target", "patience", "wall_seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchStep:
+    """What follows from a call.
+
+    Attributes:
+        events: to be logged, in this order, all or none.
+        candidates: to be evaluated now.
+        proposals: to be put to the policy now.
+    """
+
+    events: tuple[Event, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedWork:
+    """What a replayed run still owes: proposals to put to the policy again, candidates to evaluate."""
+
+    proposals: tuple[Proposal, ...]
+    candidates: tuple[Candidate, ...]
+
+
+class Search:
+    """One search on one problem with one configuration and seed.
+
+    Call `start` once and evaluate the seeds; then `ask` while it returns proposals, and hand back every answer
+    (`answer`), the end of every completion (`complete` or `fail`) and every evaluation (`tell`), in any order.
+    Random streams derive from the run's seed and the proposal's number: with the same order of completion a search
+    repeats exactly, and a replayed one goes on exactly as the unbroken one would have.
+
+    Args:
+        askings: how each of its policies is asked.
+
+    Attributes:
+        admission: is handed the embeddings of programs, where they are compared by them.
+
+    Raises:
+        ConfigurationError: its policies do not go together, or its budget cannot be held.
+    """
+
+    def __init__(self, run_id: str, problem: Problem, config: RunConfig, *askings: PolicyRequest) -> None:
+        self.run_id = run_id
+        self.problem = problem
+        self.config = config
+        self.state = SearchState(problem, config)
+        self._ensemble = Ensemble(askings, config, self.state.trials.earnings)
+        check_money(config.budget, self._ensemble.currency)
+        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
+        self._proposer = Proposer(run_id, config, self.state, strategy)
+        self._appraisal = CandidateScorer(problem, config)
+        self.admission = AnswerFilter(problem, self.state)
+
+    def start(self) -> SearchStep:
+        """Propose the seeds."""
+        events = EventRecorder(self.state)
+        candidates: list[Candidate] = []
+        for position, program in enumerate(self.problem.seeds):
+            candidate = self._candidate(0, position, 0, program, ())
+            candidates += self._admit(candidate, events)
+        return SearchStep(events=events.taken(), candidates=tuple(candidates))
+
+    def ask(
+        self, elapsed_seconds: float = 0.0, *, away: Collection[str] = (), busy: Collection[str] = ()
+    ) -> SearchStep:
+        """The next proposal; none while the seeds are not scored, when the budget is given out or the run has ended.
+
+        Args:
+            elapsed_seconds: time at work.
+            away: policies that are not drawn.
+            busy: policies that have no room: where one of these is drawn, there is no proposal yet.
+        """
+        number = self.state.asked + 1
+        drawn = self._ensemble.draw(number, away)
+        if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
+            return SearchStep()
+        limit = partial(self._limit, away)
+        if limit(1) < 1 or self._over(elapsed_seconds):
+            return SearchStep()
+        proposal = self._proposer.propose(number, drawn, limit)
+        if proposal is None:
+            return SearchStep()
+        event = Event(kind=EventKind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
+        self.state.apply(event)
+        return SearchStep(events=(event,), proposals=(proposal,))
+
+    def answer(self, number: int, answer: Answer) -> SearchStep:
+        """Take one answer: a child to evaluate, a duplicate, or a rejected one with its reason.
+
+        One that was not asked for, or was taken before, changes nothing.
+        """
+        entry = self.state.open.get(number)
+        if entry is None or entry.proposal is None or not entry.outstanding:
+            return SearchStep()
+        proposal = entry.proposal
+        position = proposal.position(answer)
+        if position is None or position in entry.taken:
+            return SearchStep()
+        events = EventRecorder(self.state)
+        parents = edges(proposal, answer.shown)
+        try:
+            child = self.admission.child(proposal, answer)
+            made = self._candidate(number, position, proposal.island, child.program, parents)
+            candidate = replace(made, recovered=child.recovered)
+            self.admission.refuse_near(candidate)
+        except (AnswerError, ProgramError) as error:
+            payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
+            events.add(EventKind.CANDIDATE_REJECTED, payload)
+            return SearchStep(events=events.taken())
+        admitted = self._admit(candidate, events)
+        return SearchStep(events=events.taken(), candidates=admitted)
+
+    def complete(self, number: int, completed: CompletedReply) -> SearchStep:
+        """Close a proposal whose policy has written its last word."""
+        entry = self.state.open.get(number)
+        if entry is None:
+            return SearchStep()
+        events = EventRecorder(self.state)
+        payload = describe_completion(number, len(entry.taken), completed, entry.recovered)
+        events.add(EventKind.PROPOSAL_ANSWERED, payload, completed)
+        return SearchStep(events=events.taken())
+
+    def fail(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
+        """Close a proposal that will have no further answer.
+
+        Args:
+            number: of the proposal.
+            reason: why.
+            cut: what was written of it, and what that took.
+        """
+        return self._fail(number, describe_failure(number, reason, cut), cut)
+
+    def forgo(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
+        """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
+        return self._fail(number, {**describe_failure(number, reason, cut), "away": True}, cut)
+
+    def _fail(self, number: int, payload: Mapping[str, object], cut: CompletedReply | None) -> SearchStep:
+        if number not in self.state.open:
+            return SearchStep()
+        events = EventRecorder(self.state)
+        events.add(EventKind.PROPOSAL_FAILED, payload, cut)
+        return SearchStep(events=events.taken())
+
+    def tell(self, candidate: str, evaluation: Evaluation) -> SearchStep:
+        """Take a candidate's evaluation: into the archives with it, and on with migration."""
+        waiting = self.state.pending.get(candidate)
+        if waiting is None:
+            return SearchStep()
+        individual = self._appraisal.individual(waiting, evaluation)
+        events = EventRecorder(self.state)
+        events.add(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        if individual.fitness is not None:
+            homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
+            for island in homes:
+                self._insert(individual, island, events)
+            self._improve(individual, events)
+        if evaluation.outcome is not Outcome.CANCELLED and waiting.number:
+            self._migrate(self.state.islands[waiting.island], events)
+            self._reset(self.state.islands[waiting.island], events)
+        return SearchStep(events=events.taken())
+
+    def extended(self, key: str, value: object) -> BudgetConfig:
+        """The budget with another value of a key.
+
+        Raises:
+            ConfigurationError: there is no such key, or it cannot have this value.
+        """
+        budget = extended(self.state.budget, key, value)
+        check_money(budget, self._ensemble.currency)
+        return budget
+
+    def extend(self, key: str, value: object, by: str = "") -> SearchStep:
+        """Give a key of the budget another value, larger or smaller; None: no limit.
+
+        What is in flight comes home all the same: a limit below what is used and in flight is passed by that much.
+
+        Raises:
+            ConfigurationError: there is no such key, or it cannot have this value.
+        """
+        budget = self.extended(key, value)
+        events = EventRecorder(self.state)
+        limits = {"from": _plain(getattr(self.state.budget, key)), "to": _plain(getattr(budget, key))}
+        events.add(EventKind.BUDGET_EXTENDED, {"key": key, **limits, "by": by})
+        return SearchStep(events=events.taken())
+
+    def ended(self, elapsed_seconds: float = 0.0) -> str | None:
+        """Why the run is over: a budget key, `target`, `exhausted`, or a failure; None: go on.
+
+        The failures are `error` (no seed could be scored) and `policy_refused`, `no_usable_answers`, `no_new_programs`
+        and `no_valid_children`, which `explain` explains.
+        Where nothing new may be asked for, what is in flight comes home first; target, patience and time end at once.
+        """
+        reason = self._over(elapsed_seconds)
+        in_flight = self.state.open or self.state.pending
+        if reason is None or (reason not in AT_ONCE and in_flight):
+            return None
+        return reason if reason == "target" else self.state.yields.judged(reason)
+
+    def explain(self, reason: str, denied: str = "") -> str:
+        """One sentence on an end that is a failure of the policies or of all children, with the cure; else empty.
+
+        Args:
+            reason: of the end.
+            denied: why the policies could not be asked at last; empty: they could.
+        """
+        last = self.state.latest
+        return self.state.yields.detail(reason, last.evaluation.reason if last else "", denied)
+
+    def close(self, cut: Mapping[int, CompletedReply] = NOTHING_CUT) -> SearchStep:
+        """Let go of everything in flight, because the run has ended.
+
+        Args:
+            cut: what the policy had written by then of proposals that await it, and what that took, by number.
+        """
+        events = EventRecorder(self.state)
+        for event in let_go(self.state.open, self.state.pending.values(), cut):
+            events.add(event.kind, event.payload, event.subject)
+        return SearchStep(events=events.taken())
+
+    def replay(
+        self,
+        events: Iterable[Event],
+        individuals: Callable[[Sequence[str]], Iterable[Individual]],
+        candidates: Callable[[Sequence[str]], Iterable[Candidate]],
+    ) -> ResumedWork:
+        """Fold the events of an earlier run of this search, then load only the programs that are still alive.
+
+        Args:
+            individuals, candidates: bring what storage holds of the ids asked for.
+
+        Raises:
+            ReplayError: the events are not those of a search like this one.
+        """
+        for event in events:
+            self.state.apply(event)
+        pending = sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position))
+        loaded = self.state.fill(
+            individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
+        )
+        for entry in self.state.open.values():
+            entry.proposal = rebuild_proposal(entry.payload, loaded)
+        proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
+        owed = [self.state.pending[candidate.id] for candidate in pending]
+        return ResumedWork(proposals=tuple(proposals), candidates=tuple(owed))
+
+    def _over(self, elapsed_seconds: float) -> str | None:
+        if self._seeding:
+            return None
+        if not self.state.seeds:
+            return "error"
+        if self.state.reached:
+            return "target"
+        best = self.state.best.fitness if self.state.best else None
+        limit = ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
+        return limit or self.state.yields.failed(self._ensemble.forms)
+
+    @property
+    def _seeding(self) -> bool:
+        # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
+        first = next(iter(self.state.pending.values()), None)
+        return not self.state.started or (first is not None and first.number == 0)
+
+    def _limit(self, away: Collection[str], maximum: int) -> int:
+        state = self.state
+        free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
+        limit = maximum if free is None else min(maximum, free)
+        if self.config.concurrency.policy or self.config.strategy == "best_of_n":
+            return limit
+        whole = room(state.budget, state.account, 0, len(state.pending))
+        remaining = expected(state.budget, state.account, whole)
+        if remaining is None:
+            return limit
+        tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
+        minimum = max((self.config.answers or 1) * (self.config.samples or 1), min(maximum, tenth))
+        # What a policy that is away was asked for holds nobody up.
+        return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
+
+    def _candidate(
+        self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]
+    ) -> Candidate:
+        return Candidate(
+            id=candidate_id(self.run_id, number, position),
+            number=number,
+            position=position,
+            island=island,
+            program=program,
+            fingerprint=fingerprint(program, self.problem.language),
+            parents=parents,
+            bar=self._appraisal.bar(self.state.islands[island].archive.members),
+        )
+
+    def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:
+        first = self.state.seen.get(candidate.fingerprint)
+        events.add(EventKind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        if first is None:
+            return (candidate,)
+        events.add(EventKind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
+        return ()
+
+    def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
+        insertion = self.state.insert(individual, island)
+        payload = {
+            "candidate_id": individual.candidate_id,
+            "island": island,
+            "status": str(insertion.status),
+            "displaced": list(insertion.displaced),
+        }
+        events.note(EventKind.INDIVIDUAL_INSERTED, payload)
+
+    def _improve(self, individual: Individual, events: EventRecorder) -> None:
+        best = self.state.best
+        if best is None or _value(individual) > _value(best):
+            payload = {"candidate_id": individual.candidate_id, "fitness": individual.fitness, "objective": None}
+            events.add(EventKind.BEST_IMPROVED, payload)
+
+    def _migrate(self, island: Island, events: EventRecorder) -> None:
+        if island.evaluated % self.config.migration_interval:
+            return
+        for target in targets(island, len(self.state.islands), self.config):
+            there = self.state.islands[target].archive.members
+            chosen = migrants(island.archive.members, there, self.config)
+            leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
+            if leaving:
+                ids = [migrant.candidate_id for migrant in leaving]
+                events.note(EventKind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
+            for migrant in leaving:
+                self._insert(migrant, target, events)
+
+    def _reset(self, island: Island, events: EventRecorder) -> None:
+        after = self.config.reset_after
+        if not after or island.since_best < after:
+            return
+        founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
+        if founder is None:
+            return
+        displaced = [member.candidate_id for member in island.archive.members]
+        payload = {"island": island.number, "survivor": founder.candidate_id, "displaced": displaced}
+        events.add(EventKind.ISLAND_RESET, payload)
+        self._insert(founder, island.number, events)
+
+
+def _plain(limit: object) -> object:
+    """A limit as an event tells it."""
+    return str(limit) if isinstance(limit, Money) else limit
+
+
+def _value(individual: Individual) -> float:
+    return -math.inf if individual.fitness is None else individual.fitness

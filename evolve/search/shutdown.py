@@ -1,0 +1,38 @@
+"""Closing: what is under way when a run ends is let go, each with its own event."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from evolve.evaluation import Evaluation, Outcome
+from evolve.events import Event, EventKind
+from evolve.payloads import describe_failure, describe_outcome
+from evolve.proposal import Candidate, CompletedReply, Individual
+
+NOTHING_CUT: Mapping[int, CompletedReply] = MappingProxyType({})
+ENDED = "the run ended before an answer came"
+_UNSCORED = Evaluation(outcome=Outcome.CANCELLED, reason="the run ended before it was evaluated")
+
+
+def let_go(
+    numbers: Iterable[int], candidates: Iterable[Candidate], cut: Mapping[int, CompletedReply] = NOTHING_CUT
+) -> list[Event]:
+    """Events that close what is under way.
+
+    Args:
+        numbers: of the proposals that await their policy.
+        candidates: those that await their evaluation.
+        cut: what the policy had written of those proposals by then, and what that took, by number.
+    """
+    events = [
+        Event(
+            kind=EventKind.PROPOSAL_FAILED,
+            payload=describe_failure(number, ENDED, cut.get(number)),
+            subject=cut.get(number),
+        )
+        for number in sorted(numbers)
+    ]
+    for candidate in sorted(candidates, key=lambda candidate: (candidate.number, candidate.position)):
+        individual = Individual(candidate_id=candidate.id, program=candidate.program, evaluation=_UNSCORED, measures={})
+        payload = describe_outcome(individual)
+        events.append(Event(kind=EventKind.CANDIDATE_EVALUATED, payload=payload, subject=individual))
+    return events

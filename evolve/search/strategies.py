@@ -1,0 +1,185 @@
+"""Strategies: which parent a proposal starts from. All of them spend the same budget in the same accounts."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from evolve.configuration import RunConfig
+from evolve.credit.bandit import choose, reasons
+from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
+from evolve.problem import Problem
+from evolve.proposal import Individual
+from evolve.search.islands import Island
+from evolve.selection import Selected, SelectionParams, brief, briefly
+
+_MATINGS = 4
+
+Why = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPlan:
+    """What a strategy decided for one proposal; the fields are those of `Proposal`."""
+
+    island: int
+    operator: str
+    probability: float = 1.0
+    parent: Individual
+    mate: Individual | None = None
+    inspirations: tuple[Individual, ...] = ()
+    failures: tuple[Individual, ...] = ()
+    selection: str = ""
+    weights: tuple[float, ...] = ()
+    why: Why = field(default_factory=dict)
+
+
+class Strategy(Protocol):
+    """Decides where proposals start. Stateless: what it needs of the past stands in the islands."""
+
+    def plan(
+        self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator
+    ) -> ProposalPlan:
+        """Plan the proposal `number`.
+
+        Args:
+            latest: the individual that was evaluated last, a failed one included.
+        """
+
+
+class Islands:
+    """Evolution: parents are selected within islands that take turns; prompts show inspirations and failures.
+
+    Args:
+        credit: how the operators of this run have done.
+    """
+
+    def __init__(self, problem: Problem, config: RunConfig, credit: Credit) -> None:
+        self._default = {"dirichlet" if len(problem.objectives) > 1 else "power_law": 1.0}
+        self._credit = credit if config.operator_choice == "adaptive" else None
+        self._config = config
+
+    def _turn(self, number: int, islands: Sequence[Island]) -> tuple[int, Why]:
+        """Which island the next proposal is made on, and why where that was chosen."""
+        if self._config.island_choice != "bandit" or len(islands) == 1:
+            return number % len(islands), {}
+        arms = [island.arm for island in islands]
+        place = choose(arms)
+        return place, {"island": briefly(reasons(arms, place))}
+
+    def plan(
+        self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator
+    ) -> ProposalPlan:
+        """Draw an operator, and what it starts from, on the island whose turn it is."""
+        del latest
+        place, why = self._turn(number, islands)
+        island = islands[place]
+        shares = island.config.operators or {MUTATE: 1.0}
+        chances = probabilities(shares, _possible(island), self._credit)
+        operator = draw_operator(chances, rng)
+        if self._credit is not None and len(chances) > 1:
+            rate = self._credit.rate(operator)
+            why = {**why, "operator": briefly({"share": float(shares[operator]), "rate": rate})}
+        start = self._repair if operator == REPAIR else self._select
+        plan = start(island, operator, rng)
+        return replace(plan, probability=chances[operator], why={**plan.why, **why} if why else plan.why)
+
+    def _select(self, island: Island, operator: str, rng: np.random.Generator) -> ProposalPlan:
+        selection, chosen = self._choose(island, rng)
+        parent = island.archive.members[chosen.place]
+        mate, why = self._mate(island, parent, rng) if operator == CROSSOVER else (None, {})
+        return ProposalPlan(
+            island=island.number,
+            operator=operator,
+            parent=parent,
+            mate=mate,
+            inspirations=self._inspirations(island, parent, mate, rng),
+            failures=tuple(island.failures),
+            selection=selection,
+            weights=chosen.weights,
+            why={**chosen.why, "second_parent": why} if why else chosen.why,
+        )
+
+    def _choose(self, island: Island, rng: np.random.Generator) -> tuple[str, Selected]:
+        return island.select(island.config.selection or self._default, SelectionParams.of(island.config), rng)
+
+    def _repair(self, island: Island, operator: str, rng: np.random.Generator) -> ProposalPlan:
+        """Start from one of the latest failures; what worked before it comes first among the inspirations."""
+        broken = island.repairable[int(rng.integers(len(island.repairable)))]
+        origin = (broken.origin,) if broken.origin is not None else ()
+        return ProposalPlan(
+            island=island.number,
+            operator=operator,
+            parent=broken.failure,
+            inspirations=(*origin, *self._inspirations(island, broken.failure, broken.origin, rng)),
+            failures=tuple(one for one in island.failures if one.candidate_id != broken.failure.candidate_id),
+        )
+
+    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> tuple[Individual, Why]:
+        """A second parent, selected as the first was; any other member where selection insists on the first."""
+        members = island.archive.members
+        for _ in range(_MATINGS):
+            selection, chosen = self._choose(island, rng)
+            if members[chosen.place].candidate_id != parent.candidate_id:
+                weights = {"weights": [brief(weight) for weight in chosen.weights]} if chosen.weights else {}
+                return members[chosen.place], {"selection": selection, **weights, **chosen.why}
+        drawn = members[int(rng.integers(len(members) - 1))]
+        other = drawn if drawn.candidate_id != parent.candidate_id else members[len(members) - 1]
+        return other, {"selection": "", "probability": brief(1 / (len(members) - 1))}
+
+    def _inspirations(
+        self, island: Island, parent: Individual, shown: Individual | None, rng: np.random.Generator
+    ) -> tuple[Individual, ...]:
+        """Inspirations beside a parent and what the prompt shows with it."""
+        wanted = island.config.inspirations
+        drawn = island.inspire(parent, wanted.top, wanted.diverse, rng)
+        return tuple(one for one in drawn if shown is None or one.candidate_id != shown.candidate_id)
+
+
+def _possible(island: Island) -> Collection[str]:
+    """The operators that an island has something for."""
+    kin = {CROSSOVER} if len(island.archive.members) > 1 else set()
+    return {MUTATE, SIMPLIFY} | kin | ({REPAIR} if island.repairable else set())
+
+
+class BestOfN:
+    """Baseline: independent samples from the seeds, in turn; nothing that was found is ever shown."""
+
+    def __init__(self, seeds: Sequence[Individual]) -> None:
+        self._seeds = seeds
+
+    def plan(
+        self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator
+    ) -> ProposalPlan:
+        """Start from a seed again."""
+        del islands, latest, rng
+        return ProposalPlan(island=0, operator="sample", parent=self._seeds[number % len(self._seeds)])
+
+
+class Sequential:
+    """Baseline: revise the last program, with its failure when it failed."""
+
+    def plan(
+        self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator
+    ) -> ProposalPlan:
+        """Revise what was evaluated last."""
+        del number, islands, rng
+        return ProposalPlan(island=0, operator="revise", parent=latest)
+
+
+def open_strategy(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
+    """The strategy a configuration names.
+
+    Args:
+        seeds: the seeds that were evaluated with success; filled before the first plan is asked for.
+        credit: how the operators of this run have done.
+    """
+    if config.strategy == "best_of_n":
+        return BestOfN(seeds)
+    return Sequential() if config.strategy == "sequential" else Islands(problem, config, credit)
+
+
+def island_count(config: RunConfig) -> int:
+    """Islands a run keeps: the baselines have one."""
+    return config.islands if config.strategy == "islands" else 1

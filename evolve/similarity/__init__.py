@@ -1,0 +1,1 @@
+"""How near two programs are: fingerprints, token sets and embeddings."""

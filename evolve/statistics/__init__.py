@@ -1,0 +1,1 @@
+"""Intervals, tests and votes over sets of values."""

@@ -1,0 +1,1 @@
+"""Records of the database as schemas of the API."""

@@ -1,0 +1,47 @@
+"""A run in columns on the wire."""
+
+import numpy as np
+
+from service.projections.chart_data import ChartData
+from service.projections.columns import ColumnMark, Floats
+from service.schemas.series import RunColumns, RunMark
+
+
+def shown_columns(run_id: str, drawn: ChartData) -> RunColumns:
+    """A run in columns, as it is shown."""
+    return RunColumns(
+        run_id=run_id,
+        sequence=drawn.sequence,
+        total=drawn.total,
+        begin=drawn.begin,
+        sampled=drawn.sampled,
+        first_at=drawn.first_at,
+        objectives=list(drawn.objectives),
+        outcomes=list(drawn.outcomes.names),
+        operators=list(drawn.operators.names),
+        policies=list(drawn.policies.names),
+        place=drawn.places.tolist(),
+        number=drawn.numbers.tolist(),
+        position=drawn.positions.tolist(),
+        island=drawn.islands.tolist(),
+        outcome=drawn.outcomes.codes.tolist(),
+        operator=drawn.operators.codes.tolist(),
+        policy=drawn.policies.codes.tolist(),
+        parent=drawn.parents.tolist(),
+        fitness=_nullable(drawn.fitness),
+        seconds=drawn.seconds.tolist(),
+        rewards=[_nullable(column) for column in drawn.rewards],
+        marks=[_mark(place, mark) for place, mark in drawn.marks],
+    )
+
+
+def _nullable(values: Floats) -> list[float | None]:
+    """Numbers as JSON has them: what is none is null."""
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    numbers: list[float | None] = found.tolist()
+    return numbers
+
+
+def _mark(place: int, mark: ColumnMark) -> RunMark:
+    return RunMark(place=place, kind=mark.kind, at=mark.at, from_island=mark.from_island, to_island=mark.to_island)

@@ -1,0 +1,90 @@
+"""The API for a command: that of a service, or one in this process over a database, for reading."""
+
+import secrets
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import httpx
+from pydantic import SecretStr
+
+from service.api.app import create_api
+from service.api.sessions import OneTimeLogin
+from service.bootstrap.api import open_parts
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.run_source import SourceOptions, choose_service
+from service.bootstrap.storage import database_url, open_reader, refuse_missing
+from service.client import AsyncClient
+from service.config import Settings
+from service.net.retry import Backoff
+from service.ports import RunReader
+from service.queue.memory import MemoryBroker
+
+_INSIDE = "http://localhost"
+_UNLIMITED = 1_000_000
+
+
+@asynccontextmanager
+async def open_reading(settings: Settings, where: SourceOptions) -> AsyncIterator[AsyncClient]:
+    """A client of the API where runs are.
+
+    Raises:
+        NotFoundError: the database is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    if service := choose_service(settings, where, said=False):
+        async with AsyncClient(service.url, service.key) as client:
+            yield client
+        return
+    refuse_missing(database_url(settings, where.db))
+    login = OneTimeLogin()
+    with open_reader(settings, where.db) as reader:
+        async with open_parts(
+            _own(settings), where.db, broker=MemoryBroker(clock=SystemClock()), queue="", login=login
+        ) as parts:
+            # Whoever can open the database reads the runs of all tenants, as the other commands do.
+            app = create_api(replace(parts, readers=_Everybody(reader)))
+            async with app.router.lifespan_context(app):
+                transport = httpx.ASGITransport(app=app)
+                session = await _session(transport, login)
+                async with AsyncClient(_INSIDE, session, transport=transport, backoff=Backoff(attempts=1)) as client:
+                    yield client
+
+
+class _Everybody:
+    """The port Readers, where there is nobody to keep apart."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._reader = reader
+
+    def of(self, tenant: str, run_id: str = "") -> RunReader:
+        """The one reader."""
+        del tenant, run_id
+        return self._reader
+
+
+class _Session(httpx.Auth):
+    """Shows the cookies of a session."""
+
+    def __init__(self, cookies: str) -> None:
+        self._cookies = cookies
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Dress one request."""
+        request.headers["Cookie"] = self._cookies
+        yield request
+
+    def __repr__(self) -> str:
+        return "_Session(...)"
+
+
+async def _session(transport: httpx.ASGITransport, login: OneTimeLogin) -> _Session:
+    async with httpx.AsyncClient(transport=transport, base_url=_INSIDE) as browser:
+        await browser.get("/login", params={"token": login.token})
+        return _Session("; ".join(f"{name}={value}" for name, value in browser.cookies.items()))
+
+
+def _own(settings: Settings) -> Settings:
+    """Settings of an API that nobody else reaches: its secret ends with the process."""
+    own = {"secret": SecretStr(secrets.token_urlsafe(48)), "requests_per_minute": _UNLIMITED}
+    return settings.model_copy(update={"api": settings.api.model_copy(update=own)})

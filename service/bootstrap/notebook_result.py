@@ -1,0 +1,82 @@
+"""Results of `evolve.run`: values, with what else is told of runs that are stored."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from evolve.search.result import Result
+from service.bootstrap.clock import SystemClock
+from service.bootstrap.plan import RunPlan, record_of
+from service.bootstrap.run_source import stored_site
+from service.bootstrap.storage import Storage, open_storage
+from service.config import load_settings
+from service.ports import LoggedEvent, RunRecord
+
+if TYPE_CHECKING:
+    from service.schemas.statistics import RunStatistics
+
+_OWNER, _LEASE_SECONDS = "evolve.run", 3600.0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunResult(Result):
+    """What became of a run that `evolve.run` made.
+
+    Attributes:
+        plan: what the run was to be.
+        again: goes on with the run, under a changed budget.
+    """
+
+    plan: RunPlan
+    again: "Callable[[Mapping[str, Any], RunResult], RunResult]" = field(compare=False)
+
+    def extend(self, **budget: Any) -> "RunResult":
+        """Go on with the run where it ended, with its archives, islands and random state: `extend(evaluations=200)`.
+
+        The functions that the run was made with are called again, and its seconds are added to. This result stays.
+
+        Args:
+            budget: keys of the budget with their new values, None for no limit. None at all, where the run was
+                interrupted.
+
+        Raises:
+            ConfigurationError: a key is unknown, or the run would end at once.
+            ServiceError: the search came to nothing.
+        """
+        return self.again(budget, self)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the run; what it is called is the label `name`."""
+        return self.plan.labels
+
+    @cached_property
+    def statistics(self) -> "RunStatistics":
+        """What the run came to, in the numbers of `evolve show RUN --metrics` and of the API; computed when asked for.
+
+        They are those of a stored run: the events are stored for as long as that takes, and read by the same function.
+        """
+        with ExitStack() as stack:
+            folder = stack.enter_context(TemporaryDirectory(prefix="evolve-run-"))
+            storage = stack.enter_context(open_storage(load_settings(), str(Path(folder) / "run.db")))
+            return stored_site(storage.reader, storage.url).statistics(_store(self, storage))
+
+
+def told(result: Result, plan: RunPlan, again: Callable[[Mapping[str, Any], RunResult], RunResult]) -> RunResult:
+    """A result with what is told of it by what the run was to be, and with what goes on with it."""
+    return RunResult(**{entry.name: getattr(result, entry.name) for entry in fields(Result)}, plan=plan, again=again)
+
+
+def _store(result: RunResult, storage: Storage) -> RunRecord:
+    now = SystemClock().now()
+    plan = replace(result.plan, run_id=result.run_id, config=result.config)
+    storage.log.create(record_of(plan, "", now))
+    fence = storage.log.take(result.run_id, _OWNER, _LEASE_SECONDS)
+    events = enumerate(result.events, start=2)  # after run.created
+    logged = [LoggedEvent(run_id=result.run_id, sequence=place, at=now, event=event) for place, event in events]
+    storage.log.append(result.run_id, fence, logged)
+    return storage.reader.run(result.run_id)

@@ -1,0 +1,51 @@
+"""One line on stderr that says how a run goes, for those who wait for its result."""
+
+import sys
+import time
+
+from evolve.configuration import BudgetConfig
+from evolve.events import Event, EventKind
+
+SECONDS = 0.2
+_ENDS = {EventKind.RUN_FINISHED, EventKind.RUN_CANCELLED}
+
+
+class ProgressLine:
+    """Writes the line over itself, at most five times a second, and once more at the end."""
+
+    def __init__(self, budget: BudgetConfig) -> None:
+        self._maximum = budget.evaluations
+        self._evaluated = self._failed = self._width = 0
+        self._best: float | None = None
+        self._waiting = ""
+        self._away: set[str] = set()
+        self._shown = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Take the next event."""
+        match event.kind:
+            case EventKind.CANDIDATE_EVALUATED if event.payload["outcome"] != "cancelled":
+                self._evaluated += 1
+                self._failed += event.payload["fitness"] is None
+            case EventKind.BEST_IMPROVED:
+                self._best = event.payload["fitness"]
+            case EventKind.RUN_WAITING | EventKind.RUN_GOING_ON:
+                self._waiting = event.payload["reason"]
+            case EventKind.POLICY_AWAY:
+                self._away.add(event.payload["policy"])
+            case EventKind.POLICY_BACK:
+                self._away.discard(event.payload["policy"])
+        ended = event.kind in _ENDS
+        if ended or time.monotonic() - self._shown >= SECONDS:
+            self._shown = time.monotonic()
+            self._write("\n" if ended else "")
+
+    def _write(self, end: str) -> None:
+        of = f"/{self._maximum}" if self._maximum else ""
+        best = "none" if self._best is None else f"{self._best:.6g}"
+        waiting = f" · waiting: {self._waiting}" if self._waiting else ""
+        waiting = waiting or (f" · away: {', '.join(sorted(self._away))}" if self._away else "")
+        text = f"best {best} · {self._evaluated}{of} evaluated · {self._failed} failed{waiting}"
+        sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
+        sys.stderr.flush()
+        self._width = len(text)

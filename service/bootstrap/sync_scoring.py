@@ -1,0 +1,45 @@
+"""Programs of a problem scored one batch after another, for callers that know no event loop: those who train."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evolve.evaluation import Evaluation
+from evolve.problem import Problem
+from evolve.program import Program
+from service.bootstrap.evaluator_factory import scoring
+from service.config import SandboxSettings
+from service.problems.load import load_problem
+
+Evaluate = Callable[[Sequence[Program]], list[Evaluation]]
+
+
+@contextmanager
+def judging(
+    folder: Path, settings: SandboxSettings, *, slots: int = 0, require: str | None = None
+) -> Iterator[tuple[Problem, Evaluate]]:
+    """The problem in a folder, and a function that scores programs in its sandbox, in order.
+
+    Args:
+        folder: of the problem.
+        settings: what the operator allows and requires.
+        slots: evaluations at once; 0: as many as this process has cores.
+        require: weakest isolation; None: what the settings say.
+
+    Raises:
+        InvalidProblemError: the problem cannot be searched on, or its evaluator cannot be used.
+        RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
+    """
+    loaded = load_problem(folder)
+    opening = scoring(loaded.problem, loaded.bundle, settings, slots=slots, require=require, source=loaded.place)
+    with asyncio.Runner() as runner:
+        evaluator = runner.run(opening.__aenter__())
+
+        async def score(programs: Sequence[Program]) -> list[Evaluation]:
+            return await asyncio.gather(*(evaluator.evaluate(program, program.id) for program in programs))
+
+        try:
+            yield loaded.problem, lambda programs: runner.run(score(programs))
+        finally:
+            runner.run(opening.__aexit__(None, None, None))

@@ -1,0 +1,168 @@
+"""Words that many commands share."""
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from service.bootstrap.run_source import RunSite, SourceOptions
+    from service.cli.terminal import Terminal
+    from service.problems.project import Project
+
+MAX_ROWS = 1_000_000
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def named_folder(text: str) -> Path:
+    """A folder that somebody names; an empty word, which would be the current one, names none."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty: name a folder, such as . for this one")
+    return Path(text)
+
+
+def named_project(problem: Path, evaluator: Path | None, config: Path | None, python: str | None) -> "Project":
+    """The problem that the words of a command name."""
+    from service.problems.project import Project
+
+    return Project(folder=problem, evaluator=evaluator, config=config, python=_interpreter(python or ""))
+
+
+def _interpreter(python: str) -> str:
+    """A path is meant from where the command is typed, and a link of an environment is kept; a name is looked up."""
+    return str(Path(python).expanduser().absolute()) if os.sep in python else python
+
+
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Evaluations = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="problem's, else 200"),
+]
+Tokens = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies.", show_default="no limit")
+]
+WallSeconds = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="S", help="Budget: time at work.", show_default="problem's, else no limit"),
+]
+Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.", show_default="no target")]
+Patience = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it.", show_default="no limit"),
+]
+PolicyNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
+    ),
+]
+Model = Annotated[
+    str | None, typer.Option(metavar="M", help="Model to ask the server for.", show_default="the policy's")
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
+]
+RunName = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="What the run is called: the label name.", show_default="none"),
+]
+RunLabels = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="KEY=VALUE", help="Label of the run; may be repeated.", show_default="none"),
+]
+Money = Annotated[
+    str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.", show_default="no limit")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
+]
+EvaluatorFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[EVALUATOR]", readable=False, help="OpenEvolve's evaluator; PROBLEM is then the program."),
+]
+Python = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="Interpreter of program and evaluator.", show_default="problem's, else this one"),
+]
+Db = Annotated[
+    str | None,
+    typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.", show_default="database.url"),
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="Service whose runs these are; else EVOLVE_SERVER.")
+]
+KeyFile = Annotated[Path | None, typer.Option("--api-key-file", metavar="FILE", help="File with a key of the service.")]
+Queue = Annotated[
+    str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
+]
+Limit = Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="How many at most.")]
+Isolation = Annotated[
+    str | None,
+    typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),
+]
+Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def terminal_of(
+    ctx: typer.Context, as_json: bool, db: str | None = None, where: "SourceOptions | None" = None
+) -> "Terminal":
+    """The terminal that the program was called with, for a command with these words."""
+    from service.cli.terminal import Terminal
+
+    assert isinstance(ctx.obj, Terminal)
+    place = ""
+    if db is not None:
+        from service.config import redacted
+
+        place = f" --db {quote(redacted(db))}"
+    if ctx.obj.local:
+        place += " --local"
+    elif where is not None and where.server is not None:
+        place += f" --server {quote(where.server)}"
+    if where is not None and where.key_file is not None:
+        place += f" --api-key-file {quote(str(where.key_file))}"
+    return replace(ctx.obj, as_json=as_json, place=place)
+
+
+def required_isolation(level: str | None, unsandboxed: bool) -> str | None:
+    """The weakest isolation that a command asks for; None: it asks for none."""
+    return "none" if unsandboxed else level
+
+
+def place_of(
+    ctx: typer.Context, json: bool, db: str | None, server: str | None, key_file: Path | None
+) -> "SourceOptions":
+    """Where runs are, by the words of a command.
+
+    Raises:
+        UsageError: the words contradict each other.
+    """
+    from service.bootstrap.run_source import SourceOptions
+    from service.errors import UsageError
+
+    terminal = ctx.obj
+    if terminal.local and server:
+        raise UsageError("runs are in one place: name --local or --server")
+
+    notice = None if json else partial(terminal.note, style="dim")
+    return SourceOptions(db=db, server="" if terminal.local else server, key_file=key_file, notice=notice)
+
+
+def site_of(where: "SourceOptions") -> "AbstractContextManager[RunSite]":
+    """The place, opened for reading."""
+    from service.bootstrap.run_source import open_site
+    from service.config import load_settings
+
+    return open_site(load_settings(), where)

@@ -1,0 +1,203 @@
+"""The words of one `evolve run`, and who follows them: this process, or a service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from service.bootstrap.labels import read_labels
+from service.bootstrap.run_source import ServiceChoice, SourceOptions, choose_service
+from service.cli import formatting
+from service.cli.options import named_project
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import UsageError
+from service.ports import RunRecord
+from service.problems.project import Project
+
+DETERMINISTIC_WINDOW = 8
+BUDGET, SLOTS = "budget.", "concurrency.evaluations"
+# Options that are not called as the configuration key is.
+WORDS = {SLOTS: "workers"}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyWords:
+    """Who is asked: policies as they were named, the model of a single one, and its `KEY=VALUE` parameters."""
+
+    names: tuple[str, ...] = ()
+    model: str | None = None
+    params: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The words of one `evolve run`.
+
+    Attributes:
+        flags: configuration keys with a flag of their own; None where it was not given.
+        settings: the `--set` words as they stand.
+        detach: whether not to follow a run of a service.
+        labels: of a new run; its name is one of them.
+        yes: whether to install what the problem asks for without a question.
+    """
+
+    problem: Project | None
+    asked: PolicyWords
+    resume: str | None
+    config: Path | None
+    settings: tuple[str, ...]
+    flags: Mapping[str, Any]
+    deterministic: bool
+    db: str | None
+    require_target: bool
+    require_isolation: str | None
+    queue: str | None = None
+    detach: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    yes: bool = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The flags that were given, by configuration key."""
+        given = {key: value for key, value in self.flags.items() if value is not None}
+        if self.deterministic and not any(word.startswith("deterministic") for word in self.settings):
+            given["deterministic.window"] = DETERMINISTIC_WINDOW
+        return given
+
+    def require_sense(self, *, workers: bool) -> None:
+        """Refuse a command line that names nothing to search on, or of a run to continue what it keeps.
+
+        Args:
+            workers: whether the evaluations at once may change.
+
+        Raises:
+            UsageError: it does.
+        """
+        if self.resume is None:
+            if self.problem is None:
+                raise UsageError(
+                    "name a problem folder, such as examples/circle_packing, or a run to continue with --resume"
+                )
+            return
+        named = {
+            "--policy": self.asked.names,
+            "--model": self.asked.model,
+            "--config": self.config,
+            "--param": self.asked.params,
+            "--set": self.settings,
+            "--name, --label": self.labels,
+            "--deterministic": self.deterministic,
+        }
+        changed = [word for word, value in named.items() if value]
+        for key, value in self.flags.items():
+            may_change = key.startswith(BUDGET) or (workers and key == SLOTS)
+            if value is not None and not may_change:
+                changed.append(f"--{WORDS.get(key, key)}")
+        if changed:
+            raise UsageError(f"a resumed run keeps its configuration and labels: leave out {', '.join(changed)}")
+
+
+def require_own_problem(terminal: Terminal, wish: RunOptions, run: RunRecord) -> None:
+    """Refuse a problem that a run to continue does not have; where its files have changed, say that they do not count.
+
+    Raises:
+        UsageError: the problem is another one.
+        InvalidProblemError: it cannot be read.
+    """
+    if wish.problem is None:
+        return
+    from service.problems.load import load_problem
+
+    named = load_problem(wish.problem)
+    if named.problem.name != run.problem_name:
+        raise UsageError(
+            f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}: leave PROBLEM out,"
+            " or leave --resume out for a new run"
+        )
+    if named.bundle.hash != run.bundle_hash:
+        terminal.note(
+            f"warning: {wish.problem.folder} has changed since the run began; the run keeps the problem as it was",
+            style="yellow",
+        )
+
+
+def named_for_run(
+    problem: Path | None, evaluator: Path | None, config: Path | None, python: str | None
+) -> tuple[Project | None, Path | None]:
+    """The problem that the words of `evolve run` name, and the configuration of the run.
+
+    A YAML file is an OpenEvolve project's own configuration where the evaluator is named, whose command takes no other,
+    and where its keys say so.
+    """
+    from service.problems.openevolve import is_config
+
+    document = config is not None and config.suffix.lower() in (".yaml", ".yml")
+    theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
+    project = named_project(problem, evaluator, theirs, python) if problem is not None else None
+    return project, None if theirs else config
+
+
+def run_labels(name: str | None, words: list[str] | None) -> Mapping[str, str]:
+    """The labels of `--name` and `--label`."""
+    return read_labels(name, words or ())
+
+
+def budget_flags(
+    evaluations: int | None,
+    tokens: int | None,
+    money: str | None,
+    wall_seconds: float | None,
+    target: float | None,
+    patience: int | None,
+) -> dict[str, Any]:
+    """The limits of a budget by their configuration keys."""
+    return {
+        "budget.evaluations": evaluations,
+        "budget.tokens": tokens,
+        "budget.money": money,
+        "budget.wall_seconds": wall_seconds,
+        "budget.target": target,
+        "budget.patience": patience,
+    }
+
+
+def search_flags(
+    answers: int | None, samples: int | None, islands: int | None, seed: int | None, workers: int | None
+) -> dict[str, Any]:
+    """What shapes the search, by its configuration keys."""
+    return {
+        "answers": answers,
+        "samples": samples,
+        "islands": islands,
+        "seed": seed,
+        "concurrency.evaluations": workers,
+    }
+
+
+def run_anywhere(terminal: Terminal, wish: RunOptions, where: SourceOptions) -> int:
+    """Run the search here, or have a service run it, and return the exit code."""
+    service = choose_service(load_settings(), where)
+    if service is not None and not (service.found and wish.resume and _begun_here(terminal, service, wish.resume)):
+        from service.cli.submit import run_there
+
+        return run_there(terminal, wish, service)
+    if wish.detach:
+        raise UsageError("--detach is for a service: name it with --server; here the run ends with this process")
+    from service.cli.run import run_search
+
+    return run_search(terminal, wish)
+
+
+def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool:
+    """Whether a run was begun by a command, whose rights a service lacks: a command goes on with it, and says so."""
+    from service.bootstrap.policies import submitted
+    from service.cli.records import find_run
+    from service.client.reader import RemoteRunReader
+
+    with service.client() as client:
+        run = find_run(RemoteRunReader(client), run_id)
+    if submitted(run.source):
+        return False
+    terminal.note("this run was begun without the service, and goes on without it", style="dim")
+    return True

@@ -1,0 +1,111 @@
+"""How values are written on pages: numbers short, times whole, and nothing invisible."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from service.projections.end_reasons import ending
+
+MAX_LINE = 2000
+_NOTHING = Markup("–")
+# Controls but tab and newline, and what turns the direction of text around: a program could show itself as another.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: object) -> Markup:
+    """Text of others: what cannot be seen is written as its code point, marked as such."""
+    # What is escaped holds nothing that cannot be seen, so marks are put into it; a text may be of nothing else.
+    return Markup(_UNSEEN.sub(_named, str(escape(str(text)))))  # noqa: S704 - escaped, and marks that we made
+
+
+def _named(found: re.Match[str]) -> str:
+    return f'<span class="unseen">U+{ord(found.group()):04X}</span>'
+
+
+def plain(text: object, maximum: int = 200) -> str:
+    """Text of others where no markup can stand: in titles and attributes; on one line, and not too long."""
+    line = _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", " ".join(str(text).split()))
+    return line if len(line) <= maximum else line[: maximum - 1] + "…"
+
+
+def number(value: float | None, digits: int = 5) -> str:
+    """A number in so many significant digits; groups of three are set apart."""
+    if value is None:
+        return _NOTHING
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}".replace(",", "\u202f")
+    return f"{value:.{digits}g}"
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """A difference, with its sign."""
+    return _NOTHING if value is None else f"{value:+.{digits}g}".replace("-", "−")
+
+
+def share(value: float | None) -> str:
+    """A share in percent."""
+    return _NOTHING if value is None else f"{100 * value:.3g}\u202f%"
+
+
+def seconds(value: float | None) -> str:
+    """A duration for people: 0.84 s, 12 s, 4 min 10 s, 3 h 5 min, 2 d 4 h."""
+    if value is None:
+        return _NOTHING
+    if value < 10:
+        return f"{value:.2g} s"
+    whole = round(value)
+    for size, name, part, below in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {name}" + (f" {rest} {below}" if rest else "")
+    return f"{whole} s"
+
+
+def moment(value: datetime | None) -> Markup:
+    """A time in UTC, for people and for machines."""
+    if value is None:
+        return _NOTHING
+    text = value.astimezone(UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(text.isoformat(), text.strftime("%Y-%m-%d %H:%M:%S"))
+
+
+def age(value: datetime | None) -> Markup:
+    """How long ago something was; the time itself is its title."""
+    if value is None:
+        return _NOTHING
+    ago = (datetime.now(UTC) - value).total_seconds()
+    words = "now" if ago < 1 else f"{seconds(ago)} ago"
+    stamp = value.astimezone(UTC).isoformat()
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, stamp, words)
+
+
+def short(identity: object) -> str:
+    """The end of an id: what tells two of them apart at a glance."""
+    text = str(identity)
+    return text if len(text) <= 12 else text[-8:]
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    """Names and numbers on one line."""
+    return ", ".join(f"{plain(name, 60)} {number(value)}" for name, value in values.items())
+
+
+FILTERS = {
+    "ending": ending,
+    "visible": visible,
+    "plain": plain,
+    "number": number,
+    "signed": signed,
+    "share": share,
+    "seconds": seconds,
+    "moment": moment,
+    "age": age,
+    "short": short,
+    "listed": listed,
+}

@@ -1,0 +1,144 @@
+"""Cast: the policies of a run together, and what each of them does in it."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from service.errors import UsageError
+from service.policy.parameters import parse_words
+from service.policy.settings import PolicySettings
+from service.policy.sources import load_policies, read_policy, refuse_repeats
+
+MAX_POLICIES = 16  # of one run
+READERS = ("openai", "litellm")  # kinds of author that read what a critic wrote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRoles:
+    """The policies of a run by their roles.
+
+    Attributes:
+        authors: write programs.
+        critic: reviews parents for them.
+        embedder: embeds programs.
+    """
+
+    authors: tuple[PolicySettings, ...]
+    critic: PolicySettings | None = None
+    embedder: PolicySettings | None = None
+
+    @classmethod
+    def of(cls, policies: Sequence[PolicySettings]) -> Self:
+        """Sort policies by their roles.
+
+        Raises:
+            UsageError: two have a role of which a run takes one.
+        """
+        return cls(
+            authors=tuple(policy for policy in policies if policy.role == "author"),
+            critic=_only(policies, "critic"),
+            embedder=_only(policies, "embedder"),
+        )
+
+
+def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | None:
+    found = [policy for policy in policies if policy.role == role]
+    if len(found) > 1:
+        raise UsageError(f"{found[0].name} and {found[1].name} both have the role {role}: a run takes one")
+    return found[0] if found else None
+
+
+def read_policies(
+    sources: Sequence[str], *, model: str | None = None, params: Sequence[str] = (), apart: bool = False
+) -> list[PolicySettings]:
+    """Read the policies of a run: of each word what `load_policies` finds; a server without a name gets one.
+
+    Args:
+        sources: the words.
+        model: as `load_policies` takes it; of a single policy.
+        params: `KEY=VALUE` each, a key of a policy file or a parameter of requests; of a single policy.
+        apart: as `together` takes it.
+
+    Raises:
+        NotFoundError, UsageError: as of `load_policies`, or the policies do not go together.
+    """
+    found = [policy for source in sources for policy in load_policies(source)]
+    if len(found) == 1:
+        only = with_params(load_policies(sources[0], model=model)[0], params)
+        return together([only], apart=apart)
+    if params:
+        raise UsageError("--param is for a single policy: name the parameters in a policy file")
+    if model is not None:
+        raise UsageError("--model is for a single policy: name the models in a policy file")
+    return together(found, apart=apart)
+
+
+def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:
+    """A policy with other values of some keys; what is no key of a policy file is a parameter of its requests.
+
+    Raises:
+        UsageError: a word or a value is off.
+    """
+    if not words:
+        return policy
+    given = parse_words(words)
+    known = {key: value for key, value in given.items() if key in PolicySettings.model_fields}
+    others = {key: value for key, value in given.items() if key not in known}
+    named = policy.model_dump(exclude_unset=True)
+    params = {"params": {**named.get("params", {}), **others}} if others else {}
+    return read_policy({**named, **known, **params}, "--param")
+
+
+def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list[PolicySettings]:
+    """Policies that go together in one run; a server without a name gets one.
+
+    Args:
+        policies: of the run.
+        apart: whether it has authors or needs none beside these.
+
+    Raises:
+        UsageError: they are too many, two have one name, or their roles do not make a run.
+    """
+    if len(policies) > MAX_POLICIES:
+        raise UsageError(f"a run asks {MAX_POLICIES} policies at most, and {len(policies)} are named")
+    policies = _called(policies)
+    refuse_repeats(policies, "the run")
+    cast = PolicyRoles.of(policies)
+    if policies and not (cast.authors or apart):
+        raise UsageError(f"{policies[0].name} is {policies[0].role} of the run, and nobody writes: name an author too")
+    if cast.critic and not apart:
+        refuse_unread(cast.critic.name, cast)
+    return policies
+
+
+def refuse_unread(critic: str, cast: PolicyRoles) -> None:
+    """Refuse a critic whose reviews none of the authors would read.
+
+    Raises:
+        UsageError: none would.
+    """
+    if not any(author.kind in READERS for author in cast.authors):
+        raise UsageError(
+            f"nobody reads what the critic {critic} writes: the syntax mutator and bundled policies take no advice;"
+            " name an author behind a server, or leave the critic out"
+        )
+
+
+def _called(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
+    """Policies of which each server without a name is called by its model, or its host where others have that model."""
+    models = Counter(policy.model for policy in policies)
+    return [
+        policy.model_copy(update={"name": _name(policy, alone=models[policy.model] == 1)})
+        if policy.base_url is not None and "name" not in policy.model_fields_set
+        else policy
+        for policy in policies
+    ]
+
+
+def _name(policy: PolicySettings, *, alone: bool) -> str:
+    model = re.sub(r"[^\w.:/@+-]+", "", policy.model or "") if alone else ""
+    host = re.sub(r"[^\w.:-]+", "", urlsplit(str(policy.base_url)).netloc)
+    return (model or host)[:64] or policy.name

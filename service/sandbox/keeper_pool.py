@@ -1,0 +1,142 @@
+"""Where keepers come from: one warm interpreter for a problem, started again when it dies."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import evolve
+from evolve.problem import EvaluatorSpec, Integrity, Problem
+from service.sandbox import sandbox_users
+from service.sandbox.folder import SandboxFolders, size_kb
+from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
+from service.sandbox.inside.sandbox_spec import SandboxSpec
+from service.sandbox.layers import IsolationLevel
+
+# Where the library was imported from, which need not be among the packages of the interpreter.
+LIBRARY = str(Path(evolve.__file__).parents[1])
+# The paths of `evaluator.read`, as they are on this machine.
+READ_VARIABLE = "EVOLVE_READ"
+
+
+class KeeperPool:
+    """The zygote of one problem, and the keepers that came of it.
+
+    Attributes:
+        force: the level above which no layer is used.
+        keepers: those alive.
+    """
+
+    def __init__(self, problem: Problem, places: SandboxFolders, force: IsolationLevel) -> None:
+        self._problem, self._places, self.force = problem, places, force
+        self._zygote: Zygote | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._closed = False
+        self._problem_kb = self._readable_kb = 0
+        self._users: dict[int, int] = {}
+        self.keepers: set[KeeperLine] = set()
+
+    @property
+    def zygote(self) -> int:
+        """The process of the warm interpreter; 0 before the first keeper."""
+        return self._zygote.pid if self._zygote is not None else 0
+
+    async def keeper(self, number: int) -> KeeperLine:
+        """A new keeper for a cell.
+
+        Raises:
+            SandboxError: it did not start.
+            InvalidProblemError: the interpreter cannot be warmed up.
+        """
+        async with self._one_at_a_time:
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            replacing = self._zygote is not None
+            zygote = await self._warm()
+            try:
+                keeper = await zygote.keeper(self._cell(number), sweep=replacing)
+            except SandboxError:
+                if not await zygote.ends():
+                    raise
+                zygote = await self._warm()
+                keeper = await zygote.keeper(self._cell(number), sweep=True)
+        self.keepers.add(keeper)
+        return keeper
+
+    async def bury(self, keeper: KeeperLine) -> None:
+        """End a keeper that is of no more use, and leave it time for its last duties."""
+        self.keepers.discard(keeper)
+        try:
+            await keeper.close()
+        finally:
+            if self._zygote is not None:
+                self._zygote.forget(keeper)
+
+    async def close(self) -> None:
+        """End every process."""
+        async with self._one_at_a_time:
+            self._closed = True
+            await asyncio.gather(*(keeper.close() for keeper in self.keepers))
+            if self._zygote is not None:
+                await self._zygote.close()
+
+    async def _warm(self) -> Zygote:
+        """The warm interpreter, which is started when there is none, or when it has ended."""
+        if self._zygote is None or not self._zygote.alive:
+            self._zygote = await self._warm_up()
+        return self._zygote
+
+    async def _warm_up(self) -> Zygote:
+        if self._zygote is not None:
+            await self._zygote.close()
+        self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
+        evaluator = self._problem.evaluator
+        self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.scorer_read, *evaluator.path))
+        orders = {
+            "preload": list(evaluator.preload),
+            "library": LIBRARY if _wants_library(evaluator) else "",
+            "compile": await asyncio.to_thread(self._places.sources),
+            "tree": self.force is not IsolationLevel.NONE,
+        }
+        return await Zygote.start(evaluator.python, orders, self._places.log, _environment(evaluator))
+
+    def _user(self, number: int) -> int:
+        if os.geteuid() != 0 or self.force is IsolationLevel.NONE:
+            return -1
+        if number not in self._users:
+            self._users[number] = sandbox_users.spare_user()
+        return self._users[number]
+
+    def _cell(self, number: int) -> SandboxSpec:
+        limits, force = self._problem.limits, self.force
+        return SandboxSpec(
+            folder=str(self._places.cell(number)),
+            problem=str(self._places.problem),
+            problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
+            shim=str(self._places.shim),
+            readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
+            scorer_readable=self._problem.evaluator.scorer_read,
+            readable_kb=self._readable_kb,
+            uid=self._user(number),
+            wall_seconds=limits.wall_seconds,
+            cpu_seconds=limits.cpu_seconds,
+            memory_mb=limits.memory_mb,
+            processes=limits.processes,
+            disk_mb=limits.disk_mb,
+            output_kb=limits.output_kb,
+            network=limits.network,
+            gpu=limits.gpu,
+            namespaces=force.reaches(IsolationLevel.STRONG),
+            landlock=force.reaches(IsolationLevel.MEDIUM),
+            seccomp=force.reaches(IsolationLevel.MEDIUM),
+            tree=force.reaches(IsolationLevel.WEAK),
+        )
+
+
+def _environment(evaluator: EvaluatorSpec) -> dict[str, str]:
+    """What programs and evaluator find in their environment: PATH, and the paths that they may read."""
+    found = {READ_VARIABLE: os.pathsep.join(evaluator.read)} if evaluator.read else {}
+    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, ENVIRONMENT["PATH"]])}
+
+
+def _wants_library(evaluator: EvaluatorSpec) -> bool:
+    return not evaluator.python and any(name.partition(".")[0] == evolve.__name__ for name in evaluator.preload)
