@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from evolve.configuration import ConcurrencyConfig, RunConfig
-from evolve.credit.form_credit import cost
 from evolve.errors import PolicyRefused, ProblemError
 from evolve.evaluation import Outcome
 from evolve.events import EventKind
@@ -16,6 +15,7 @@ from evolve.problem import Problem
 from evolve.proposal import Candidate, CompletedReply, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import PolicyRequest
+from evolve.search.form_credit import cost
 from evolve.search.search import Search, SearchStep
 
 DUPLICATE = "the program repeats its parent or another answer"

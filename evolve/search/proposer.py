@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from evolve.configuration import RunConfig
-from evolve.credit.form_credit import program_tokens
 from evolve.identity import proposal_id
 from evolve.proposal import Individual, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import DrawnPolicy, PolicyRequest
+from evolve.search.form_credit import program_tokens
 from evolve.search.state import SearchState
 from evolve.search.strategies import Strategy
 

@@ -70,7 +70,7 @@ class Result:
         return self.best.fitness if self.best else None
 
     def vote(self, rule: str = "majority", min_share: float = MIN_SHARE) -> VoteResult:
-        """Which answer the candidates agree on, where the evaluator gives answers: see `evolve.statistics.voting.decide`.
+        """The answer that the candidates agree on, by the rules of `evolve.statistics.voting.decide`.
 
         Raises:
             KeyError: there is no such rule.

@@ -9,7 +9,6 @@ from evolve.archives import Insertion
 from evolve.budget import Account, extended
 from evolve.configuration import RunConfig
 from evolve.credit.bandit import GainScale, gain
-from evolve.credit.form_credit import FormRecords
 from evolve.credit.operators import REPAIR, Trials
 from evolve.credit.yields import EXHAUSTED, UNSUCCESSFUL, PolicyYields
 from evolve.errors import ConfigurationError, ReplayError
@@ -21,6 +20,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.reply_form import ReplyForm
+from evolve.search.form_credit import FormRecords
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count

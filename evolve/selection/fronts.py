@@ -98,7 +98,7 @@ def _layers(view: ArchiveView) -> Places:
 
 
 def _distances(view: ArchiveView) -> Floats:
-    """Crowding distance of each member within its rank, as `evolve.multiobjective.pareto.crowding` of that rank alone."""
+    """Crowding distance of each member within its rank, as `multiobjective.pareto.crowding` of that rank alone."""
     layers = view.once(_layers)
     total = np.zeros(len(layers))
     for column in view.signed_scores.T:

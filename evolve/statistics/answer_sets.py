@@ -116,13 +116,13 @@ def contributions(rewards: ArrayLike, weights: ArrayLike) -> Floats:
 
 
 def volume(rewards: ArrayLike, reference: ArrayLike, rng: np.random.Generator, samples: int = 10_000) -> float:
-    """Hypervolume of the set, exact where it is computed, else sampled (see `exact_volume` and `evolve.multiobjective.pareto`)."""
+    """Hypervolume of the set: exact where `exact_volume` computes it, else sampled."""
     exact = exact_volume(rewards, reference)
     return hypervolume_sampled(rewards, reference, rng, samples) if exact is None else exact
 
 
 def exact_volume(rewards: ArrayLike, reference: ArrayLike) -> float | None:
-    """Hypervolume of the set: for up to 3 objectives, and for up to 6 where `evolve.multiobjective.exact_hypervolume` computes it."""
+    """Hypervolume of the set, for up to 3 objectives. With moocore, for up to 6 (`exact_hypervolume`)."""
     points = np.asarray(rewards, dtype=np.float64)
     if points.shape[1] <= EXACT_OBJECTIVES:
         return hypervolume(points, reference)

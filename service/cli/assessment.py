@@ -40,7 +40,8 @@ def _held_out(run: RunRecord, one: HeldOut) -> str:
 
 def _audit(audit: Audit) -> str:
     ranges = [
-        f"{one.name} {formatting.number(one.low)} to {formatting.number(one.high)} (scored {formatting.number(one.recorded)})"
+        f"{one.name} {formatting.number(one.low)} to {formatting.number(one.high)}"
+        f" (scored {formatting.number(one.recorded)})"
         for one in audit.ranges
     ]
     return plain("\n".join([audit.sentence, *ranges]))

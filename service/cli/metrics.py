@@ -59,7 +59,8 @@ def metric_rows(found: "RunStatistics") -> Rows:
         (
             "chains",
             chain
-            and f"{formatting.number(chain.answers, 3)} evaluated answers, {formatting.number(chain.distinct, 3)} distinct,"
+            and f"{formatting.number(chain.answers, 3)} evaluated answers,"
+            f" {formatting.number(chain.distinct, 3)} distinct,"
             f" utility {formatting.number(chain.utility, 3)}{_of(chain.looked_at, chain.chains)}",
         ),
         (

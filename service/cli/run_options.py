@@ -112,8 +112,8 @@ def require_own_problem(terminal: Terminal, wish: RunOptions, run: RunRecord) ->
     named = load_problem(wish.problem)
     if named.problem.name != run.problem_name:
         raise UsageError(
-            f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}: leave PROBLEM out,"
-            " or leave --resume out for a new run"
+            f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}:"
+            " leave PROBLEM out, or leave --resume out for a new run"
         )
     if named.bundle.hash != run.bundle_hash:
         terminal.note(

@@ -35,7 +35,7 @@ class Front:
 def measure_front(run: RunRecord, rewards: "Sequence[Sequence[float]] | NDArray[np.float64]") -> Front:
     """What a front is worth, by the reward vectors of its members, the fittest first.
 
-    The hypervolume is exact where `evolve.statistics.answer_sets.exact_volume` computes it. Else it is sampled, over at most
+    The hypervolume is exact where `answer_sets.exact_volume` computes it. Else it is sampled, over at most
     `MAX_SAMPLED` candidates that are spread evenly over the fitness. Of a single objective there is none.
     """
     objectives = objectives_of(run)

@@ -81,6 +81,8 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> Run
 
 
 class RunLoop:
+    """One run in this process, from its start or restart until it ends, pauses or is handed over."""
+
     def __init__(self, job: RunJob, observer: RunObserver, orders: RunOrders) -> None:
         self._job = job
         self._observer = observer

@@ -14,7 +14,10 @@ import pytest
 from service.runner.process_identity import is_gone, this_process
 
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-LIVE = "from service.runner.process_identity import this_process; print(this_process(), flush=True); import time; time.sleep(60)"
+LIVE = (
+    "from service.runner.process_identity import this_process; print(this_process(), flush=True);"
+    " import time; time.sleep(60)"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from evolve.credit.form_credit import FormRecords, cost
 from evolve.events import EventKind
 from evolve.proposal import CompletedReply, Proposal, Reply, Usage
 from evolve.reply_form import ReplyForm, allowed_forms
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
+from evolve.search.form_credit import FormRecords, cost
 from tests.fakes.world import answers, toy_problem
 from tests.integration.runner.scene import ToyEvaluator
 
