@@ -160,8 +160,8 @@ def write_run(log: RunLog, folder: Path, programs: int, seed: int = 0) -> str:
 class Telling:
     """Makes up a run, proposal by proposal."""
 
-    def __init__(self, teller: Teller, appraisal: CandidateScorer, rng: np.random.Generator) -> None:
-        self.teller, self.appraisal, self.rng = teller, appraisal, rng
+    def __init__(self, teller: Teller, scorer: CandidateScorer, rng: np.random.Generator) -> None:
+        self.teller, self.scorer, self.rng = teller, scorer, rng
         self.isles = [Isle() for _ in range(ISLANDS)]
         self.best: Member | None = None
         self.created = 0
@@ -293,7 +293,7 @@ class Telling:
             worker=f"worker-{candidate.number % 4}",
             isolation="strong/separate",
         )
-        individual = self.appraisal.individual(candidate, evaluation)
+        individual = self.scorer.individual(candidate, evaluation)
         self.teller.tell(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         if not ok:
             return None

@@ -24,7 +24,7 @@ class EventKind(StrEnum):
     RUN_CANCELLED = "run.cancelled"
     RUN_FINISHED = "run.finished"
     RUN_WAITING = "run.waiting"
-    RUN_GOING_ON = "run.going_on"
+    RUN_UNBLOCKED = "run.unblocked"
     POLICY_AWAY = "policy.away"
     POLICY_BACK = "policy.back"
     POLICY_ADAPTED = "policy.adapted"

@@ -86,12 +86,12 @@ class Lineage:
         """One thing less is awaited of a proposal: the end of its policy, or the fate of a candidate."""
         if not number:
             return
-        flight = self._flights[number]
-        flight.awaited -= 1
-        if not flight.awaited:
+        dispatcher = self._flights[number]
+        dispatcher.awaited -= 1
+        if not dispatcher.awaited:
             del self._flights[number]
-            self._counts[flight.row, _IN_FLIGHT] -= 1
-            outcome = self._counts[flight.row, _OUTCOME]
+            self._counts[dispatcher.row, _IN_FLIGHT] -= 1
+            outcome = self._counts[dispatcher.row, _OUTCOME]
             if outcome >= 0:
                 self._met[outcome, _AIRBORNE] -= 1
 
@@ -175,8 +175,8 @@ class Lineage:
         """Which are in flight, or are an ancestor or a descendant of one that is."""
         starts, upwards = np.zeros(len(self._ids), dtype=np.bool_), np.zeros(len(self._ids), dtype=np.bool_)
         first = len(self._ids)
-        for flight in self._flights.values():
-            row = flight.row
+        for dispatcher in self._flights.values():
+            row = dispatcher.row
             starts[row], first = True, min(first, row)
             while row >= 0 and not upwards[row]:
                 upwards[row] = True

@@ -18,7 +18,7 @@ def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple
     Args:
         shown: the candidates that the policy was shown; None: all of the proposal's.
     """
-    others = [(proposal.mate, CROSSOVER)] if proposal.mate is not None else []
+    others = [(proposal.second_parent, CROSSOVER)] if proposal.second_parent is not None else []
     others += [(inspiration, INSPIRATION) for inspiration in proposal.inspirations]
     seen = [(one.candidate_id, role) for one, role in others if shown is None or one.candidate_id in shown]
     return ((proposal.parent.candidate_id, PARENT), *seen)
@@ -61,7 +61,7 @@ def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual
         operator=payload["operator"],
         probability=payload.get("probability", 1.0),  # of a run from before there were several operators
         parent=parent[0],
-        mate=next((one for one, role in others if role == CROSSOVER), None),
+        second_parent=next((one for one, role in others if role == CROSSOVER), None),
         inspirations=tuple(one for one, role in others if role == INSPIRATION),
         failures=tuple(loaded[candidate] for candidate in payload["failures"]),
         rejections=tuple((reason, count) for reason, count in payload.get("rejections", ())),

@@ -79,7 +79,7 @@ class Proposal:
     operator: str
     probability: float = 1.0
     parent: Individual
-    mate: Individual | None = None
+    second_parent: Individual | None = None
     inspirations: tuple[Individual, ...] = ()
     failures: tuple[Individual, ...] = ()
     selection: str = ""

@@ -21,11 +21,11 @@ class NewKey:
     hash: str
 
 
-def mint(seal: Signer, prefix: str = KEY) -> NewKey:
+def mint(signer: Signer, prefix: str = KEY) -> NewKey:
     """Make a key: its prefix, 37 random characters (220 bits), and a checksum that tells slips from strangers."""
     body = f"{prefix}_" + "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     text = body + _checksum(body)
-    return NewKey(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(seal, text))
+    return NewKey(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(signer, text))
 
 
 def well_formed(text: str) -> bool:
@@ -36,9 +36,9 @@ def well_formed(text: str) -> bool:
     return _checksum(text[:-_CHECK]) == text[-_CHECK:]
 
 
-def digest(seal: Signer, text: str) -> str:
+def digest(signer: Signer, text: str) -> str:
     """What is stored and looked up of a key."""
-    return seal.digest("api-key", text)
+    return signer.digest("api-key", text)
 
 
 def identity_proof(key: str, url: str, challenge: str) -> str:

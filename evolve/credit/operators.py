@@ -123,7 +123,7 @@ class Trials:
 
     def __init__(self) -> None:
         self.credit = Credit()
-        self.earnings = PolicyCredit()
+        self.policy_credit = PolicyCredit()
         self.open: dict[int, Trial] = {}
 
     def begin(self, number: int, operator: str, policy: str, weights: Sequence[float], kin: Sequence[Kin]) -> None:
@@ -153,7 +153,7 @@ class Trials:
     def forget(self, number: int) -> None:
         """Its policy was never asked: it says nothing of anything."""
         if trial := self.open.pop(number, None):
-            self.earnings.forget(trial.policy)
+            self.policy_credit.forget(trial.policy)
 
     def tell(self, number: int, child: Individual | None) -> Individual | None:
         """A child was evaluated, or let go (None); its origin."""
@@ -175,7 +175,7 @@ class Trials:
         if trial.closed and not trial.awaited:
             del self.open[number]
             self.credit.settle(trial.operator, trial.won)
-            self.earnings.settle(trial.policy, trial.won)
+            self.policy_credit.settle(trial.policy, trial.won)
 
 
 def _worth(individual: Individual, weights: Sequence[float]) -> float:

@@ -70,12 +70,12 @@ class PolicyCredit:
             weights: of each.
             priced: whether money is what it costs; else tokens.
         """
-        earnings = [self.of(policy) for policy in policies]
-        costs = [earning.money if priced else earning.tokens for earning in earnings]
+        policy_credit = [self.of(policy) for policy in policies]
+        costs = [earning.money if priced else earning.tokens for earning in policy_credit]
         known = [cost.mean for cost in costs if cost.weight]
         usual = math.fsum(known) / len(known) if known else 0.0
         shares = [cost.mean / usual if cost.weight and usual else 1.0 for cost in costs]
         prices = [max(CHEAPEST, share) / weight for share, weight in zip(shares, weights, strict=True)]
-        gains = [earning.gains for earning in earnings]
+        gains = [earning.gains for earning in policy_credit]
         place = choose(gains, prices)
         return place, reasons(gains, place, prices)

@@ -68,15 +68,19 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     beginning = _beginning(request)
     for text in (system, shared, parent, beginning):
         space.spend(text)
-    mate, ending = _fit_ending(request, space)
+    second_parent, ending = _fit_ending(request, space)
     _refuse_huge(request, space)
     rejections = _fit_rejections(request, space)
     review = _fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
     feedback = _fit_feedback(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
-    individuals = [request.proposal.mate, *individuals] if mate and request.proposal.mate else individuals
-    parts = (shared, *inspirations, failures, parent, feedback, review, mate, rejections, ending)
+    individuals = (
+        [request.proposal.second_parent, *individuals]
+        if second_parent and request.proposal.second_parent
+        else individuals
+    )
+    parts = (shared, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
     prompt = _prompt(system, parts, space, individuals, request)
     begun = (Message(role="assistant", parts=(beginning,)),) if beginning else ()
     return replace(prompt, messages=(*prompt.messages, *begun))
@@ -258,12 +262,14 @@ def _parent(request: PromptRequest, program: str) -> str:
 def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
     """The second parent, if there is one and it fits, and the request, which is for a mutation where it does not."""
     proposal = request.proposal
-    if proposal.operator == CROSSOVER and proposal.mate is not None:
-        program = _shown(request, proposal.mate.program)
-        mate = fill(request.templates, "mate", scores=scores_text(request.problem, proposal.mate), program=program)
+    if proposal.operator == CROSSOVER and proposal.second_parent is not None:
+        program = _shown(request, proposal.second_parent.program)
+        second_parent = fill(
+            request.templates, "mate", scores=scores_text(request.problem, proposal.second_parent), program=program
+        )
         ending = _ending(request, CROSSOVER)
-        if space.take(mate + ending):
-            return mate, ending
+        if space.take(second_parent + ending):
+            return second_parent, ending
     ending = _ending(request, MUTATE if proposal.operator == CROSSOVER else proposal.operator)
     space.spend(ending)
     return "", ending

@@ -31,7 +31,7 @@ class AnswerFilter:
     def __init__(self, problem: Problem, state: SearchState) -> None:
         self._language = problem.language
         self._state = state
-        self._nearness = SimilarityCheck([island.config.novelty for island in state.islands], problem.language)
+        self._similarity = SimilarityCheck([island.config.novelty for island in state.islands], problem.language)
 
     def child(self, proposal: Proposal, answer: Answer) -> Child:
         """What an answer makes of its parent.
@@ -53,7 +53,7 @@ class AnswerFilter:
         """
         if candidate.fingerprint not in self._state.seen:  # a duplicate is told as one
             members = self._state.islands[candidate.island].archive.members
-            objection = self._nearness.objection(candidate.program, candidate.island, members)
+            objection = self._similarity.objection(candidate.program, candidate.island, members)
             if objection:
                 raise AnswerError(objection)
 
@@ -69,12 +69,12 @@ class AnswerFilter:
 
     def owed(self) -> list[Program]:
         """The programs that children may be compared with and that have no vector: after a start, and a resume."""
-        vectors = self._nearness.vectors
+        vectors = self._similarity.vectors
         return list({program.id: program for program in self._living() if program.id not in vectors}.values())
 
     def see(self, number: int, programs: Sequence[Program], vectors: Sequence[Vector | None]) -> None:
         """Take vectors of programs; as `Vectors.add` takes them."""
-        known = self._nearness.vectors
+        known = self._similarity.vectors
         known.add(number, programs, vectors)
         if known.full:
             known.keep({program.id for program in self._living()}, self._state.open)

@@ -60,9 +60,9 @@ class DeterministicSchedule:
         return self._search.state
 
     @property
-    def admission(self) -> AnswerFilter:
+    def answer_filter(self) -> AnswerFilter:
         """That of the search."""
-        return self._search.admission
+        return self._search.answer_filter
 
     def start(self) -> SearchStep:
         """Propose the seeds."""
@@ -266,10 +266,10 @@ class DeterministicSchedule:
 
 
 def open_search(
-    run_id: str, problem: Problem, config: RunConfig, *askings: PolicyRequest
+    run_id: str, problem: Problem, config: RunConfig, *policy_requests: PolicyRequest
 ) -> Search | DeterministicSchedule:
     """The search of a run, ordered when its configuration is deterministic."""
-    search = Search(run_id, problem, config, *askings)
+    search = Search(run_id, problem, config, *policy_requests)
     return DeterministicSchedule(search, config.deterministic.window) if config.deterministic.window else search
 
 

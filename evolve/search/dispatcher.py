@@ -55,8 +55,8 @@ class Dispatcher:
         embedder: Embedder | None = None,
     ) -> None:
         self._search = search
-        self._lanes = {member.policy.name: PolicyQueue(member.policy, limits.policy) for member in members}
-        self._embedding = Embedding(embedder, search.admission, self.wake) if embedder else None
+        self._policy_queues = {member.policy.name: PolicyQueue(member.policy, limits.policy) for member in members}
+        self._embedding = Embedding(embedder, search.answer_filter, self.wake) if embedder else None
         self._evaluator = evaluator
         self._max_slots = limits.evaluations
         self._write = write
@@ -77,7 +77,7 @@ class Dispatcher:
     @property
     def proposing(self) -> int:
         """Proposals at the policies, or on their way to them."""
-        return sum(lane.proposing for lane in self._lanes.values())
+        return sum(policy_queue.proposing for policy_queue in self._policy_queues.values())
 
     @property
     def evaluating(self) -> int:
@@ -92,7 +92,7 @@ class Dispatcher:
     @property
     def denied(self) -> str:
         """Why policy calls cannot go on at present; empty: they can, to one of them at least where no order is kept."""
-        reasons = [lane.denied for lane in self._lanes.values()]
+        reasons = [policy_queue.denied for policy_queue in self._policy_queues.values()]
         stands = any(reasons) if self._ordered else all(reasons)
         reasons = [*(reasons if stands else ()), self._embedding.denied if self._embedding else ""]
         return "; ".join(dict.fromkeys(filter(None, reasons)))
@@ -100,13 +100,13 @@ class Dispatcher:
     @property
     def last_denied(self) -> str:
         """Why the last calls of the policies did not get through; empty: some did."""
-        reasons = [lane.last_denied for lane in self._lanes.values()]
+        reasons = [policy_queue.last_denied for policy_queue in self._policy_queues.values()]
         return "; ".join(dict.fromkeys(reasons)) if all(reasons) else ""
 
     @property
     def retry_seconds(self) -> float:
         """When the next call is tried, from when it was denied."""
-        asked = [*self._lanes.values(), *([self._embedding] if self._embedding else ())]
+        asked = [*self._policy_queues.values(), *([self._embedding] if self._embedding else ())]
         return min((one.retry_seconds for one in asked if one.denied), default=0.0)
 
     def news(self) -> list[Event]:
@@ -116,14 +116,16 @@ class Dispatcher:
         """
         events = [
             Event(kind=EventKind.POLICY_ADAPTED, payload=asdict(notice))
-            for lane in self._lanes.values()
-            for notice in lane.notices()
+            for policy_queue in self._policy_queues.values()
+            for notice in policy_queue.notices()
         ]
-        for name, lane in self._lanes.items() if len(self._lanes) > 1 else ():
-            if lane.denied and name not in self._away:
+        for name, policy_queue in self._policy_queues.items() if len(self._policy_queues) > 1 else ():
+            if policy_queue.denied and name not in self._away:
                 self._away.add(name)
-                events.append(Event(kind=EventKind.POLICY_AWAY, payload={"policy": name, "reason": lane.denied}))
-            elif not lane.denied and name in self._away:
+                events.append(
+                    Event(kind=EventKind.POLICY_AWAY, payload={"policy": name, "reason": policy_queue.denied})
+                )
+            elif not policy_queue.denied and name in self._away:
                 self._away.discard(name)
                 events.append(Event(kind=EventKind.POLICY_BACK, payload={"policy": name}))
         return events
@@ -133,10 +135,10 @@ class Dispatcher:
         if isinstance(self._search, DeterministicSchedule):
             self.take(self._search.ask(elapsed_seconds))
             return
-        several = len(self._lanes) > 1
+        several = len(self._policy_queues) > 1
         while self._has_room:
-            away = {name for name, lane in self._lanes.items() if lane.away and several}
-            busy = {name for name, lane in self._lanes.items() if lane.full}
+            away = {name for name, policy_queue in self._policy_queues.items() if policy_queue.away and several}
+            busy = {name for name, policy_queue in self._policy_queues.items() if policy_queue.full}
             step = self._search.ask(elapsed_seconds, away=away, busy=busy)
             if not step.proposals:
                 return
@@ -147,7 +149,7 @@ class Dispatcher:
         self._write(step.events)
         self._candidates.extend(step.candidates)
         for proposal in step.proposals:
-            self._lanes[proposal.policy].waiting.append(proposal)
+            self._policy_queues[proposal.policy].waiting.append(proposal)
         self._launch()
 
     @property
@@ -161,7 +163,7 @@ class Dispatcher:
         Each call may be one proposal ahead of what was told: a policy need not wait for the telling of a burst, and a
         policy that is faster than the telling gets no proposals that know nothing of its last thousand answers.
         """
-        calls = sum(lane.maximum for lane in self._lanes.values())
+        calls = sum(policy_queue.maximum for policy_queue in self._policy_queues.values())
         return len(self._search.state.open) < 2 * calls and len(self._candidates) <= 2 * self._slots
 
     async def arrival(self, timeout_seconds: float) -> SearchStep:
@@ -201,9 +203,9 @@ class Dispatcher:
         """End everything under way; returns when the last process of it is gone."""
         self._cancelled = True
         self._candidates.clear()
-        started = [self._evaluating, *(lane.calls for lane in self._lanes.values())]
-        for lane in self._lanes.values():
-            lane.waiting.clear()
+        started = [self._evaluating, *(policy_queue.calls for policy_queue in self._policy_queues.values())]
+        for policy_queue in self._policy_queues.values():
+            policy_queue.waiting.clear()
         tasks = [task for some in started for task in some]
         for task in tasks:
             task.cancel()
@@ -213,9 +215,9 @@ class Dispatcher:
 
     def _launch(self) -> None:
         blind = self._embedding is not None and self._embedding.denied  # what comes now could not be told
-        for lane in self._lanes.values():
-            while lane.waiting and len(lane.calls) < lane.maximum and not blind:
-                self._start(self._propose(lane, lane.waiting.popleft()), lane.calls)
+        for policy_queue in self._policy_queues.values():
+            while policy_queue.waiting and len(policy_queue.calls) < policy_queue.maximum and not blind:
+                self._start(self._propose(policy_queue, policy_queue.waiting.popleft()), policy_queue.calls)
         while self._candidates and len(self._evaluating) < self._slots:
             self._start(self._evaluate(self._candidates.popleft()), self._evaluating)
 
@@ -241,14 +243,14 @@ class Dispatcher:
         self._inbox.append(arrival)
         self._arrived.set()
 
-    async def _propose(self, lane: PolicyQueue, proposal: Proposal) -> None:
+    async def _propose(self, policy_queue: PolicyQueue, proposal: Proposal) -> None:
         number = proposal.number
         telling = DeliveryQueue(number, self._embedding, partial(self._hand_on, number))
         while True:
             try:
-                await self._converse(lane, proposal, telling)
+                await self._converse(policy_queue, proposal, telling)
             except PolicyRefused as error:
-                lane.admit()
+                policy_queue.admit()
                 self._post(partial(self._fail, number, str(error)))
                 return
             except PolicyDenied as error:
@@ -257,32 +259,32 @@ class Dispatcher:
                 reason, seconds = str(error), error.retry_after_seconds
             else:
                 return
-            given_up = self._give_up(lane, proposal, reason)
+            given_up = self._give_up(policy_queue, proposal, reason)
             self.wake()
-            await lane.rest(reason, seconds)
+            await policy_queue.rest(reason, seconds)
             if given_up:
                 return
 
-    def _give_up(self, lane: PolicyQueue, proposal: Proposal, reason: str) -> bool:
+    def _give_up(self, policy_queue: PolicyQueue, proposal: Proposal, reason: str) -> bool:
         """Close a proposal that its policy cannot be asked now, if another can be and no order is kept."""
-        others = [other for other in self._lanes.values() if other is not lane and not other.denied]
+        others = [other for other in self._policy_queues.values() if other is not policy_queue and not other.denied]
         if not others or isinstance(self._search, DeterministicSchedule):
             return False
         self._post(partial(self._forgo, self._search, proposal.number, reason))
         return True
 
-    async def _converse(self, lane: PolicyQueue, proposal: Proposal, telling: DeliveryQueue) -> None:
+    async def _converse(self, policy_queue: PolicyQueue, proposal: Proposal, telling: DeliveryQueue) -> None:
         number, last = proposal.number, None
         try:
             await telling.begin()
-            async with contextlib.aclosing(lane.policy.propose(proposal)) as replies:
+            async with contextlib.aclosing(policy_queue.policy.propose(proposal)) as replies:
                 async for reply in replies:
                     if isinstance(reply, Answer):
-                        lane.admit()
+                        policy_queue.admit()
                         telling.add(reply)
                     else:
                         last = reply
-            lane.admit()
+            policy_queue.admit()
             await telling.finish()
         except PolicyError:
             await telling.finish()

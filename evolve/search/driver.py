@@ -57,8 +57,8 @@ class Driver:
         extension: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         check_embedder(config, embedder.name if embedder else None)
-        self._search = open_search(run_id, problem, config, *(member.asking for member in policies))
-        self._flight = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
+        self._search = open_search(run_id, problem, config, *(member.policy_request for member in policies))
+        self._dispatcher = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
         self._chronicle = EventSummary(run_id, problem, config)
         self._problem, self._config, self._evaluator = problem, config, evaluator
         self._monotonic = monotonic
@@ -71,7 +71,7 @@ class Driver:
     def stop(self) -> None:
         """Let the run end where it stands; to be called in the thread of its loop."""
         self._stopped = True
-        self._flight.wake()
+        self._dispatcher.wake()
 
     async def run(self) -> Result:
         """Drive the search until it ends or is stopped; what became of it.
@@ -85,11 +85,11 @@ class Driver:
         step = self._search.start() if self._earlier is None else self._continue(self._earlier)
         self._note(EventKind.RUN_STARTED if self._earlier is None else EventKind.RUN_RESUMED, {"by": ""})
         try:
-            self._flight.take(step)
+            self._dispatcher.take(step)
             while not await self._turn():
                 pass
         finally:
-            await self._flight.cancel()
+            await self._dispatcher.cancel()
         await self._examine()
         return self._end()
 
@@ -114,11 +114,11 @@ class Driver:
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
-        self._flight.ask(self._elapsed)
+        self._dispatcher.ask(self._elapsed)
         self._note_waiting()
         if self._stopped or self._search.ended(self._elapsed):
             return True
-        self._flight.take(await self._flight.arrival(TICK_SECONDS))
+        self._dispatcher.take(await self._dispatcher.arrival(TICK_SECONDS))
         return False
 
     async def _examine(self) -> None:
@@ -128,7 +128,7 @@ class Driver:
         event = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
         if event is None:
             return
-        self._write([*self._search.close(self._flight.cut).events, event])
+        self._write([*self._search.close(self._dispatcher.cut).events, event])
         known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
         maximum = self._config.concurrency.evaluations
         async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, maximum)) as results:
@@ -142,11 +142,11 @@ class Driver:
         seconds = self._elapsed
         reason = self._search.ended(seconds)
         if reason is None:
-            for step in self._flight.landed():
+            for step in self._dispatcher.landed():
                 self._write(step.events)
-        self._write(self._search.close(self._flight.cut).events)
+        self._write(self._search.close(self._dispatcher.cut).events)
         best = self._chronicle.best
-        detail = self._search.explain(reason, self._flight.last_denied) if reason else ""
+        detail = self._search.explain(reason, self._dispatcher.last_denied) if reason else ""
         if reason is None:
             self._note(EventKind.RUN_CANCELLED, {"by": ""})
         else:
@@ -157,11 +157,11 @@ class Driver:
         return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
 
     def _note_waiting(self) -> None:
-        self._write(self._flight.news())
-        waiting, before = self._flight.waiting, self._waiting
+        self._write(self._dispatcher.news())
+        waiting, before = self._dispatcher.waiting, self._waiting
         if waiting != before:
             self._waiting = waiting
-            self._note(EventKind.RUN_WAITING if waiting else EventKind.RUN_GOING_ON, {"reason": waiting})
+            self._note(EventKind.RUN_WAITING if waiting else EventKind.RUN_UNBLOCKED, {"reason": waiting})
 
     def _note(self, kind: EventKind, payload: dict[str, object]) -> None:
         self._write([Event(kind=kind, payload=payload)])

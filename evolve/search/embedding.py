@@ -52,9 +52,9 @@ class Embedding:
         retry_seconds: when the next is tried, from when `denied` was set.
     """
 
-    def __init__(self, embedder: Embedder, admission: AnswerFilter, wake: Callable[[], None]) -> None:
+    def __init__(self, embedder: Embedder, answer_filter: AnswerFilter, wake: Callable[[], None]) -> None:
         self._embedder = embedder
-        self._admission = admission
+        self._answer_filter = answer_filter
         self._wake = wake
         self._settling = asyncio.Lock()
         self._settled = False
@@ -71,13 +71,13 @@ class Embedding:
         """
         async with self._settling:
             while not self._settled:
-                owed = self._admission.owed()[:AT_ONCE]
+                owed = self._answer_filter.owed()[:AT_ONCE]
                 await self._embed(0, owed, charges)
                 self._settled = not owed
 
     async def look(self, number: int, answers: Sequence[Answer], charges: list[Charge]) -> None:
         """Embed the programs that answers to a proposal make; `charges` is as `settle` takes it."""
-        programs = [self._admission.wanted(number, answer) for answer in answers]
+        programs = [self._answer_filter.wanted(number, answer) for answer in answers]
         await self._embed(number, [program for program in programs if program is not None], charges)
 
     async def _embed(self, number: int, programs: Sequence[Program], charges: list[Charge]) -> None:
@@ -93,7 +93,7 @@ class Embedding:
                     self.denied = ""
                     self._wake()
                 charges.append(embedded.charge)
-                self._admission.see(number, programs, embedded.vectors)
+                self._answer_filter.see(number, programs, embedded.vectors)
                 return
 
     async def _rest(self, reason: str, seconds: float) -> None:

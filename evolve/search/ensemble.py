@@ -44,7 +44,7 @@ class EnsembleMember:
     currency: str | None = None
 
     @property
-    def asking(self) -> PolicyRequest:
+    def policy_request(self) -> PolicyRequest:
         """How a search asks it."""
         policy = self.policy
         return PolicyRequest(
@@ -65,7 +65,7 @@ class DrawnPolicy:
         why: what decided where there were several: the probability, or the parts of the bound.
     """
 
-    asking: PolicyRequest
+    policy_request: PolicyRequest
     why: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -85,20 +85,23 @@ class Ensemble:
         ConfigurationError: there is none, two have one name, or their prices are in different currencies.
     """
 
-    def __init__(self, askings: Sequence[PolicyRequest], config: RunConfig, earnings: PolicyCredit) -> None:
-        names = [asking.policy for asking in askings]
+    def __init__(
+        self, policy_requests: Sequence[PolicyRequest], config: RunConfig, policy_credit: PolicyCredit
+    ) -> None:
+        names = [policy_request.policy for policy_request in policy_requests]
         if not names:
             raise ConfigurationError("a run needs a policy: name one")
         for name in names:
             if names.count(name) > 1:
                 raise ConfigurationError(f"two policies of the run are called {name}: give each its own name")
-        self.currency = shared_currency(asking.currency for asking in askings)
+        self.currency = shared_currency(policy_request.currency for policy_request in policy_requests)
         self._askings = [
-            replace(asking, forms=allowed_forms(asking.forms, config.answers, config.samples)) for asking in askings
+            replace(policy_request, forms=allowed_forms(policy_request.forms, config.answers, config.samples))
+            for policy_request in policy_requests
         ]
-        self.forms = {asking.policy: len(asking.forms) for asking in self._askings}
+        self.forms = {policy_request.policy: len(policy_request.forms) for policy_request in self._askings}
         self._seed = config.seed
-        self._earnings = earnings if config.policy_choice == "adaptive" else None
+        self._policy_credit = policy_credit if config.policy_choice == "adaptive" else None
 
     def draw(self, number: int, away: Collection[str] = ()) -> DrawnPolicy | None:
         """The policy of the proposal `number`; the same for the same number and the same that are away.
@@ -109,15 +112,15 @@ class Ensemble:
             number: of the proposal.
             away: names of those that are not to be drawn; None is drawn where these are all.
         """
-        present = [asking for asking in self._askings if asking.policy not in away]
+        present = [policy_request for policy_request in self._askings if policy_request.policy not in away]
         if len(present) < 2:
-            return DrawnPolicy(asking=present[0]) if present else None
-        weights = [asking.weight for asking in present]
-        if self._earnings is not None:
-            names = [asking.policy for asking in present]
-            place, why = self._earnings.best_buy(names, weights, priced=bool(self.currency))
-            return DrawnPolicy(asking=present[place], why=briefly(why))
+            return DrawnPolicy(policy_request=present[0]) if present else None
+        weights = [policy_request.weight for policy_request in present]
+        if self._policy_credit is not None:
+            names = [policy_request.policy for policy_request in present]
+            place, why = self._policy_credit.best_buy(names, weights, priced=bool(self.currency))
+            return DrawnPolicy(policy_request=present[place], why=briefly(why))
         rng = np.random.default_rng([self._seed, number, _STREAM])
         shares = np.array(weights) / math.fsum(weights)
         place = int(rng.choice(len(present), p=shares))
-        return DrawnPolicy(asking=present[place], why=briefly({"probability": float(shares[place])}))
+        return DrawnPolicy(policy_request=present[place], why=briefly({"probability": float(shares[place])}))

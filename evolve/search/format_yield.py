@@ -83,8 +83,8 @@ async def measure_format_yield(
         ProblemError: no seed can be scored.
     """
     config = RunConfig(seed=seed, islands=1, concurrency=ConcurrencyConfig(policy=1))
-    asking = PolicyRequest(policy=policy.name, answers=form.answers, samples=form.samples, forms=(form,))
-    search = Search("run_policy_check", problem, config, asking)
+    policy_request = PolicyRequest(policy=policy.name, answers=form.answers, samples=form.samples, forms=(form,))
+    search = Search("run_policy_check", problem, config, policy_request)
     for candidate in search.start().candidates:
         search.tell(candidate.id, await evaluator.evaluate(candidate.program, candidate.id))
     proposals = search.ask().proposals

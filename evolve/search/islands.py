@@ -82,11 +82,11 @@ class Island:
         self.best, self.since_best = -math.inf, 0
 
     def select(
-        self, shares: Mapping[str, float], knobs: SelectionParams, rng: np.random.Generator
+        self, shares: Mapping[str, float], params: SelectionParams, rng: np.random.Generator
     ) -> tuple[str, Selected]:
         """Choose one parent; the name of the selection that did."""
         name = draw_selection(shares, rng)
-        return name, REGISTRY[name](self._view, rng, knobs)
+        return name, REGISTRY[name](self._view, rng, params)
 
     def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
         """Further programs for a prompt: the island's best, then others drawn at random, all different."""

@@ -40,12 +40,12 @@ class Proposer:
             drawn: the policy that it is put to.
             limit_of: how many answers it may bring, of as many as it would ask for.
         """
-        asking, latest = drawn.asking, self._state.latest
+        policy_request, latest = drawn.policy_request, self._state.latest
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
         plan = self._strategy.plan(number, self._state.islands, latest, rng)
-        form, why_form = self._form(number, asking, plan.parent)
-        maximum = (form.answers, form.samples) if form else self._own(asking)
+        form, why_form = self._form(number, policy_request, plan.parent)
+        maximum = (form.answers, form.samples) if form else self._own(policy_request)
         limit = limit_of(math.prod(maximum))
         if limit < 1:
             return None
@@ -58,31 +58,35 @@ class Proposer:
             operator=plan.operator,
             probability=plan.probability,
             parent=plan.parent,
-            mate=plan.mate,
+            second_parent=plan.second_parent,
             inspirations=plan.inspirations,
             failures=plan.failures,
             selection=plan.selection,
             weights=plan.weights,
             why={**plan.why, **{name: told for name, told in why.items() if told}},
-            policy=asking.policy,
+            policy=policy_request.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,
             samples=min(maximum[1], math.ceil(limit / answers)),
             limit=min(limit, maximum[1] * answers),
             form=form,
-            rejections=self._rejections(asking.policy, plan.island),
+            rejections=self._rejections(policy_request.policy, plan.island),
         )
 
-    def _form(self, number: int, asking: PolicyRequest, parent: Individual) -> tuple[ReplyForm | None, dict[str, Any]]:
+    def _form(
+        self, number: int, policy_request: PolicyRequest, parent: Individual
+    ) -> tuple[ReplyForm | None, dict[str, Any]]:
         """The form in which a policy is asked for children of a parent, and why; None where it has one of its own."""
-        if not asking.forms:
+        if not policy_request.forms:
             return None, {}
         size = program_tokens(parent.program.size)
-        form, why = self._state.forms.draw(asking.policy, asking.forms, size, (self._config.seed, number))
+        form, why = self._state.forms.draw(
+            policy_request.policy, policy_request.forms, size, (self._config.seed, number)
+        )
         return form, {"name": form.name, **why} if why else {}
 
-    def _own(self, asking: PolicyRequest) -> tuple[int, int]:
-        return self._config.answers or asking.answers, self._config.samples or asking.samples
+    def _own(self, policy_request: PolicyRequest) -> tuple[int, int]:
+        return self._config.answers or policy_request.answers, self._config.samples or policy_request.samples
 
     def _rejections(self, policy: str, island: int) -> tuple[tuple[str, int], ...]:
         maximum = self._state.islands[island].config.prompt.rejections

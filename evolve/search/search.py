@@ -81,17 +81,17 @@ class Search:
         ConfigurationError: its policies do not go together, or its budget cannot be held.
     """
 
-    def __init__(self, run_id: str, problem: Problem, config: RunConfig, *askings: PolicyRequest) -> None:
+    def __init__(self, run_id: str, problem: Problem, config: RunConfig, *policy_requests: PolicyRequest) -> None:
         self.run_id = run_id
         self.problem = problem
         self.config = config
         self.state = SearchState(problem, config)
-        self._ensemble = Ensemble(askings, config, self.state.trials.earnings)
+        self._ensemble = Ensemble(policy_requests, config, self.state.trials.policy_credit)
         check_money(config.budget, self._ensemble.currency)
         strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
         self._proposer = Proposer(run_id, config, self.state, strategy)
-        self._appraisal = CandidateScorer(problem, config)
-        self.admission = AnswerFilter(problem, self.state)
+        self._scorer = CandidateScorer(problem, config)
+        self.answer_filter = AnswerFilter(problem, self.state)
 
     def start(self) -> SearchStep:
         """Propose the seeds."""
@@ -114,7 +114,7 @@ class Search:
         """
         number = self.state.asked + 1
         drawn = self._ensemble.draw(number, away)
-        if drawn is None or drawn.asking.policy in busy or self._seeding or self.state.latest is None:
+        if drawn is None or drawn.policy_request.policy in busy or self._seeding or self.state.latest is None:
             return SearchStep()
         limit = partial(self._limit, away)
         if limit(1) < 1 or self._over(elapsed_seconds):
@@ -141,10 +141,10 @@ class Search:
         events = EventRecorder(self.state)
         parents = edges(proposal, answer.shown)
         try:
-            child = self.admission.child(proposal, answer)
+            child = self.answer_filter.child(proposal, answer)
             made = self._candidate(number, position, proposal.island, child.program, parents)
             candidate = replace(made, recovered=child.recovered)
-            self.admission.refuse_near(candidate)
+            self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
             events.add(EventKind.CANDIDATE_REJECTED, payload)
@@ -188,7 +188,7 @@ class Search:
         waiting = self.state.pending.get(candidate)
         if waiting is None:
             return SearchStep()
-        individual = self._appraisal.individual(waiting, evaluation)
+        individual = self._scorer.individual(waiting, evaluation)
         events = EventRecorder(self.state)
         events.add(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
         if individual.fitness is not None:
@@ -328,7 +328,7 @@ class Search:
             program=program,
             fingerprint=fingerprint(program, self.problem.language),
             parents=parents,
-            bar=self._appraisal.bar(self.state.islands[island].archive.members),
+            bar=self._scorer.bar(self.state.islands[island].archive.members),
         )
 
     def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:

@@ -200,7 +200,7 @@ class SearchState:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
         self.islands[int(event.payload["island"])].arm.visits += 1
-        self.trials.earnings.ask(event.payload["policy"])
+        self.trials.policy_credit.ask(event.payload["policy"])
         subject = event.subject if isinstance(event.subject, Proposal) else None
         self.open[number] = OpenProposal(payload=event.payload, proposal=subject)
         self.lineage.propose(number, _edges(event.payload)[0])
@@ -251,7 +251,7 @@ class SearchState:
         entry = self.open.pop(int(event.payload["number"]))
         spent = self._spend(event.payload)
         cost = None if spent.money is None else str(spent.money)
-        self.trials.earnings.pay(entry.payload["policy"], spent.tokens, cost)
+        self.trials.policy_credit.pay(entry.payload["policy"], spent.tokens, cost)
         dropped, answers = int(event.payload.get("dropped", 0)), len(entry.taken)
         self.yields.complete(entry.payload["policy"], event.payload.get("drops", {}), dropped, answers)
         self._close(entry)

@@ -27,7 +27,7 @@ class ProposalPlan:
     operator: str
     probability: float = 1.0
     parent: Individual
-    mate: Individual | None = None
+    second_parent: Individual | None = None
     inspirations: tuple[Individual, ...] = ()
     failures: tuple[Individual, ...] = ()
     selection: str = ""
@@ -88,13 +88,13 @@ class Islands:
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> ProposalPlan:
         selection, chosen = self._choose(island, rng)
         parent = island.archive.members[chosen.place]
-        mate, why = self._mate(island, parent, rng) if operator == CROSSOVER else (None, {})
+        second_parent, why = self._mate(island, parent, rng) if operator == CROSSOVER else (None, {})
         return ProposalPlan(
             island=island.number,
             operator=operator,
             parent=parent,
-            mate=mate,
-            inspirations=self._inspirations(island, parent, mate, rng),
+            second_parent=second_parent,
+            inspirations=self._inspirations(island, parent, second_parent, rng),
             failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,

@@ -20,9 +20,9 @@ MAX_DIRECTIONS = 100
 FAR = 1e100  # its square is finite
 
 
-def select_nsga2(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_nsga2(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """The better of two members drawn with repetition: of lower rank, else less crowded (NSGA-II, Deb et al. 2002)."""
-    del knobs
+    del params
     layers, distances = view.once(_layers), view.once(_distances)
     first, second = (int(place) for place in rng.integers(len(view), size=2))
     better = (layers[second], -distances[second]) < (layers[first], -distances[first])
@@ -30,13 +30,13 @@ def select_nsga2(view: ArchiveView, rng: np.random.Generator, knobs: SelectionPa
     return Selected(place=place, why={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
 
 
-def select_nsga3(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_nsga3(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """A member near a reference direction: the direction is drawn among those that have any.
 
     Directions are those of Das and Dennis (1998), members belong to the nearest (NSGA-III, Deb and Jain 2014), and of
     two of them drawn with repetition the one of lower rank is chosen, else the nearer (Seada and Deb 2016).
     """
-    del knobs
+    del params
     layers, niches = view.once(_layers), view.once(_niches)
     direction = int(niches.filled[rng.integers(len(niches.filled))])
     crowd = np.flatnonzero(niches.of == direction)
@@ -53,13 +53,13 @@ def select_nsga3(view: ArchiveView, rng: np.random.Generator, knobs: SelectionPa
     )
 
 
-def select_hypervolume(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_hypervolume(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """A member in proportion to the volume that the front would lose without it.
 
     Measured from the problem's reference point, else from a tenth of the range below the worst of the members. Where
     volumes are not computed, points drawn anew for each choice decide.
     """
-    del knobs
+    del params
     shares = view.once(_shares)
     if shares is not None:
         place = draw(shares, rng)

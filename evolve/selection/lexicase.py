@@ -12,21 +12,21 @@ MAX_TOLD = 8  # cases that an event names
 MAX_TOLD = 40  # characters of each
 
 
-def select_lexicase(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_lexicase(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """Epsilon-lexicase (La Cava et al. 2019, semi-dynamic), over all cases.
 
     Cases come in random order; of those still in, whoever is within epsilon of the best of them at the case stays in,
     until one is left or the cases are through, when one is drawn. The epsilon of a case is its median absolute
     deviation among all members. It finds specialists that no sum of the cases would.
     """
-    del knobs
+    del params
     return _choose(view, rng, rng.permutation(view.cases.shape[1]))
 
 
-def select_downsampled_lexicase(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_downsampled_lexicase(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """Epsilon-lexicase over a share of the cases drawn anew, at least one (Helmuth and Spector 2021)."""
     count = view.cases.shape[1]
-    return _choose(view, rng, rng.choice(count, size=min(count, math.ceil(knobs.cases * count)), replace=False))
+    return _choose(view, rng, rng.choice(count, size=min(count, math.ceil(params.cases * count)), replace=False))
 
 
 def _choose(view: ArchiveView, rng: np.random.Generator, order: NDArray[np.int64]) -> Selected:

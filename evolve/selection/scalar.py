@@ -18,45 +18,45 @@ STEEPNESS = 10.0
 MAX_STEPS = 500.0  # the sigmoid is 0 or 1 long before
 
 
-def select_dirichlet(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_dirichlet(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """Draw w ~ Dirichlet(alpha), then a member by a soft argmax of w.r over the range of w.r in the view.
 
     The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
     """
-    weights = dirichlet(rng, view.rewards.shape[1], knobs.alpha or CONCENTRATION)
+    weights = dirichlet(rng, view.rewards.shape[1], params.alpha or CONCENTRATION)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
     (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
     return Selected(place=int(place), weights=tuple(float(weight) for weight in weights))
 
 
-def select_power_law(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_power_law(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
-    cumulative = _power_law(len(view), knobs.alpha or EXPONENT)
+    cumulative = _power_law(len(view), params.alpha or EXPONENT)
     rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     rank = min(rank, len(view) - 1)
     return Selected(place=view.ranked(rank), why={"rank": rank})
 
 
-def select_tournament(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_tournament(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """The fittest of four members drawn with repetition."""
-    del knobs
+    del params
     entrants = rng.integers(len(view), size=TOURNAMENT_SIZE)
     return Selected(place=int(entrants[np.argmax(view.fitness[entrants])]))
 
 
-def select_uniform(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_uniform(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """Any member, each as likely as the others."""
-    del knobs
+    del params
     return Selected(place=int(rng.integers(len(view))))
 
 
-def select_boltzmann(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_boltzmann(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """A member with probability softmax(u / T), where u is the fitness over its range in the view.
 
     T is the standard deviation of u, at least 0.01: whatever the scale of the fitness, the choice is as sharp.
     """
-    del knobs
+    del params
     fitness = view.fitness
     spread = float(np.ptp(fitness))
     shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
@@ -65,12 +65,12 @@ def select_boltzmann(view: ArchiveView, rng: np.random.Generator, knobs: Selecti
     return Selected(place=int(place), why={"temperature": brief(temperature)})
 
 
-def select_offspring(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_offspring(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """A fit member that has few children: in proportion to sigmoid(10 (f - median) / MAD) / (1 + children).
 
     As ShinkaEvolve weighs parents; MAD is the median absolute deviation of the fitness in the view.
     """
-    del knobs
+    del params
     children = view.children
     place = draw(view.once(_fit) / (1 + children), rng)
     return Selected(place=place, why={"children": int(children[place])})

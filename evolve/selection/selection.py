@@ -50,7 +50,7 @@ class Selected:
 class Select(Protocol):
     """A selection: one member of a view that is not empty."""
 
-    def __call__(self, view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams, /) -> Selected:
+    def __call__(self, view: ArchiveView, rng: np.random.Generator, params: SelectionParams, /) -> Selected:
         """Choose; all that is random comes from `rng`."""
 
 

@@ -9,7 +9,7 @@ from evolve.selection.selection import Selected, SelectionParams, brief, highest
 from evolve.selection.view import ArchiveView
 
 
-def select_puct(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_puct(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """The highest Q + c R P sqrt(1 + T) / (1 + n), as TTT-Discover reuses states (2026).
 
     Q is the best fitness among a member and all that descends from it, not their mean: a search is after the best. R is
@@ -19,7 +19,7 @@ def select_puct(view: ArchiveView, rng: np.random.Generator, knobs: SelectionPar
     """
     fitness, expansions = view.fitness, view.expansions
     spread = float(np.ptp(fitness)) or 1.0
-    urge = knobs.exploration * spread * view.once(_prior) * math.sqrt(1 + view.proposals) / (1 + expansions)
+    urge = params.exploration * spread * view.once(_prior) * math.sqrt(1 + view.proposals) / (1 + expansions)
     values = view.descended + urge
     free = ~view.related
     place = highest(np.where(free, values, -np.inf) if free.any() else values, rng)
@@ -33,7 +33,7 @@ def select_puct(view: ArchiveView, rng: np.random.Generator, knobs: SelectionPar
     )
 
 
-def select_ucb(view: ArchiveView, rng: np.random.Generator, knobs: SelectionParams) -> Selected:
+def select_ucb(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """The highest u + c (sqrt(ln(1 + T) / N) - b / B): outcomes that were seldom met, and are not being tried.
 
     u is the fitness over its range in the view; N counts how often the run met the member's outcome (its rewards to
@@ -43,7 +43,7 @@ def select_ucb(view: ArchiveView, rng: np.random.Generator, knobs: SelectionPara
     """
     seen, airborne = view.seen, view.airborne
     bonus = np.sqrt(math.log(1 + view.observations) / np.maximum(seen, 1))
-    values = view.once(_level) + knobs.exploration * (bonus - airborne / max(view.flights, 1))
+    values = view.once(_level) + params.exploration * (bonus - airborne / max(view.flights, 1))
     place = highest(values, rng)
     return Selected(
         place=place,

@@ -127,10 +127,13 @@ def create_api(parts: ApiDependencies) -> FastAPI:
         # More would only wait for the interpreter's one lock, and the slowest for all others.
         to_thread.current_default_thread_limiter().total_tokens = parts.settings.threads
         app.state.watch = EventPoller(parts.standings, parts.events_poll_seconds)
-        slots, roster = asyncio.Semaphore(MAX_READS_AT_ONCE), ChangePoller(parts.events_poll_seconds, parts.clock)
+        slots, change_poller = (
+            asyncio.Semaphore(MAX_READS_AT_ONCE),
+            ChangePoller(parts.events_poll_seconds, parts.clock),
+        )
         app.state.event_pages = EventPages(SharedReads(slots))
-        app.state.feed_pages = FeedPages(roster, parts.clock, SharedReads(slots))
-        app.state.folds = RunCache(parts.columns, max(1, parts.settings.threads // 2))
+        app.state.feed_pages = FeedPages(change_poller, parts.clock, SharedReads(slots))
+        app.state.run_cache = RunCache(parts.columns, max(1, parts.settings.threads // 2))
         app.state.opened = OpenConnections(parts.settings.streams, parts.settings.all_streams)
         try:
             yield

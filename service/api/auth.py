@@ -122,7 +122,7 @@ def known(request: Request, parts: ApiDependencies) -> bool:
 
 def session_of(request: Request, parts: ApiDependencies) -> Mapping[str, Any] | None:
     """What the cookie of a session holds; None: there is none, it is another's, over, or was signed out of."""
-    value = parts.seal.open("session", request.cookies.get(SESSION_COOKIE, ""))
+    value = parts.signer.open("session", request.cookies.get(SESSION_COOKIE, ""))
     if value is None or parts.clock.now().timestamp() >= value["until"] or parts.sessions.ended(value["id"]):
         return None
     return value
@@ -145,7 +145,7 @@ def _by_token(parts: ApiDependencies, text: str, now: datetime) -> Caller | None
         return None
     if parts.local_key is not None and (own := parts.local_key.caller(text)) is not None:
         return own
-    found = keys.digest(parts.seal, text)
+    found = keys.digest(parts.signer, text)
     if text.startswith(f"{keys.SHARE}_"):
         share = parts.shares.find(found)
         if share is None or share.revoked_at is not None or (share.expires_at is not None and now >= share.expires_at):
@@ -187,7 +187,7 @@ def _by_share(request: Request, parts: ApiDependencies, now: datetime) -> Caller
 
 def csrf_token(parts: ApiDependencies, session_id: str) -> str:
     """What unsafe requests of a session must carry, which pages of other sites cannot know."""
-    return parts.seal.digest("csrf", session_id)
+    return parts.signer.digest("csrf", session_id)
 
 
 async def limit_stranger(request: Request, parts: ApiDependencies) -> None:

@@ -57,7 +57,7 @@ class ApiDependencies:
 
     settings: ApiSettings
     clock: Clock
-    seal: Signer
+    signer: Signer
     unit: Callable[[], AbstractContextManager[object]]
     readers: Readers
     standings: Callable[[Sequence[str]], Mapping[str, tuple[int, str]]]

@@ -90,8 +90,8 @@ class FeedPages:
     Who begins without a position begins where the others of its audience are, so that they are equally far.
     """
 
-    def __init__(self, roster: ChangePoller, clock: Clock, reads: SharedReads[FeedPage]) -> None:
-        self.roster, self._clock, self._reads = roster, clock, reads
+    def __init__(self, change_poller: ChangePoller, clock: Clock, reads: SharedReads[FeedPage]) -> None:
+        self.change_poller, self._clock, self._reads = change_poller, clock, reads
         self._heads: OrderedDict[EventAudience, FeedPage] = OrderedDict()
 
     async def begin(self, audience: EventAudience, reader: RunReader) -> StreamCursor:
@@ -100,7 +100,7 @@ class FeedPages:
         Raises:
             ServiceError: the database does not answer.
         """
-        now = await self.roster.now(audience.key, reader)
+        now = await self.change_poller.now(audience.key, reader)
         head = self._heads.get(audience)
         if head is None or head.known != now:
             begin = StreamCursor(since=now.at, seen=dict(now.active))
@@ -144,7 +144,7 @@ async def feed_chunks(
     known: RunSnapshot | None = None
     while not lifetime.over:
         try:
-            moved = await pages.roster.beyond(audience.key, reader, known, lifetime.pause_seconds)
+            moved = await pages.change_poller.beyond(audience.key, reader, known, lifetime.pause_seconds)
             if moved is None:
                 yield PING
                 continue

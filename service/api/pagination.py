@@ -34,12 +34,12 @@ class Paging:
         ApiFault: the cursor is not one of this list.
     """
 
-    def __init__(self, seal: Signer, cursor: str, limit: int, about: Mapping[str, Any]) -> None:
+    def __init__(self, signer: Signer, cursor: str, limit: int, about: Mapping[str, Any]) -> None:
         self.limit = min(limit, MAX_LIMIT)
-        self._seal, self._about = seal, _digest(seal, about)
+        self._signer, self._about = signer, _digest(signer, about)
         self.after: Any = None
         if cursor:
-            value = seal.open("cursor", cursor)
+            value = signer.open("cursor", cursor)
             if value is None or (value.get("version"), value["about"]) != (VERSION, self._about):
                 raise ApiFault(
                     400,
@@ -62,13 +62,13 @@ class Paging:
 
     def behind(self, place: Any) -> str:
         """The cursor behind a place of the list, as JSON."""
-        return self._seal.sign("cursor", {"version": VERSION, "about": self._about, "after": place})
+        return self._signer.sign("cursor", {"version": VERSION, "about": self._about, "after": place})
 
 
-def _digest(seal: Signer, about: Mapping[str, Any]) -> str:
+def _digest(signer: Signer, about: Mapping[str, Any]) -> str:
     """The question that a list answers, so that it is recognised and not shown."""
     text = json.dumps(about, default=_plain, sort_keys=True, separators=(",", ":"))
-    return seal.digest("cursor-question", text)[:32]
+    return signer.digest("cursor-question", text)[:32]
 
 
 def _plain(value: Any) -> Any:

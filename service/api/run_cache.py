@@ -187,9 +187,9 @@ class RunCache:
 
 async def _in_turn(request: Request) -> AsyncIterator[RunCache]:
     """The folds of this process, in the turn of a request."""
-    folds: RunCache = request.app.state.folds
-    async with folds.turn(request.path_params.get("run_id") or request.query_params.get("runs", "")):
-        yield folds
+    run_cache: RunCache = request.app.state.run_cache
+    async with run_cache.turn(request.path_params.get("run_id") or request.query_params.get("runs", "")):
+        yield run_cache
 
 
 FoldsDep = Annotated[RunCache, Depends(_in_turn, scope="function")]

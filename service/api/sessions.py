@@ -47,7 +47,7 @@ def open_session(
     """
     until = parts.clock.now() + timedelta(hours=SESSION_HOURS)
     session_id = f"ses_{secrets.token_hex(12)}"
-    value = parts.seal.sign("session", {"id": session_id, "hash": key_hash, "until": until.timestamp()})
+    value = parts.signer.sign("session", {"id": session_id, "hash": key_hash, "until": until.timestamp()})
     _set(request, response, SESSION_COOKIE, value, until, hidden=True)
     _set(request, response, CSRF_COOKIE, csrf_token(parts, session_id), until, hidden=False)
     _set(request, response, SCOPES_COOKIE, ".".join(sorted(scopes)), until, hidden=True)

@@ -80,21 +80,21 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, chunks: Chunks, admission: StreamPermit | None = None, *, read_seconds: float = READ_SECONDS
+        self, chunks: Chunks, permit: StreamPermit | None = None, *, read_seconds: float = READ_SECONDS
     ) -> None:
         self._chunks, self._read_seconds = chunks, read_seconds
-        self._admission = admission or StreamPermit(enter=nullcontext, lost=asyncio.Event().wait)
+        self._permit = permit or StreamPermit(enter=nullcontext, lost=asyncio.Event().wait)
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing left to send, or nobody to send it to."""
         del scope
-        with self._admission.enter():
+        with self._permit.enter():
             await self._tell(receive, send)
 
     async def _tell(self, receive: Receive, send: Send) -> None:
-        works = self._send(send), _left(receive), self._admission.lost()
+        works = self._send(send), _left(receive), self._permit.lost()
         tasks = [asyncio.ensure_future(work) for work in works]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -86,14 +86,14 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    seal = open_seal(settings, override)
+    signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
         database = stack.enter_context(closing(_open_database(settings, override)))
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
         yield ApiDependencies(
             settings=settings.api,
             clock=database.clock,
-            seal=seal,
+            signer=signer,
             unit=database.unit,
             readers=SqlReaders(database),
             standings=SqlRunReader(database).sequences,

@@ -26,7 +26,7 @@ class KeyService:
 
     store: KeyStore
     audit: AuditLog
-    seal: Signer
+    signer: Signer
     clock: Clock
 
     def create(
@@ -34,7 +34,7 @@ class KeyService:
     ) -> tuple[KeyRecord, str]:
         """Make a key; its record, and the key itself, which is not to be had again."""
         now = self.clock.now()
-        minted = keys.mint(self.seal)
+        minted = keys.mint(self.signer)
         record = KeyRecord(
             id=new_id("key", now),
             tenant=tenant,
@@ -86,10 +86,10 @@ def open_keyring(settings: "Settings", db: str | None) -> Iterator[KeyService]:
     from service.db.engine import open_database
     from service.db.keys import SqlKeyStore
 
-    seal = open_seal(settings, db)
+    signer = open_seal(settings, db)
     database = open_database(database_url(settings, db))
     try:
-        yield KeyService(store=SqlKeyStore(database), audit=SqlAuditLog(database), seal=seal, clock=database.clock)
+        yield KeyService(store=SqlKeyStore(database), audit=SqlAuditLog(database), signer=signer, clock=database.clock)
     finally:
         database.close()
 

@@ -41,7 +41,7 @@ class LocalService:
 
     url: str
     key: str = field(repr=False)
-    absence: str = ""
+    outage: str = ""
 
 
 @contextmanager
@@ -80,9 +80,9 @@ def find_local_service(database: str) -> LocalService | None:
     entry = _parsed(text, database)
     found = LocalService(url=entry["url"], key=entry["key"])
     if is_gone(entry["process"]):
-        return LocalService(url=found.url, key="", absence=f"your service at {found.url} has ended without a word")
+        return LocalService(url=found.url, key="", outage=f"your service at {found.url} has ended without a word")
     if not _proves_itself(found):
-        return LocalService(url=found.url, key="", absence=f"your service at {found.url} does not answer as the one")
+        return LocalService(url=found.url, key="", outage=f"your service at {found.url} does not answer as the one")
     return found
 
 

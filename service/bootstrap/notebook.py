@@ -153,8 +153,8 @@ class _NotebookSession:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as asking, self._scoring() as evaluator:
-            members, critic, embedder = asking.members, asking.critic, asking.embedder
+        async with self._answering() as policy_request, self._scoring() as evaluator:
+            members, critic, embedder = policy_request.members, policy_request.critic, policy_request.embedder
             config = self._earlier.config if self._earlier else self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
@@ -270,8 +270,8 @@ def _sit(
     make: Callable[..., _NotebookSession], plan: RunPlan, budget: Mapping[str, Any], earlier: RunResult | None = None
 ) -> RunResult:
     """Drive a run to its end, a new one or one that goes on under a changed budget."""
-    sitting = make(earlier=earlier, extension=budget)
-    result = MainThreadExecutor(sitting.work, sitting.calls, sitting.stop).run()
+    run_loop = make(earlier=earlier, extension=budget)
+    result = MainThreadExecutor(run_loop.work, run_loop.calls, run_loop.stop).run()
     return told(_with_seed(result), plan, partial(_sit, make, plan))
 
 

@@ -29,7 +29,7 @@ class ProgressLine:
                 self._failed += event.payload["fitness"] is None
             case EventKind.BEST_IMPROVED:
                 self._best = event.payload["fitness"]
-            case EventKind.RUN_WAITING | EventKind.RUN_GOING_ON:
+            case EventKind.RUN_WAITING | EventKind.RUN_UNBLOCKED:
                 self._waiting = event.payload["reason"]
             case EventKind.POLICY_AWAY:
                 self._away.add(event.payload["policy"])

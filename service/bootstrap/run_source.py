@@ -136,9 +136,9 @@ def choose_service(settings: "Settings", where: SourceOptions, *, said: bool = T
     found = find_local_service(database)
     if found is None:
         return None
-    if found.absence:
+    if found.outage:
         if where.notice is not None:
-            where.notice(f"{found.absence}: going on without it")
+            where.notice(f"{found.outage}: going on without it")
             forget_ended_service(database)  # so that it is said once
         return None
     if said and where.notice is not None:

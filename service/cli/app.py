@@ -173,7 +173,7 @@ def run(
     with terminal.doing("starting"):
         from service.cli import run_options as words
     project, config = words.named_for_run(problem, evaluator, config, python)
-    wish = words.RunOptions(
+    options = words.RunOptions(
         problem=project,
         asked=words.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
         resume=resume,
@@ -190,7 +190,7 @@ def run(
         labels=words.run_labels(name, label),
         yes=yes,
     )
-    raise typer.Exit(words.run_anywhere(terminal, wish, where))
+    raise typer.Exit(words.run_anywhere(terminal, options, where))
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")

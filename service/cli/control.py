@@ -15,14 +15,14 @@ _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
 _COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "goes on"}
 
 
-def want(terminal: Terminal, helm: RunController, run_id: str, desired_state: str) -> None:
+def want(terminal: Terminal, controller: RunController, run_id: str, desired_state: str) -> None:
     """Want a run running, paused or cancelled, and say how it stands."""
-    run = helm.control.want(find_run(helm.site.reader, run_id), desired_state)
+    run = controller.control.want(find_run(controller.site.reader, run_id), desired_state)
     if terminal.as_json:
         terminal.emit(run_json(run))
         return
     terminal.show(standing(run.id, run.state, desired_state))
-    _say_who_drives(terminal, helm, run)
+    _say_who_drives(terminal, controller, run)
 
 
 def standing(id_: str, state: str, desired_state: str) -> str:
@@ -31,27 +31,27 @@ def standing(id_: str, state: str, desired_state: str) -> str:
     return f"{id_} {(_DONE if done else _COMING)[desired_state]}"
 
 
-def extend(terminal: Terminal, helm: RunController, run_id: str, budget: Mapping[str, Any]) -> None:
+def extend(terminal: Terminal, controller: RunController, run_id: str, budget: Mapping[str, Any]) -> None:
     """Give a run another budget; one that has ended goes on with it."""
     given = {key: value for key, value in budget.items() if value is not None}
     if not given:
         raise UsageError("name a limit that shall be another, such as --evaluations 1000")
-    before = find_run(helm.site.reader, run_id)
-    run = helm.control.extend(before, given)
+    before = find_run(controller.site.reader, run_id)
+    run = controller.control.extend(before, given)
     if terminal.as_json:
         terminal.emit(run_json(run))
         return
     words = ", ".join(f"{key} {value}" for key, value in given.items())
     if before.state in ENDED:
         terminal.show(f"{run.id} goes on with {words}")
-        _say_who_drives(terminal, helm, run)
+        _say_who_drives(terminal, controller, run)
         return
     terminal.show(f"{run.id} is to have {words}")
 
 
 def fork(
     terminal: Terminal,
-    helm: RunController,
+    controller: RunController,
     name: str,
     settings: Sequence[str],
     flags: Mapping[str, Any],
@@ -60,10 +60,10 @@ def fork(
     """Submit a run that begins with a candidate of another."""
     from service.problems.configuration import merge, parse_sets
 
-    candidate = find_candidate(helm.site.reader, name)
+    candidate = find_candidate(controller.site.reader, name)
     given = {key: value for key, value in flags.items() if value is not None}
     config = merge([parse_sets(settings), ("the flags", given)])
-    run = helm.control.fork(helm.site.reader.run(candidate.run_id), candidate.id, config, labels)
+    run = controller.control.fork(controller.site.reader.run(candidate.run_id), candidate.id, config, labels)
     if terminal.as_json:
         terminal.emit(run_json(run))
         return
@@ -71,26 +71,26 @@ def fork(
     terminal.note(
         f"it begins with {formatting.short(candidate.id)} of {formatting.short(candidate.run_id)}", style="dim"
     )
-    _say_who_drives(terminal, helm, run)
+    _say_who_drives(terminal, controller, run)
 
 
-def delete(terminal: Terminal, helm: RunController, run_id: str) -> None:
+def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
     """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
-    run = find_run(helm.site.reader, run_id)
+    run = find_run(controller.site.reader, run_id)
     if run_id != run.id:
         raise UsageError(f"name the run in full to remove it for good: {run.id}")
-    helm.control.delete(run)
+    controller.control.delete(run)
     if terminal.as_json:
         terminal.emit({"run_id": run.id, "deleted": True})
     else:
         terminal.note(f"{run.id} is removed")
 
 
-def _say_who_drives(terminal: Terminal, helm: RunController, run: RunRecord) -> None:
+def _say_who_drives(terminal: Terminal, controller: RunController, run: RunRecord) -> None:
     if run.state in ENDED or run.state == PAUSED == run.desired_state:
         return
     name = formatting.short(run.id)
-    if helm.alone and run.desired_state == RUNNING and run.state in ("queued", PAUSED):
+    if controller.alone and run.desired_state == RUNNING and run.state in ("queued", PAUSED):
         drive = terminal.command(f"run --resume {name}")
         terminal.note(f"a runner goes on with it; where there is none: {drive}", style="dim")
         return

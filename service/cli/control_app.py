@@ -58,8 +58,8 @@ def _want(ctx: typer.Context, named: str, state: str, where: "SourceOptions", *,
         return
     from service.cli.control import want
 
-    with _helm_of(where) as helm:
-        want(terminal, helm, named, state)
+    with _helm_of(where) as controller:
+        want(terminal, controller, named, state)
 
 
 @control_app.command(epilog="Example: evolve watch last", rich_help_panel=PANEL)
@@ -169,8 +169,8 @@ def extend(
         "target": target,
         "patience": patience,
     }
-    with _helm_of(where) as helm:
-        extend(terminal_of(ctx, json, db, where), helm, run_id, budget)
+    with _helm_of(where) as controller:
+        extend(terminal_of(ctx, json, db, where), controller, run_id, budget)
 
 
 @control_app.command(epilog="Example: evolve fork cnd_1a2b3c4d --seed 2", rich_help_panel=PANEL)
@@ -197,8 +197,8 @@ def fork(
     where = place_of(ctx, json, db, server, api_key_file)
     flags = {"budget.evaluations": evaluations, "seed": seed}
     labels = read_labels(name, label or ())
-    with _helm_of(where) as helm:
-        fork(terminal_of(ctx, json, db, where), helm, candidate_id, set_ or (), flags, labels)
+    with _helm_of(where) as controller:
+        fork(terminal_of(ctx, json, db, where), controller, candidate_id, set_ or (), flags, labels)
 
 
 @control_app.command(epilog="Example: evolve delete run_01a1f897-4a4c-7aee-856d-3db05e91e42e", rich_help_panel=PANEL)
@@ -214,8 +214,8 @@ def delete(
     from service.cli.control import delete
 
     where = place_of(ctx, json, db, server, api_key_file)
-    with _helm_of(where) as helm:
-        delete(terminal_of(ctx, json, db, where), helm, run_id)
+    with _helm_of(where) as controller:
+        delete(terminal_of(ctx, json, db, where), controller, run_id)
 
 
 @control_app.command(epilog="Example: evolve batches --limit 5", rich_help_panel=PANEL)

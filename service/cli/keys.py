@@ -29,12 +29,12 @@ def create(
 ) -> None:
     """Make a key and show it, once, or write it to a file of its owner alone."""
     wanted = read_scopes(scopes)
-    with open_keyring(load_settings(), db) as keyring:
-        if if_none and keyring.store.keys(tenant, limit=1):
+    with open_keyring(load_settings(), db) as key_service:
+        if if_none and key_service.store.keys(tenant, limit=1):
             terminal.note(f"the tenant {plain(tenant)} has a key already; none was made")
             return
         file = None if output is None else _new_file(output)
-        record, text = keyring.create(tenant=tenant, name=name, scopes=wanted, expires_days=expires_days)
+        record, text = key_service.create(tenant=tenant, name=name, scopes=wanted, expires_days=expires_days)
     if file is not None:
         with open(file, "w", encoding="ascii") as stream:
             stream.write(text + "\n")
@@ -48,9 +48,9 @@ def create(
 
 def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
     """Print the keys of a tenant, the oldest first."""
-    with open_keyring(load_settings(), db) as keyring:
+    with open_keyring(load_settings(), db) as key_service:
         rows: list[KeyRecord] = []
-        while page := keyring.store.keys(tenant, rows[-1].id if rows else "", PAGE):
+        while page := key_service.store.keys(tenant, rows[-1].id if rows else "", PAGE):
             rows += page
     if terminal.as_json:
         for record in rows:
@@ -70,8 +70,8 @@ def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
 
 def revoke(terminal: Terminal, db: str | None, tenant: str, key_id: str) -> None:
     """Close a key for good."""
-    with open_keyring(load_settings(), db) as keyring:
-        record = keyring.revoke(tenant, key_id)
+    with open_keyring(load_settings(), db) as key_service:
+        record = key_service.revoke(tenant, key_id)
     if terminal.as_json:
         terminal.emit(key_json(record))
     else:

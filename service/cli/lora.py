@@ -33,7 +33,7 @@ class LoraOptions:
     numbers: Mapping[str, float | None]
 
 
-def train_on_records(terminal: Terminal, wish: LoraOptions) -> None:
+def train_on_records(terminal: Terminal, options: LoraOptions) -> None:
     """Train an adapter for a model that the user brings, on the prompts of the user's own runs.
 
     Raises:
@@ -46,31 +46,36 @@ def train_on_records(terminal: Terminal, wish: LoraOptions) -> None:
     from training.lora import train_lora
 
     require_frameworks()
-    settings = _settings(wish)
+    settings = _settings(options)
     sandbox = load_settings().sandbox
-    with judging(wish.problem, sandbox, slots=wish.slots, require=wish.require_isolation) as (problem, evaluate):
+    with judging(options.problem, sandbox, slots=options.slots, require=options.require_isolation) as (
+        problem,
+        evaluate,
+    ):
         adapter = train_lora(settings, problem, evaluate, lambda line: _report(terminal, settings.steps, line))
     if terminal.as_json:
         print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(adapter)}))
         return
     terminal.show(f"The adapter is in {adapter}.")
-    terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {_next(terminal, wish)}")
+    terminal.note(
+        f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {_next(terminal, options)}"
+    )
 
 
-def _settings(wish: LoraOptions) -> "LoraSettings":
+def _settings(options: LoraOptions) -> "LoraSettings":
     from training.adapters.weighting import Weighting
     from training.lora import LoraSettings
 
-    if not wish.records:
+    if not options.records:
         raise UsageError("name records: --records FILE, written with evolve export RUN --training -o FILE")
-    numbers: dict[str, Any] = {name: value for name, value in wish.numbers.items() if value is not None}
+    numbers: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
     return LoraSettings(
-        model=wish.model,
-        records=wish.records,
-        output=wish.output,
-        weighting=Weighting(seed=wish.seed, alpha=wish.alpha),
-        resume=wish.resume,
-        keep_going=wish.keep_going,
+        model=options.model,
+        records=options.records,
+        output=options.output,
+        weighting=Weighting(seed=options.seed, alpha=options.alpha),
+        resume=options.resume,
+        keep_going=options.keep_going,
         **numbers,
     )
 
@@ -85,5 +90,5 @@ def _report(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{steps}  {seen}")
 
 
-def _next(terminal: Terminal, wish: LoraOptions) -> str:
-    return terminal.command(f"run {wish.problem} --policy http://localhost:8000/v1 --model NAME")
+def _next(terminal: Terminal, options: LoraOptions) -> str:
+    return terminal.command(f"run {options.problem} --policy http://localhost:8000/v1 --model NAME")

@@ -41,19 +41,19 @@ UNSCORED = "error"  # the reason of a run that ends at its seeds
 SHOW_CURSOR = b"\x1b[?25h"
 
 
-def run_search(terminal: Terminal, wish: RunOptions) -> int:
+def run_search(terminal: Terminal, options: RunOptions) -> int:
     """Run the search and return the exit code."""
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
-    order = _order(wish)
-    if wish.problem is not None and wish.queue is None:
-        offer_environment(terminal, wish.problem, yes=wish.yes)
-    with open_storage(settings, wish.db) as storage:
-        if wish.resume is not None:
-            run = find_run(storage.reader, wish.resume)
-            require_own_problem(terminal, wish, run)
+    order = _order(options)
+    if options.problem is not None and options.queue is None:
+        offer_environment(terminal, options.problem, yes=options.yes)
+    with open_storage(settings, options.db) as storage:
+        if options.resume is not None:
+            run = find_run(storage.reader, options.resume)
+            require_own_problem(terminal, options, run)
             order = RunOrder(
                 resume=run.id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )
@@ -66,22 +66,22 @@ def run_search(terminal: Terminal, wish: RunOptions) -> int:
                 terminal.emit(summary_json(outcome))
         elif not interrupted and outcome.run.reason != UNSCORED:
             show_summary(terminal, outcome, redacted(storage.url))
-        return _code(terminal, wish, outcome, interrupted=interrupted)
+        return _code(terminal, options, outcome, interrupted=interrupted)
 
 
-def _order(wish: RunOptions) -> RunOrder:
-    wish.require_sense(workers=True)
+def _order(options: RunOptions) -> RunOrder:
+    options.require_sense(workers=True)
     return RunOrder(
-        problem=wish.problem,
-        config=wish.config,
-        settings=wish.settings,
-        flags=wish.given,
-        policies=wish.asked.names,
-        model=wish.asked.model,
-        params=wish.asked.params,
-        require_isolation=wish.require_isolation,
-        queue=wish.queue,
-        labels=wish.labels,
+        problem=options.problem,
+        config=options.config,
+        settings=options.settings,
+        flags=options.given,
+        policies=options.asked.names,
+        model=options.asked.model,
+        params=options.asked.params,
+        require_isolation=options.require_isolation,
+        queue=options.queue,
+        labels=options.labels,
     )
 
 
@@ -116,10 +116,10 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
 
 async def _hear(opened: OpenedRun, orders: RunOrders, observer: "RunObserver") -> None:
     """Pass on what people elsewhere want of the run, until it is asked to stop here; lines in a log go on meanwhile."""
-    while orders.wish is Wanted.RUNNING:
+    while orders.desired is Wanted.RUNNING:
         with suppress(StorageError):  # the loop of the run says so
             intent = await asyncio.to_thread(opened.wanted)
-            if intent is not None and orders.wish is Wanted.RUNNING:
+            if intent is not None and orders.desired is Wanted.RUNNING:
                 orders.want(intent)
         await asyncio.sleep(HEAR_SECONDS)
         if isinstance(observer, PlainLines):
@@ -187,7 +187,7 @@ class _Interrupts:
         self._terminal.note("stopping: what is under way is let go, what is shown is stored; once more leaves at once")
 
 
-def _code(terminal: Terminal, wish: RunOptions, outcome: RunOutcome, *, interrupted: bool) -> int:
+def _code(terminal: Terminal, options: RunOptions, outcome: RunOutcome, *, interrupted: bool) -> int:
     run = outcome.run
     if interrupted:
         done = formatting.plural(run.counters.evaluations, "evaluation")
@@ -204,7 +204,7 @@ def _code(terminal: Terminal, wish: RunOptions, outcome: RunOutcome, *, interrup
             mend = f"mend it, and try it with: {evolve()} problem check {quote(run.source)}"
             raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
         raise ServiceError(f"the run failed: {run.failure or run.reason}")
-    if wish.require_target and run.reason != "target":
+    if options.require_target and run.reason != "target":
         print(f"evolve: the target was not reached ({run.reason})", file=sys.stderr)
         return TARGET_MISSED
     return OK

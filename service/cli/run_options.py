@@ -98,18 +98,18 @@ class RunOptions:
             raise UsageError(f"a resumed run keeps its configuration and labels: leave out {', '.join(changed)}")
 
 
-def require_own_problem(terminal: Terminal, wish: RunOptions, run: RunRecord) -> None:
+def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord) -> None:
     """Refuse a problem that a run to continue does not have; where its files have changed, say that they do not count.
 
     Raises:
         UsageError: the problem is another one.
         InvalidProblemError: it cannot be read.
     """
-    if wish.problem is None:
+    if options.problem is None:
         return
     from service.problems.load import load_problem
 
-    named = load_problem(wish.problem)
+    named = load_problem(options.problem)
     if named.problem.name != run.problem_name:
         raise UsageError(
             f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}:"
@@ -117,7 +117,7 @@ def require_own_problem(terminal: Terminal, wish: RunOptions, run: RunRecord) ->
         )
     if named.bundle.hash != run.bundle_hash:
         terminal.note(
-            f"warning: {wish.problem.folder} has changed since the run began; the run keeps the problem as it was",
+            f"warning: {options.problem.folder} has changed since the run began; the run keeps the problem as it was",
             style="yellow",
         )
 
@@ -175,18 +175,20 @@ def search_flags(
     }
 
 
-def run_anywhere(terminal: Terminal, wish: RunOptions, where: SourceOptions) -> int:
+def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) -> int:
     """Run the search here, or have a service run it, and return the exit code."""
     service = choose_service(load_settings(), where)
-    if service is not None and not (service.found and wish.resume and _begun_here(terminal, service, wish.resume)):
+    if service is not None and not (
+        service.found and options.resume and _begun_here(terminal, service, options.resume)
+    ):
         from service.cli.submit import run_there
 
-        return run_there(terminal, wish, service)
-    if wish.detach:
+        return run_there(terminal, options, service)
+    if options.detach:
         raise UsageError("--detach is for a service: name it with --server; here the run ends with this process")
     from service.cli.run import run_search
 
-    return run_search(terminal, wish)
+    return run_search(terminal, options)
 
 
 def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool:

@@ -44,7 +44,7 @@ class SftOptions:
     numbers: Mapping[str, float | None]
 
 
-def train_on_runs(terminal: Terminal, wish: SftOptions) -> None:
+def train_on_runs(terminal: Terminal, options: SftOptions) -> None:
     """Train an adapter on the programs that runs accepted.
 
     Raises:
@@ -57,14 +57,14 @@ def train_on_runs(terminal: Terminal, wish: SftOptions) -> None:
     from training.sft import train_sft
 
     require_frameworks()
-    if wish.threads:
+    if options.threads:
         import torch
 
-        torch.set_num_threads(wish.threads)
+        torch.set_num_threads(options.threads)
     sources: list[CandidateSource] = []
     authors = []
     with terminal.doing("Reading the runs"):
-        for found in _sources(wish):
+        for found in _sources(options):
             sources.append(
                 CandidateSource(
                     name=found.name,
@@ -79,20 +79,20 @@ def train_on_runs(terminal: Terminal, wish: SftOptions) -> None:
     author = next((each for each in authors if each is not None), None)
     # Whoever is taught to write whole programs needs no beginning.
     form = {"format": author.format, "edits": author.edits} if author and author.edits != CONTINUE else {}
-    settings = _settings(wish, form)
+    settings = _settings(options, form)
     result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
-    _say(terminal, wish, settings.updates, result)
+    _say(terminal, options, settings.updates, result)
 
 
-def _sources(wish: SftOptions) -> "Iterator[RunSource]":
+def _sources(options: SftOptions) -> "Iterator[RunSource]":
     from service.bootstrap.training_sources import existing_storage, export_source, stored_source
 
-    exports = [name for name in wish.runs if _is_file(name)]
-    stored = [name for name in wish.runs if not _is_file(name)]
+    exports = [name for name in options.runs if _is_file(name)]
+    stored = [name for name in options.runs if not _is_file(name)]
     for name in exports:
-        yield export_source(Path(name), wish.problem)
+        yield export_source(Path(name), options.problem)
     if stored:
-        with existing_storage(load_settings(), wish.db) as storage:
+        with existing_storage(load_settings(), options.db) as storage:
             for name in stored:
                 yield stored_source(find_run(storage.reader, name), storage)
 
@@ -102,15 +102,19 @@ def _is_file(name: str) -> bool:
     return path.is_file() or bool(path.suffix) or path.name != name
 
 
-def _settings(wish: SftOptions, form: Mapping[str, str]) -> "SftSettings":
+def _settings(options: SftOptions, form: Mapping[str, str]) -> "SftSettings":
     from training.demonstrations import DemonstrationSettings
     from training.sft import SftSettings
 
-    asked = {name: value for name, value in (("format", wish.format), ("edits", wish.edits)) if value is not None}
+    asked = {name: value for name, value in (("format", options.format), ("edits", options.edits)) if value is not None}
     values: dict[str, Any] = {**form, **asked}
-    shown = DemonstrationSettings(answers=_numbers(wish.answers), max_tokens=wish.max_tokens, seed=wish.seed, **values)
-    numbers: dict[str, Any] = {name: value for name, value in wish.numbers.items() if value is not None}
-    return SftSettings(model=wish.model, output=wish.output, demonstrations=shown, resume=wish.resume, **numbers)
+    shown = DemonstrationSettings(
+        answers=_numbers(options.answers), max_tokens=options.max_tokens, seed=options.seed, **values
+    )
+    numbers: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
+    return SftSettings(
+        model=options.model, output=options.output, demonstrations=shown, resume=options.resume, **numbers
+    )
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -128,7 +132,7 @@ def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{updates}  {seen}")
 
 
-def _say(terminal: Terminal, wish: SftOptions, updates: int, result: "SftResult") -> None:
+def _say(terminal: Terminal, options: SftOptions, updates: int, result: "SftResult") -> None:
     if terminal.as_json:
         values = {"updates": result.updates, "demonstrations": result.demonstrations, "too_long": result.too_long}
         print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(result.adapter), **values}))
@@ -141,6 +145,6 @@ def _say(terminal: Terminal, wish: SftOptions, updates: int, result: "SftResult"
     empty = [str(m) for m, count in result.demonstrations.items() if not count]
     if empty:
         terminal.note(f"warning: no parent has enough children for m = {', '.join(empty)}", style="yellow")
-    problem = wish.problem or "PROBLEM"
+    problem = options.problem or "PROBLEM"
     run = terminal.command(f"run {problem} --policy http://localhost:8000/v1 --model NAME")
     terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {run}")

@@ -44,7 +44,7 @@ class StudyOptions:
     workers: int | None
 
 
-def study(terminal: Terminal, wish: StudyOptions) -> None:
+def study(terminal: Terminal, options: StudyOptions) -> None:
     """Compare trained policies.
 
     Raises:
@@ -58,24 +58,24 @@ def study(terminal: Terminal, wish: StudyOptions) -> None:
     from training.study.contenders import find_contenders
     from training.study.raw import Store
 
-    if wish.stage is not None and wish.stage not in STAGES:
-        raise UsageError(f"there is no stage {wish.stage!r}: choose {', '.join(STAGES)}")
-    path = _place(wish)
-    scope = _scope(wish)
-    contenders = find_contenders(wish.models)
-    if wish.quick:
+    if options.stage is not None and options.stage not in STAGES:
+        raise UsageError(f"there is no stage {options.stage!r}: choose {', '.join(STAGES)}")
+    path = _place(options)
+    scope = _scope(options)
+    contenders = find_contenders(options.models)
+    if options.quick:
         first = min(contender.seed for contender in contenders)
         contenders = tuple(contender for contender in contenders if contender.seed == first)
     conduct = StudyRunner(
-        campaign=Campaign(contenders=contenders, scope=scope, store=Store(folder=wish.output / "raw")),
+        campaign=Campaign(contenders=contenders, scope=scope, store=Store(folder=options.output / "raw")),
         problems=problem_of,
-        workers=wish.workers or len(os.sched_getaffinity(0)),
+        workers=options.workers or len(os.sched_getaffinity(0)),
         watch=lambda title, total: _progress(terminal, title, total),
         path=path,
-        command=_command(wish),
+        command=_command(options),
     )
     try:
-        found = conduct.go([wish.stage] if wish.stage else STAGES)
+        found = conduct.go([options.stage] if options.stage else STAGES)
     except KeyboardInterrupt:
         terminal.note("Stopped: the same command goes on from here.")
         raise
@@ -92,38 +92,38 @@ def problem_of(kind: str, split: str, number: int) -> "Problem":
     return load_files(Folder(files={"problem.toml": text.encode()}), "maze", "the study").problem
 
 
-def _scope(wish: StudyOptions) -> "StudyScope":
+def _scope(options: StudyOptions) -> "StudyScope":
     from training.study.plan import FULL, QUICK
 
-    scope = QUICK if wish.quick else FULL
-    scope = scope if wish.mazes is None else scope.at_most(wish.mazes)
-    scope = scope if wish.search_seeds is None else replace(scope, search_seeds=wish.search_seeds)
-    return replace(scope, own_temperatures=wish.own_temperatures)
+    scope = QUICK if options.quick else FULL
+    scope = scope if options.mazes is None else scope.at_most(options.mazes)
+    scope = scope if options.search_seeds is None else replace(scope, search_seeds=options.search_seeds)
+    return replace(scope, own_temperatures=options.own_temperatures)
 
 
-def _place(wish: StudyOptions) -> Path:
+def _place(options: StudyOptions) -> Path:
     """Where the report goes; folders are made."""
-    path = wish.report or wish.output / "study.md"
+    path = options.report or options.output / "study.md"
     if path.is_dir():
         raise ConflictError(f"{path} is a folder: name a file in it with --report")
-    if wish.report is not None and not path.parent.is_dir():
+    if options.report is not None and not path.parent.is_dir():
         raise NotFoundError(f"there is no folder {path.parent}: make it, or name another with --report")
-    for folder in (wish.output, wish.output / "raw"):
+    for folder in (options.output, options.output / "raw"):
         if folder.exists() and not folder.is_dir():
             raise ConflictError(f"{folder} is no folder: name another with -o")
-    if not wish.models.is_dir():
-        raise NotFoundError(f"there is no folder {wish.models}: name one that holds trained models")
-    wish.output.mkdir(parents=True, exist_ok=True)
+    if not options.models.is_dir():
+        raise NotFoundError(f"there is no folder {options.models}: name one that holds trained models")
+    options.output.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _command(wish: StudyOptions) -> str:
+def _command(options: StudyOptions) -> str:
     """The command, without the folders of this machine."""
-    words = ["evolve", "study", wish.models.resolve().name, "-o", wish.output.resolve().name]
-    words += ["--quick"] if wish.quick else []
-    words += ["--mazes", str(wish.mazes)] if wish.mazes is not None else []
-    words += ["--search-seeds", str(wish.search_seeds)] if wish.search_seeds is not None else []
-    words += [] if wish.own_temperatures else ["--plain-searches"]
+    words = ["evolve", "study", options.models.resolve().name, "-o", options.output.resolve().name]
+    words += ["--quick"] if options.quick else []
+    words += ["--mazes", str(options.mazes)] if options.mazes is not None else []
+    words += ["--search-seeds", str(options.search_seeds)] if options.search_seeds is not None else []
+    words += [] if options.own_temperatures else ["--plain-searches"]
     return shlex.join(words)
 
 

@@ -39,7 +39,7 @@ def study(
         from service.cli.study import StudyOptions
         from service.cli.study import study as compare
 
-    wish = StudyOptions(
+    options = StudyOptions(
         models=models,
         output=output,
         report=report,
@@ -50,4 +50,4 @@ def study(
         own_temperatures=not plain_searches,
         workers=workers,
     )
-    compare(terminal, wish)
+    compare(terminal, options)

@@ -26,75 +26,77 @@ if TYPE_CHECKING:
 _KEYS = ("api_key_env", "api_key_file")
 
 
-def run_there(terminal: Terminal, wish: RunOptions, service: ServiceChoice) -> int:
+def run_there(terminal: Terminal, options: RunOptions, service: ServiceChoice) -> int:
     """Have a service run the search, follow it, and return the exit code."""
     from service.cli.watch import watch
 
     with advising_local(service):
-        _refuse(wish)
+        _refuse(options)
     with service.client() as client:
         site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
         try:
             with advising_local(service), terminal.doing("submitting"):
-                run = _resumed(terminal, client, site.reader, wish) if wish.resume else _submitted(client, wish)
+                run = (
+                    _resumed(terminal, client, site.reader, options) if options.resume else _submitted(client, options)
+                )
         except KeyboardInterrupt:
             terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")
             return INTERRUPTED
-        if wish.detach:
+        if options.detach:
             terminal.emit(run_json(run)) if terminal.as_json else terminal.show(run.id)
             terminal.note(f"next: {terminal.command(f'watch {formatting.short(run.id)}')}", style="dim")
             return OK
         if not terminal.as_json:
             terminal.note(_opening(run, site.name), style="dim")
-        return watch(terminal, site, run.id, require_target=wish.require_target)
+        return watch(terminal, site, run.id, require_target=options.require_target)
 
 
-def _refuse(wish: RunOptions) -> None:
-    if wish.require_isolation is not None:
+def _refuse(options: RunOptions) -> None:
+    if options.require_isolation is not None:
         raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
-    if wish.queue is not None:
+    if options.queue is not None:
         raise UsageError("the queue of a service is its own setting, queue.url: leave --queue out")
-    wish.require_sense(workers=False)
+    options.require_sense(workers=False)
 
 
-def _resumed(terminal: Terminal, client: "Client", reader: Any, wish: RunOptions) -> RunRecord:
+def _resumed(terminal: Terminal, client: "Client", reader: Any, options: RunOptions) -> RunRecord:
     """A run that goes on, with what of its budget is changed; one that has ended is continued."""
-    run = find_run(reader, wish.resume or "")
-    require_own_problem(terminal, wish, run)
-    if budget := {key.removeprefix(BUDGET): value for key, value in wish.given.items() if key.startswith(BUDGET)}:
+    run = find_run(reader, options.resume or "")
+    require_own_problem(terminal, options, run)
+    if budget := {key.removeprefix(BUDGET): value for key, value in options.given.items() if key.startswith(BUDGET)}:
         extended = run_record(client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=budget))))
         if run.state in ENDED:
             return extended
     return run_record(client.send(calls.resume_run(run.id)))
 
 
-def _submitted(client: "Client", wish: RunOptions) -> RunRecord:
-    assert wish.problem is not None
-    config, policy = _config(wish), _policy(wish)  # what is off here is said before anything is sent
-    problem = client.send(calls.create_problem(upload_of(wish.problem)))
-    run = checked(RunCreate, problem=problem.id, config=config, labels=dict(wish.labels), **policy)
+def _submitted(client: "Client", options: RunOptions) -> RunRecord:
+    assert options.problem is not None
+    config, policy = _config(options), _policy(options)  # what is off here is said before anything is sent
+    problem = client.send(calls.create_problem(upload_of(options.problem)))
+    run = checked(RunCreate, problem=problem.id, config=config, labels=dict(options.labels), **policy)
     return run_record(client.send(calls.create_run(run)))
 
 
-def _config(wish: RunOptions) -> Mapping[str, Any]:
-    layers = [read_config_file(wish.config)] if wish.config else []
-    return merge([*layers, parse_sets(wish.settings), ("the flags", wish.given)])
+def _config(options: RunOptions) -> Mapping[str, Any]:
+    layers = [read_config_file(options.config)] if options.config else []
+    return merge([*layers, parse_sets(options.settings), ("the flags", options.given)])
 
 
-def _policy(wish: RunOptions) -> Mapping[str, Any]:
+def _policy(options: RunOptions) -> Mapping[str, Any]:
     """The policies of a request: names of the service's own, and descriptions without a key."""
-    own = [word for word in wish.asked.names if "://" not in word and not Path(word).is_file()]
-    if wish.asked.model is not None and not wish.asked.names:
+    own = [word for word in options.asked.names if "://" not in word and not Path(word).is_file()]
+    if options.asked.model is not None and not options.asked.names:
         raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
-    if wish.asked.model is not None and own:
+    if options.asked.model is not None and own:
         raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
-    others = [word for word in wish.asked.names if word not in own]
-    if wish.asked.params and not others:
+    others = [word for word in options.asked.names if word not in own]
+    if options.asked.params and not others:
         raise UsageError(
             "--param is for a policy that is named here by its address or a file: --policy URL --param KEY=VALUE"
         )
     policies = (
-        read_policies(others, model=wish.asked.model, params=wish.asked.params, apart=bool(own)) if others else []
+        read_policies(others, model=options.asked.model, params=options.asked.params, apart=bool(own)) if others else []
     )
     described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
     if any(policy.get(key) for policy in described for key in _KEYS):

@@ -38,7 +38,7 @@ class TrainOptions:
     threads: int
 
 
-def train_maze(terminal: Terminal, wish: TrainOptions) -> None:
+def train_maze(terminal: Terminal, options: TrainOptions) -> None:
     """Train a maze policy.
 
     Raises:
@@ -53,10 +53,10 @@ def train_maze(terminal: Terminal, wish: TrainOptions) -> None:
     from training.maze import RunFolder
     from training.policy import train_policy
 
-    if wish.threads:
-        torch.set_num_threads(wish.threads)
-    wanted = _wanted(wish)
-    place = RunFolder(folder=wish.output, device=_device(wish.device), warn=terminal.note)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    wanted = _wanted(options)
+    place = RunFolder(folder=options.output, device=_device(options.device), warn=terminal.note)
     with _progress(terminal) as report:
         try:
             trained = train_policy(wanted, place, report)
@@ -76,28 +76,30 @@ def _check_frameworks() -> None:
         )
 
 
-def _wanted(wish: TrainOptions) -> "TrainingRequest":
+def _wanted(options: TrainOptions) -> "TrainingRequest":
     from evolve.domains.maze import KINDS
     from training.policy import TrainingRequest
     from training.recipe import Recipe
 
-    kinds = tuple(kind.strip() for kind in wish.kinds.split(","))
+    kinds = tuple(kind.strip() for kind in options.kinds.split(","))
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise UsageError(f"there are no {unknown[0]!r} mazes: choose of {', '.join(KINDS)}")
     if len(set(kinds)) < len(kinds):
-        raise UsageError(f"--kinds {wish.kinds}: name each kind once")
-    recipe = _recipe(Recipe(seed=wish.seed, kinds=kinds), wish)
+        raise UsageError(f"--kinds {options.kinds}: name each kind once")
+    recipe = _recipe(Recipe(seed=options.seed, kinds=kinds), options)
     command = shlex.join(["evolve", *sys.argv[1:]])
-    return TrainingRequest(recipe=recipe, method=wish.method, base=wish.base, command=command, validated=wish.validated)
+    return TrainingRequest(
+        recipe=recipe, method=options.method, base=options.base, command=command, validated=options.validated
+    )
 
 
-def _recipe(recipe: "Recipe", wish: TrainOptions) -> "Recipe":
+def _recipe(recipe: "Recipe", options: TrainOptions) -> "Recipe":
     from training.recipe import reinforcement_of
 
-    warm = recipe.warm_start if wish.warm_steps is None else replace(recipe.warm_start, steps=wish.warm_steps)
-    learnt = replace(reinforcement_of(wish.method), alpha=wish.alpha)
-    learnt = learnt if wish.steps is None else replace(learnt, steps=wish.steps)
+    warm = recipe.warm_start if options.warm_steps is None else replace(recipe.warm_start, steps=options.warm_steps)
+    learnt = replace(reinforcement_of(options.method), alpha=options.alpha)
+    learnt = learnt if options.steps is None else replace(learnt, steps=options.steps)
     return replace(recipe, warm_start=warm, reinforcement=learnt)
 
 

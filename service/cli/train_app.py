@@ -36,7 +36,7 @@ def maze(
     """Train a policy that walks through mazes, from scratch, in minutes on two processor cores."""
     from service.cli.train import TrainOptions, train_maze
 
-    wish = TrainOptions(
+    options = TrainOptions(
         output=output,
         method=method,
         base=base,
@@ -49,7 +49,7 @@ def maze(
         device=device,
         threads=threads,
     )
-    train_maze(terminal_of(ctx, json), wish)
+    train_maze(terminal_of(ctx, json), options)
 
 
 @train_app.command(
@@ -90,7 +90,7 @@ def lora(
     """Train an adapter for a model of yours, on the prompts of your runs and with the evaluator of their problem."""
     from service.cli.lora import LoraOptions, train_on_records
 
-    wish = LoraOptions(
+    options = LoraOptions(
         problem=problem,
         output=output,
         model=model,
@@ -106,7 +106,7 @@ def lora(
             "temperature": temperature, "divergence": divergence,
         },
     )  # fmt: skip
-    train_on_records(terminal_of(ctx, json), wish)
+    train_on_records(terminal_of(ctx, json), options)
 
 
 @train_app.command(epilog="Example: evolve train sft last --model MODEL -o trained/warm", rich_help_panel="Training")
@@ -142,7 +142,7 @@ def sft(
     """Teach a model of yours the form of a run's answers, with programs that runs accepted."""
     from service.cli.sft import SftOptions, train_on_runs
 
-    wish = SftOptions(
+    options = SftOptions(
         runs=tuple(runs),
         problem=problem,
         model=model,
@@ -157,4 +157,4 @@ def sft(
         db=db,
         numbers={"updates": updates, "batch": batch, "rate": rate, "rank": rank, "max_seconds": max_seconds},
     )
-    train_on_runs(terminal_of(ctx, json, db), wish)
+    train_on_runs(terminal_of(ctx, json, db), options)

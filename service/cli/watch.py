@@ -125,7 +125,7 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
     match event.kind:
         case EventKind.RUN_WAITING:
             return replace(status, waiting=str(told["reason"]))
-        case EventKind.RUN_GOING_ON:
+        case EventKind.RUN_UNBLOCKED:
             return replace(status, waiting="")
         case EventKind.BEST_IMPROVED:
             scores = _scores(run, objective, told["fitness"])

@@ -81,6 +81,6 @@ def _improve(totals: _Row, logged: LoggedEvent) -> None:
 
 _STEPS: dict[EventKind, Callable[[_Row, LoggedEvent], None]] = {
     EventKind.RUN_WAITING: _wait,
-    EventKind.RUN_GOING_ON: _go_on,
+    EventKind.RUN_UNBLOCKED: _go_on,
     EventKind.BEST_IMPROVED: _improve,
 }

@@ -28,9 +28,9 @@ class Calls:
         monotonic: seconds that never go back.
     """
 
-    def __init__(self, breaker: Breaker, pressure: ServerLoad, monotonic: Callable[[], float]) -> None:
+    def __init__(self, breaker: Breaker, server_load: ServerLoad, monotonic: Callable[[], float]) -> None:
         self._breaker = breaker
-        self._pressure = pressure
+        self._server_load = server_load
         self._monotonic = monotonic
         self._failure = "the policy server kept failing"
 
@@ -67,7 +67,7 @@ class Calls:
         """A request for a completion: heard, counted and timed."""
         started, outcome = self._monotonic(), "abandoned"
         try:
-            with self._pressure.call(), self.heard():
+            with self._server_load.call(), self.heard():
                 yield
             outcome = "answered"
         except PolicyError as error:

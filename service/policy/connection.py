@@ -70,10 +70,10 @@ class ServerConnection(Generic[_Found]):
         self.monotonic = monotonic
         self.server = _server(settings, key, monotonic, transport)
         self._breaker = breaker or Breaker(monotonic)
-        self.pressure = ServerLoad(
+        self.server_load = ServerLoad(
             self.server.load, settings.concurrency, look_seconds=look_seconds, monotonic=monotonic
         )
-        self.calls = Calls(self._breaker, self.pressure, monotonic)
+        self.calls = Calls(self._breaker, self.server_load, monotonic)
         self.activity = ActivityMeter()
         self.adapter = RequestAdapter(settings.name)
         self.heard = 0
@@ -86,11 +86,11 @@ class ServerConnection(Generic[_Found]):
     def health(self) -> dict[str, Any]:
         """How the server fares: what the breaker holds of it, and what was seen of its queue."""
         breaker = {"breaker": str(self._breaker.state), "retry_seconds": max(0.0, self._breaker.wait_seconds)}
-        return breaker | self.pressure.health()
+        return breaker | self.server_load.health()
 
     async def close(self) -> None:
         """Close every connection to the server."""
-        await self.pressure.close()
+        await self.server_load.close()
         await self.server.close()
 
     async def known(self, look: Callable[[], Awaitable[_Found]]) -> _Found:

@@ -72,7 +72,7 @@ class OpenAIEmbedder:
             )
         self._unpaid += found.usage or Usage(input=estimate_tokens(_WORD))
         self._measure(found.length)
-        await self.connection.pressure.look()
+        await self.connection.server_load.look()
         self.connection.found = model
         return model
 
@@ -106,7 +106,7 @@ class OpenAIEmbedder:
     async def _seat(self) -> AsyncIterator[None]:
         """A place among the calls at once that suit the server at present."""
         async with self._room:
-            await self._room.wait_for(lambda: self._busy < self.connection.pressure.calls)
+            await self._room.wait_for(lambda: self._busy < self.connection.server_load.calls)
             self._busy += 1
         try:
             yield

@@ -94,7 +94,7 @@ class OpenAIPolicy:
 
         Fewer as well where each chain takes a request of its own.
         """
-        calls = self.connection.pressure.calls
+        calls = self.connection.server_load.calls
         return max(1, calls // self.samples) if self.connection.adapter.shape.single_choice else calls
 
     def health(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class OpenAIPolicy:
 
     def activity(self) -> Activity:
         """Calls in flight, and what was received and dropped so far."""
-        return self.connection.activity.read(self.connection.pressure.in_flight)
+        return self.connection.activity.read(self.connection.server_load.in_flight)
 
     async def close(self) -> None:
         """Close every connection to the server."""
@@ -126,7 +126,7 @@ class OpenAIPolicy:
                 await server.knock(model)
         tokenizer = await server.count_tokens(model, "a b c") is not None
         self.connection.adapter.serve(model)
-        await self.connection.pressure.look()
+        await self.connection.server_load.look()
         self._tokens = TokenCounter((lambda text: server.count_tokens(model, sendable(text))) if tokenizer else None)
         told = named.get(model)
         continues = any(entry.owner in CONTINUING for entry in offered or () if entry.name == model)

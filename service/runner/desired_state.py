@@ -31,7 +31,7 @@ class RunOrders:
         self._changed = asyncio.Event()
 
     @property
-    def wish(self) -> DesiredState:
+    def desired(self) -> DesiredState:
         """What shall become of the run; leaving comes before everything, for the next runner finds the rest."""
         if self._leaving:
             return DesiredState.LEFT

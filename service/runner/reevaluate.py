@@ -62,7 +62,7 @@ class _Session:
     def __init__(self, job: Reevaluation, patience: StorageRetry) -> None:
         self._job = job
         self._patience = patience
-        self._appraisal = CandidateScorer(job.problem, job.config)
+        self._scorer = CandidateScorer(job.problem, job.config)
         self._tasks: list[asyncio.Task[None]] = []
 
     def stop(self) -> None:
@@ -76,7 +76,7 @@ class _Session:
         run = await undisturbed(lambda: job.reader.run(job.run_id))
         if run.state not in {PAUSED, *ENDED}:
             raise ConflictError(f"run {job.run_id} is {run.state}: its candidates are evaluated again when it is not")
-        self._journal = EventBuffer(job.log, job.clock, job.run_id, hold.fence, run.sequence, self._patience)
+        self._event_buffer = EventBuffer(job.log, job.clock, job.run_id, hold.fence, run.sequence, self._patience)
         self._committing = asyncio.Lock()
         work = await undisturbed(lambda: self._find(list(dict.fromkeys(candidate_ids))))
         waiting = iter(work)
@@ -111,12 +111,12 @@ class _Session:
 
     async def _evaluate(self, candidate: Candidate, attempt: int) -> None:
         scored = await self._job.evaluator.evaluate(candidate.program, evaluation_id(candidate.id, attempt))
-        individual = self._appraisal.individual(candidate, scored)
+        individual = self._scorer.individual(candidate, scored)
         event = Event(
             kind=EventKind.CANDIDATE_REEVALUATED,
             payload=describe_outcome(individual) | {"attempt": attempt},
             subject=individual,
         )
         async with self._committing:
-            self._journal.write([event])
-            await self._journal.commit()
+            self._event_buffer.write([event])
+            await self._event_buffer.commit()

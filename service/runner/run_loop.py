@@ -75,9 +75,9 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> Run
         StorageError: the database cannot take more, or was away for too long; everything shown so far is in it.
         ReplayError: the run's log does not fit its problem and configuration.
     """
-    sitting = RunLoop(job, observer, orders)
-    async with held(job.log, job.run_id, job.owner, sitting.patience, sitting.wake, job.health) as hold:
-        return await sitting.run(hold)
+    run_loop = RunLoop(job, observer, orders)
+    async with held(job.log, job.run_id, job.owner, run_loop.patience, run_loop.wake, job.health) as hold:
+        return await run_loop.run(hold)
 
 
 class RunLoop:
@@ -90,13 +90,13 @@ class RunLoop:
         self._began = job.clock.monotonic()
         self._begun = False
         check_embedder(job.config, job.embedder.name if job.embedder else None)
-        askings = [member.asking for member in job.policies]
-        self._search = open_search(job.run_id, job.problem, job.config, *askings)
+        policy_requests = [member.policy_request for member in job.policies]
+        self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
         self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._flight = Dispatcher(
+        self._dispatcher = Dispatcher(
             self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
         )
         self._closing = RunClosing(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
@@ -104,7 +104,7 @@ class RunLoop:
 
     def wake(self) -> None:
         """Let the loop look around at once."""
-        self._flight.wake()
+        self._dispatcher.wake()
 
     async def run(self, hold: RunLease) -> RunStatus:
         """Sit from the replay to the last commit."""
@@ -112,17 +112,17 @@ class RunLoop:
         sequence = await undisturbed(self._replay)
         if self._fold.status.state in ENDED:
             return self._status()
-        self._journal = EventBuffer(job.log, job.clock, job.run_id, hold.fence, sequence, self.patience)
+        self._event_buffer = EventBuffer(job.log, job.clock, job.run_id, hold.fence, sequence, self.patience)
         watcher = asyncio.create_task(self._watch_orders())
         try:
-            if self._orders.wish is DesiredState.RUNNING:
+            if self._orders.desired is DesiredState.RUNNING:
                 self._begin()
                 while not self._closing.done.reason and not await self._turn():
                     pass
             await self._end()
         finally:
             watcher.cancel()
-            await self._flight.cancel()
+            await self._dispatcher.cancel()
             self.patience.hurry()
             if self._committing is not None:
                 await asyncio.wait([self._committing])
@@ -136,22 +136,22 @@ class RunLoop:
     @property
     def _full(self) -> bool:
         """Whether so much waits to be committed that nothing more is told: what is shown must not fall behind."""
-        return len(self._journal) >= MAX_UNCOMMITTED
+        return len(self._event_buffer) >= MAX_UNCOMMITTED
 
     async def _turn(self) -> bool:
         """One turn of the loop; whether it was the last."""
         self._hold.check()
         self._extend()
         if not self._full:
-            self._flight.ask(self._elapsed)
+            self._dispatcher.ask(self._elapsed)
         self._note_waiting()
         await self._commit_soon()
-        if self._search.ended(self._elapsed) or self._orders.wish is not DesiredState.RUNNING:
+        if self._search.ended(self._elapsed) or self._orders.desired is not DesiredState.RUNNING:
             return True
         if self._full:
-            await self._flight.stir(TICK_SECONDS)
+            await self._dispatcher.stir(TICK_SECONDS)
         else:
-            self._flight.take(await self._flight.arrival(TICK_SECONDS))
+            self._dispatcher.take(await self._dispatcher.arrival(TICK_SECONDS))
         return False
 
     def _replay(self) -> int:
@@ -178,48 +178,48 @@ class RunLoop:
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        self._journal.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, {"by": self._job.owner})
-        self._flight.take(self._owed if self._search.state.started else self._search.start())
+        self._event_buffer.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, {"by": self._job.owner})
+        self._dispatcher.take(self._owed if self._search.state.started else self._search.start())
 
     def _extend(self) -> None:
         for key, value in self._orders.take_budget().items():
             try:
-                self._flight.take(self._search.extend(key, value, self._orders.by))
+                self._dispatcher.take(self._search.extend(key, value, self._orders.by))
             except ConfigurationError as error:
                 _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
 
     def _write(self, events: Sequence[Event]) -> None:
-        self._journal.write(events)
+        self._event_buffer.write(events)
 
     async def _end(self) -> None:
         """Let go of what is under way, and write what became of the run."""
         reason = (self._closing.done.reason or self._search.ended(self._elapsed)) if self._begun else None
         if reason and not await self._examined(reason):
             reason = None
-        wish = self._orders.wish
-        pauses = not reason and wish is DesiredState.PAUSED and (self._begun or self._fold.status.state != "paused")
+        desired = self._orders.desired
+        pauses = not reason and desired is DesiredState.PAUSED and (self._begun or self._fold.status.state != "paused")
         if pauses and self._begun:
-            self._journal.note(EventKind.RUN_PAUSING, {"by": self._orders.by})
+            self._event_buffer.note(EventKind.RUN_PAUSING, {"by": self._orders.by})
             await self._commit_soon(at_once=True)
-        await self._flight.cancel()
+        await self._dispatcher.cancel()
         if reason:
             self._finish(reason)
         else:
-            for step in self._flight.landed():
-                self._journal.write(step.events)
-        if not reason and wish is DesiredState.CANCELLED:
-            self._journal.write(self._search.close(self._flight.cut).events)
-            self._journal.note(EventKind.RUN_CANCELLED, {"by": self._orders.by})
+            for step in self._dispatcher.landed():
+                self._event_buffer.write(step.events)
+        if not reason and desired is DesiredState.CANCELLED:
+            self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
+            self._event_buffer.note(EventKind.RUN_CANCELLED, {"by": self._orders.by})
         if pauses:
-            self._journal.note(EventKind.RUN_PAUSED, {"by": self._orders.by})
+            self._event_buffer.note(EventKind.RUN_PAUSED, {"by": self._orders.by})
         if self._committing is not None:
             await self._committing
         await self._commit()
 
     async def _examined(self, reason: str) -> bool:
         """Let go of the search, and examine what it found; whether all of that is done."""
-        await self._flight.cancel()
-        self._journal.write(self._search.close(self._flight.cut).events)
+        await self._dispatcher.cancel()
+        self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
         self._closing.plan(reason, self._search.state)
         if not self._closing.left:
             return True
@@ -229,26 +229,26 @@ class RunLoop:
         work = asyncio.create_task(self._closing.work())
         work.add_done_callback(lambda _: self.wake())
         try:
-            while not work.done() and self._orders.wish is DesiredState.RUNNING:
+            while not work.done() and self._orders.desired is DesiredState.RUNNING:
                 self._hold.check()
                 self._note_waiting()
                 await self._commit_soon()
-                await self._flight.stir(TICK_SECONDS)
+                await self._dispatcher.stir(TICK_SECONDS)
         finally:
             await ended(work)
         return not self._closing.left
 
     def _finish(self, reason: str) -> None:
-        self._journal.write(self._search.close(self._flight.cut).events)
+        self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
         best = self._search.state.best
         payload = {
             "reason": reason,
             "candidate_id": best.candidate_id if best else None,
             "fitness": best.fitness if best else None,
         }
-        detail = self._search.explain(reason, self._flight.last_denied)
+        detail = self._search.explain(reason, self._dispatcher.last_denied)
         payload |= {"detail": detail} if detail else {}
-        self._journal.note(EventKind.RUN_FINISHED, payload)
+        self._event_buffer.note(EventKind.RUN_FINISHED, payload)
 
     async def _commit_soon(self, *, at_once: bool = False) -> None:
         """Commit what was written, unless a commit is under way or was a moment ago: the next takes it, and more."""
@@ -256,7 +256,7 @@ class RunLoop:
             await self._committing
             self._committing = None
         due = at_once or self._full or self._gathering is None
-        if self._committing is None and len(self._journal) and due:
+        if self._committing is None and len(self._event_buffer) and due:
             self._committing = asyncio.create_task(self._commit_beside())
             self._committing.add_done_callback(lambda _: self.wake())
 
@@ -272,7 +272,7 @@ class RunLoop:
         self.wake()
 
     async def _commit(self) -> None:
-        committed = await self._journal.commit()
+        committed = await self._event_buffer.commit()
         if committed:
             for entry in committed:
                 self._fold.apply(entry.event)
@@ -286,36 +286,36 @@ class RunLoop:
         self.wake()
 
     def _status(self) -> RunStatus:
-        status, absence = self._fold.status, self.patience.absence
+        status, outage = self._fold.status, self.patience.outage
         return replace(
             status,
-            waiting=absence.reason if absence else status.waiting,
-            evaluating=self._flight.evaluating + self._closing.left,
-            proposing=self._flight.proposing,
+            waiting=outage.reason if outage else status.waiting,
+            evaluating=self._dispatcher.evaluating + self._closing.left,
+            proposing=self._dispatcher.proposing,
             elapsed_seconds=self._elapsed,
         )
 
     def _note_waiting(self) -> None:
-        self._write(self._flight.news())
-        absence = self.patience.absence
-        waiting = DATABASE_AWAY if absence else self._flight.waiting or self._closing.waiting
+        self._write(self._dispatcher.news())
+        outage = self.patience.outage
+        waiting = DATABASE_AWAY if outage else self._dispatcher.waiting or self._closing.waiting
         before = self._waiting
         if waiting == before:
             return
         self._waiting = waiting
         if not waiting:
-            self._journal.note(EventKind.RUN_GOING_ON, {"reason": ""})
+            self._event_buffer.note(EventKind.RUN_UNBLOCKED, {"reason": ""})
             return
         now = self._job.clock.now()
         if not before:
-            self._since = rfc3339(absence.since if absence else now)
-        again = now + timedelta(seconds=self._flight.retry_seconds) if waiting == self._flight.denied else None
+            self._since = rfc3339(outage.since if outage else now)
+        again = now + timedelta(seconds=self._dispatcher.retry_seconds) if waiting == self._dispatcher.denied else None
         retry_at = rfc3339(again) if again else None
-        self._journal.note(EventKind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
+        self._event_buffer.note(EventKind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
 
     async def _watch_orders(self) -> None:
         while True:
             await self._orders.changed()
-            if self._orders.wish is DesiredState.LEFT:
+            if self._orders.desired is DesiredState.LEFT:
                 self.patience.hurry(LEAVING_SECONDS)
             self.wake()

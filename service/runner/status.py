@@ -77,7 +77,7 @@ class StatusFold:
         match event.kind:
             case EventKind.RUN_WAITING:
                 status = replace(status, waiting=payload["reason"])
-            case EventKind.RUN_GOING_ON:
+            case EventKind.RUN_UNBLOCKED:
                 status = replace(status, waiting="")
             case EventKind.CANDIDATE_CREATED:
                 self._pending[payload["candidate_id"]] = (payload["number"], payload["program_id"])

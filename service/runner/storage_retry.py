@@ -46,9 +46,9 @@ class StorageRetry:
         self._hurried = asyncio.Event()
 
     @property
-    def absence(self) -> Outage | None:
+    def outage(self) -> Outage | None:
         """The absence that some call meets with now; None: the database answers."""
-        return min(self._absences.values(), key=lambda absence: absence.since, default=None)
+        return min(self._absences.values(), key=lambda outage: outage.since, default=None)
 
     def hurry(self, seconds: float = 0.0) -> None:
         """Make no call again later than some seconds from now."""
@@ -82,9 +82,9 @@ class StorageRetry:
         now = self._clock.monotonic()
         return now - began >= self._seconds or now >= self._until
 
-    def _note(self, number: int, absence: Outage) -> None:
-        if self._absences.get(number) != absence:
-            self._absences[number] = absence
+    def _note(self, number: int, outage: Outage) -> None:
+        if self._absences.get(number) != outage:
+            self._absences[number] = outage
             self._changed()
 
     async def _rest(self, seconds: float) -> None:

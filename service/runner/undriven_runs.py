@@ -29,10 +29,10 @@ async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, o
         paused = intent.desired_state == PAUSED and run.state not in {PAUSED, *ENDED}
         if cancelled:
             await run.close()
-            run.journal.note(EventKind.RUN_CANCELLED, {"by": intent.by})
+            run.event_buffer.note(EventKind.RUN_CANCELLED, {"by": intent.by})
         if paused:
-            run.journal.note(EventKind.RUN_PAUSED, {"by": intent.by})
-        await run.journal.commit()
+            run.event_buffer.note(EventKind.RUN_PAUSED, {"by": intent.by})
+        await run.event_buffer.commit()
         return CANCELLED if cancelled else PAUSED if paused else run.state
 
 
@@ -57,8 +57,8 @@ async def tell_waiting(log: RunLog, clock: Clock, record: RunRecord, owner: str,
         if run.state in {PAUSED, *ENDED}:
             return
         since = (record.waiting or {}).get("since") or rfc3339(clock.now())
-        run.journal.note(EventKind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": None})
-        await run.journal.commit()
+        run.event_buffer.note(EventKind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": None})
+        await run.event_buffer.commit()
 
 
 async def give_up(log: RunLog, clock: Clock, record: RunRecord, owner: str, detail: str) -> None:
@@ -73,15 +73,15 @@ async def give_up(log: RunLog, clock: Clock, record: RunRecord, owner: str, deta
         if run.state in ENDED:
             return
         await run.close()
-        run.journal.note(EventKind.RUN_FINISHED, {"reason": "error", **run.best, "detail": detail})
-        await run.journal.commit()
+        run.event_buffer.note(EventKind.RUN_FINISHED, {"reason": "error", **run.best, "detail": detail})
+        await run.event_buffer.commit()
 
 
 class _Run:
     """A run in this process's hands, as far as it must be known to close it."""
 
     def __init__(self, log: RunLog, run_id: str) -> None:
-        self.journal: EventBuffer
+        self.event_buffer: EventBuffer
         self.state = "queued"
         self.best: dict[str, Any] = {"candidate_id": None, "fitness": None}
         self.sequence = 0
@@ -100,7 +100,7 @@ class _Run:
         """Let go of proposals and candidates under way."""
         pending = sorted(self._pending)
         candidates = await undisturbed(lambda: self._log.candidates(self._run_id, pending))
-        self.journal.write(let_go(self._open, candidates))
+        self.event_buffer.write(let_go(self._open, candidates))
 
     def _apply(self, event: Event) -> None:
         self.state = entered(event) or self.state
@@ -123,5 +123,5 @@ async def _taken(log: RunLog, clock: Clock, run_id: str, owner: str) -> AsyncIte
     async with held(log, run_id, owner, patience) as hold:
         run = _Run(log, run_id)
         await undisturbed(run.read)
-        run.journal = EventBuffer(log, clock, run_id, hold.fence, run.sequence, patience)
+        run.event_buffer = EventBuffer(log, clock, run_id, hold.fence, run.sequence, patience)
         yield run

@@ -48,7 +48,7 @@ class SandboxEvaluator:
 
     def __init__(self, problem: Problem, places: SandboxFolders, slots: int, force: IsolationLevel) -> None:
         self._problem, self._places, self._slots = problem, places, slots
-        self._nursery = KeeperPool(problem, places, force)
+        self._keeper_pool = KeeperPool(problem, places, force)
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
         self.report = selftest.Report(IsolationLevel.NONE, (), ())
@@ -115,10 +115,10 @@ class SandboxEvaluator:
             InvalidProblemError: the interpreter cannot be used.
             SandboxError: the processes do not start.
         """
-        keepers = [await self._nursery.keeper(number) for number in range(self._slots)]
+        keepers = [await self._keeper_pool.keeper(number) for number in range(self._slots)]
         for number, keeper in enumerate(keepers):
             self._free.put_nowait(_Slot(number, keeper))
-        self.report = await selftest.judge(keepers[0], self._nursery, self._problem.limits)
+        self.report = await selftest.judge(keepers[0], self._keeper_pool, self._problem.limits)
 
     async def compute_inputs(self) -> None:
         """Ask the evaluator for its inputs, and for those that it holds out, once.
@@ -148,7 +148,7 @@ class SandboxEvaluator:
 
     async def close(self) -> None:
         """End every process and remove every file."""
-        await self._nursery.close()
+        await self._keeper_pool.close()
         await asyncio.to_thread(self._places.remove)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,7 +182,7 @@ class SandboxEvaluator:
             await self._bury(slot)
         if slot.keeper is None:
             await self._require_files()
-            slot.keeper = await self._nursery.keeper(slot.number)
+            slot.keeper = await self._keeper_pool.keeper(slot.number)
         if slot.suspect:
             await selftest.require_canary(slot.keeper)
             slot.suspect = False
@@ -200,7 +200,7 @@ class SandboxEvaluator:
     async def _bury(self, slot: _Slot) -> None:
         keeper, slot.keeper, slot.suspect = slot.keeper, None, True
         if keeper is not None:
-            await self._nursery.bury(keeper)
+            await self._keeper_pool.bury(keeper)
 
     def _task(self, program: Program, evaluation_id: str, scoring: ScoringRequest, repeat: int) -> dict[str, Any]:
         spec = self._problem.evaluator

@@ -72,15 +72,15 @@ async def selftest(level: IsolationLevel | None = None) -> Report:
     with scratch.folder("trial") as folder:
         (folder / "evaluator.py").touch()
         places = await asyncio.to_thread(prepare, folder, 1)
-    nursery = KeeperPool(_TRIAL, places, level or IsolationLevel.STRONG)
+    keeper_pool = KeeperPool(_TRIAL, places, level or IsolationLevel.STRONG)
     try:
-        return await judge(await nursery.keeper(0), nursery, _TRIAL.limits)
+        return await judge(await keeper_pool.keeper(0), keeper_pool, _TRIAL.limits)
     finally:
-        await nursery.close()
+        await keeper_pool.close()
         await asyncio.to_thread(places.remove)
 
 
-async def judge(keeper: KeeperLine, nursery: KeeperPool, limits: Limits) -> Report:
+async def judge(keeper: KeeperLine, keeper_pool: KeeperPool, limits: Limits) -> Report:
     """Have a child of a keeper try every attack that the limits do not permit, and judge by what came of it."""
     try:
         await require_canary(keeper)
@@ -90,7 +90,7 @@ async def judge(keeper: KeeperLine, nursery: KeeperPool, limits: Limits) -> Repo
     with _victims() as victims:
         targets = {
             **victims,
-            "zygote": nursery.zygote,
+            "zygote": keeper_pool.zygote,
             "processes": limits.processes,
             "memory_mb": limits.memory_mb,
             "permitted": permitted,
@@ -99,13 +99,13 @@ async def judge(keeper: KeeperLine, nursery: KeeperPool, limits: Limits) -> Repo
         if reply["outcome"] != "ok":
             reply = await _tried(keeper, "attack", targets)
         crowd = _crowd(await _tried(keeper, "crowd", {**targets, "hold_seconds": _HOLD_SECONDS}))
-        if not crowd.blocked and nursery.force is not IsolationLevel.NONE:
+        if not crowd.blocked and keeper_pool.force is not IsolationLevel.NONE:
             crowd = _crowd(await _tried(keeper, "crowd", {**targets, "hold_seconds": _HOLD_AGAIN_SECONDS}))
     if reply["outcome"] != "ok":
         return Report(IsolationLevel.NONE, keeper.layers, (Attack(_ITSELF, False, reply["reason"], undecided=True),))
     attacks = (*(Attack(name, *tried) for name, tried in reply["result"].items()), crowd)
     level = level_of(keeper.layers, attacks, permitted)
-    return Report(min(level, nursery.force, key=lambda level: level.rank), keeper.layers, attacks)
+    return Report(min(level, keeper_pool.force, key=lambda level: level.rank), keeper.layers, attacks)
 
 
 def _crowd(reply: Mapping[str, Any]) -> Attack:

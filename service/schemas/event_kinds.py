@@ -92,10 +92,10 @@ class RunWaitingEvent(EventBase):
     retry_at: Moment | None = Field(default=None, description="When it tries again; null: not known")
 
 
-class RunGoingOnEvent(EventBase):
+class RunUnblockedEvent(EventBase):
     """The run proceeds again."""
 
-    kind: Literal["run.going_on"] = Field(description="Kind of the event")
+    kind: Literal["run.unblocked"] = Field(description="Kind of the event")
     reason: str = Field(description="Always empty")
 
 
@@ -326,7 +326,7 @@ class EventSchema(
             | RunCancelledEvent
             | RunFinishedEvent
             | RunWaitingEvent
-            | RunGoingOnEvent
+            | RunUnblockedEvent
             | PolicyAwayEvent
             | PolicyBackEvent
             | PolicyAdaptedEvent

@@ -196,7 +196,7 @@ async def test_a_revoked_share_opens_nothing(told: Told) -> None:
 
 
 async def test_an_expired_share_opens_nothing(told: Told) -> None:
-    minted = keys.mint(told.parts.seal, keys.SHARE)
+    minted = keys.mint(told.parts.signer, keys.SHARE)
     share = Share(
         id="shr_1", tenant="default", run_id=RUN, created_by="test", created_at=START, expires_at=START
     )  # long ago by the system's clock

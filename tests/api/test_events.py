@@ -264,7 +264,7 @@ class TestAllRuns:
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
         async with following(remote, "/v1/events") as events:
-            await until(lambda: bool(told.app.state.feed_pages.roster._entries))
+            await until(lambda: bool(told.app.state.feed_pages.change_poller._entries))
             other = small_run(told, OTHER, created_at=told.parts.clock.now())
             told.append([other.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
             seen = await take(events, other.sequence)
@@ -275,7 +275,7 @@ class TestAllRuns:
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
         async with following(remote, "/v1/events") as events:
-            await until(lambda: bool(told.app.state.feed_pages.roster._entries))
+            await until(lambda: bool(told.app.state.feed_pages.change_poller._entries))
             told.append(story.child(4, story.id(0)))
             seen = await take(events, 2)
         told.append(story.child(5, story.id(0)))
@@ -287,7 +287,7 @@ class TestAllRuns:
         self, told: Told, remote: httpx.AsyncClient, story: Story
     ) -> None:
         async with following(remote, "/v1/events", kinds="candidate.created") as events:
-            await until(lambda: bool(told.app.state.feed_pages.roster._entries))
+            await until(lambda: bool(told.app.state.feed_pages.change_poller._entries))
             for number in (4, 5):
                 told.append(story.child(number, story.id(0)))
                 committed = time.monotonic()

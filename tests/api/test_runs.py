@@ -368,7 +368,7 @@ async def test_runs_are_sorted_and_chosen_by_their_time_and_a_walk_outlasts_remo
 
 
 async def test_a_cursor_of_another_version_is_refused_with_a_sentence(told: Told, owner: httpx.AsyncClient) -> None:
-    old = told.parts.seal.sign("cursor", {"about": {"list": "runs"}, "after": RUN})
+    old = told.parts.signer.sign("cursor", {"about": {"list": "runs"}, "after": RUN})
     answer = await owner.get("/v1/runs", params={"cursor": old})
     assert refused(answer) == (400, "invalid_cursor")
     assert "begin again without one" in answer.json()["detail"]

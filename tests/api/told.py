@@ -41,7 +41,7 @@ class Told:
 
     def key(self, *scopes: Scope, tenant: str = "default") -> str:
         """A new key; without scopes with all of them."""
-        minted = keys.mint(self.parts.seal)
+        minted = keys.mint(self.parts.signer)
         record = KeyRecord(
             id=f"key_{secrets.token_hex(8)}",
             tenant=tenant,

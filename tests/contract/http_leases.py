@@ -25,8 +25,8 @@ class Keys:
     def __init__(self) -> None:
         self.records: dict[str, KeyRecord] = {}
 
-    def make(self, seal: Signer, tenant: str = DEFAULT_TENANT, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
-        minted = keys.mint(seal)
+    def make(self, signer: Signer, tenant: str = DEFAULT_TENANT, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
+        minted = keys.mint(signer)
         record = KeyRecord(
             id=f"key_{len(self.records)}",
             tenant=tenant,
@@ -52,7 +52,7 @@ class HttpBench:
     default: httpx.AsyncClient
 
     def __init__(self, under: Bench) -> None:
-        self.under, self.keys, self.seal = under, Keys(), Signer("s" * 32)
+        self.under, self.keys, self.signer = under, Keys(), Signer("s" * 32)
         self.audited: list[AuditEntry] = []
         self.submitter, self.workers, self.now = under.submitter, under.workers, under.now
         self.lapse, self.silence, self.hush, self.dead = under.lapse, under.silence, under.hush, under.dead
@@ -63,7 +63,7 @@ class HttpBench:
         given |= {
             "settings": ApiSettings(),
             "clock": clock,
-            "seal": self.seal,
+            "seal": self.signer,
             "keys": self.keys,
             "audit": self,
             "limiter": MemoryRateLimiter(50, clock),
@@ -85,5 +85,5 @@ class HttpBench:
 @asynccontextmanager
 async def http_bench(under: Bench) -> AsyncIterator[HttpBench]:
     bench = HttpBench(under)
-    async with bench.client(bench.keys.make(bench.seal, scopes=(Scope.EVALUATIONS_LEASE,))) as bench.default:
+    async with bench.client(bench.keys.make(bench.signer, scopes=(Scope.EVALUATIONS_LEASE,))) as bench.default:
         yield bench

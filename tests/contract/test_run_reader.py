@@ -130,7 +130,7 @@ class TestStates:
             "since": told.at.isoformat().replace("+00:00", "Z"),
             "retry_at": "2026-03-01T12:01:00Z",
         }
-        log.append(RUN, fence, [story.tell(EventKind.RUN_GOING_ON, reason="")])
+        log.append(RUN, fence, [story.tell(EventKind.RUN_UNBLOCKED, reason="")])
         assert (reader.run(RUN).waiting, reader.run(RUN).state) == (None, "running")
 
     def test_time_at_work_leaves_out_pauses_and_absences(self, log: RunLog, reader: RunReader, story: Story) -> None:

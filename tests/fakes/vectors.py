@@ -34,11 +34,11 @@ def direction(angle: float) -> Vector:
 
 def look(search: Search | DeterministicSchedule, number: int, answers: Sequence[Answer], make: Make = drawn) -> None:
     """Hand a search the vectors that it wants before it is told these answers to a proposal."""
-    admission = search.admission
-    owed = admission.owed()
-    admission.see(0, owed, [make(program) for program in owed])
-    wanted = [program for answer in answers if (program := admission.wanted(number, answer)) is not None]
-    admission.see(number, wanted, [make(program) for program in wanted])
+    answer_filter = search.answer_filter
+    owed = answer_filter.owed()
+    answer_filter.see(0, owed, [make(program) for program in owed])
+    wanted = [program for answer in answers if (program := answer_filter.wanted(number, answer)) is not None]
+    answer_filter.see(number, wanted, [make(program) for program in wanted])
 
 
 class ToyEmbedder:

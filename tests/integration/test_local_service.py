@@ -230,7 +230,7 @@ def test_an_impostor_is_not_believed_and_sees_no_key(folder: Path, answer: Any) 
         thread.join()
         impostor.server.server_close()
     assert found is not None
-    assert (found.key, found.absence) == ("", f"your service at {impostor.url} does not answer as the one")
+    assert (found.key, found.outage) == ("", f"your service at {impostor.url} does not answer as the one")
     assert len(impostor.heard) == 2
     assert not [text for text in impostor.heard if key.text in text or "authorization" in text.lower()]
 
@@ -249,7 +249,7 @@ def test_a_proof_holds_at_one_address_alone(folder: Path) -> None:
         thread.join()
         passed_on.server.server_close()
     assert found is not None
-    assert found.absence
+    assert found.outage
 
 
 def linked(path: Path) -> None:

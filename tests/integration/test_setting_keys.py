@@ -80,7 +80,7 @@ def of(read: Callable[[Settings], object]) -> Proof:
 async def living(settings: Settings) -> AsyncIterator[tuple[Any, ApiDependencies, httpx.AsyncClient]]:
     async with open_parts(settings) as parts:
         app = create_app(parts)
-        minted = keys.mint(parts.seal)
+        minted = keys.mint(parts.signer)
         record = KeyRecord(
             id="key_1", tenant="default", name="test", shown=minted.shown, scopes=tuple(Scope), created_at=START,
             created_by="test",

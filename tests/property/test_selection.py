@@ -42,16 +42,16 @@ KNOBS = st.builds(
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
-@given(rows=ROWS, data=st.data(), seed=st.integers(0, 1000), knobs=KNOBS)
+@given(rows=ROWS, data=st.data(), seed=st.integers(0, 1000), params=KNOBS)
 @settings(max_examples=40, deadline=None)
 def test_the_place_is_one_of_the_view(
-    name: str, rows: list[tuple[float, ...]], data: st.DataObject, seed: int, knobs: SelectionParams
+    name: str, rows: list[tuple[float, ...]], data: st.DataObject, seed: int, params: SelectionParams
 ) -> None:
     many = st.lists(VALUES.filter(lambda value: abs(value) <= MAX_MAGNITUDE), min_size=len(rows), max_size=len(rows))
     cases = data.draw(st.none() | st.lists(CASES, min_size=len(rows), max_size=len(rows)))
     reference = data.draw(st.none() | st.just((0.0,) * len(rows[0])))
     view = view_of(data.draw(many), rows, cases=cases, reference=reference)
-    assert all(0 <= chosen.place < len(rows) for chosen in choose(name, view, 5, seed, knobs))
+    assert all(0 <= chosen.place < len(rows) for chosen in choose(name, view, 5, seed, params))
 
 
 @given(rows=GRID, seed=st.integers(0, 1000))

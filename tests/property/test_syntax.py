@@ -37,7 +37,7 @@ def test_answers_are_different_children_that_parse(
     language = "python" if python and parses(text) else "c"
     program = Program.of({"p": text})
     asked = proposal(program, [Program.of({"p": other})], seed=seed)
-    asked = replace(asked, operator=operator, mate=individual(Program.of({"p": other}), "cnd_mate"))
+    asked = replace(asked, operator=operator, second_parent=individual(Program.of({"p": other}), "cnd_mate"))
     try:
         answers, completed = ask(asked, language)
     except PolicyRefused:

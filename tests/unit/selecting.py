@@ -34,13 +34,13 @@ def view_of(
     return ArchiveView(members, known, [f"o{number}" for number in range(len(rows[0]))], reference)
 
 
-def choose(name: str, view: ArchiveView, times: int, seed: int, knobs: SelectionParams = DEFAULT) -> list[Selected]:
+def choose(name: str, view: ArchiveView, times: int, seed: int, params: SelectionParams = DEFAULT) -> list[Selected]:
     """What a selection chooses, again and again."""
     rng = np.random.default_rng(seed)
-    return [REGISTRY[name](view, rng, knobs) for _ in range(times)]
+    return [REGISTRY[name](view, rng, params) for _ in range(times)]
 
 
-def shares(name: str, view: ArchiveView, times: int, seed: int, knobs: SelectionParams = DEFAULT) -> list[float]:
+def shares(name: str, view: ArchiveView, times: int, seed: int, params: SelectionParams = DEFAULT) -> list[float]:
     """How often each member is chosen."""
-    places = [chosen.place for chosen in choose(name, view, times, seed, knobs)]
+    places = [chosen.place for chosen in choose(name, view, times, seed, params)]
     return [float(share) for share in np.bincount(places, minlength=len(view)) / times]

@@ -74,11 +74,11 @@ FINE = Problem(
 @pytest.mark.parametrize("config", [ArchiveConfig(kind="pareto"), ArchiveConfig(kind="grid", front=9)])
 def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(config: ArchiveConfig) -> None:
     """1 - 1e-11 / 1e6 and 1 - 1e-13 / 1e6 are the same number: the better one was once refused as dominated."""
-    appraisal, archive = CandidateScorer(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
+    scorer, archive = CandidateScorer(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
     for number, loss in enumerate([1e-11, 1e-13, 1e-12]):
         evaluation = read_result({"loss": loss, "gain": 0.5, "m": 0.5}, FINE)
         candidate = Candidate(id=f"c{number}", number=1, position=0, island=0, program=program(loss), fingerprint="")
-        archive.add(appraisal.individual(candidate, evaluation))
+        archive.add(scorer.individual(candidate, evaluation))
     assert names(archive) == {"c1"}
     assert archive.members[0].rewards == (1.0, 0.5)
 

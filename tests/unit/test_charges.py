@@ -166,6 +166,6 @@ def test_metrics_tell_charges_of_whom_they_were_paid_to() -> None:
 
 def test_what_a_policy_costs_is_all_that_its_proposals_cost() -> None:
     search, _, _ = run(RunConfig(budget=BudgetConfig(evaluations=40)))
-    earning = search.state.trials.earnings.of("toy")
+    earning = search.state.trials.policy_credit.of("toy")
     assert earning.tokens.mean == pytest.approx(110 + 2 * 10)
     assert earning.money.mean == pytest.approx(1 + 2 * 0.5)

@@ -68,7 +68,7 @@ def test_a_policy_that_was_drawn_is_told_with_its_probability() -> None:
 def test_a_policy_that_was_the_better_buy_is_told_with_its_bound_and_its_price() -> None:
     decided = 0
     for state, payload in told(RunConfig(policy_choice="adaptive", budget=BUDGET), team=True):
-        why, gains = payload["why"]["policy"], state.trials.earnings.of(payload["policy"]).gains
+        why, gains = payload["why"]["policy"], state.trials.policy_credit.of(payload["policy"]).gains
         assert why["visits"] == gains.visits
         if why.keys() == {"visits"}:
             assert why["visits"] < 3

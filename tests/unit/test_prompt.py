@@ -270,7 +270,8 @@ def test_the_built_in_templates_pass_their_own_check() -> None:
 
 def crossed(**values: object) -> Proposal:
     mate = individual("mate", "mate = 1\n", scores={"accuracy": 0.75, "seconds": 4.0})
-    return replace(proposal(individual("parent", "parent = 1\n"), **values), operator="crossover", mate=mate)  # type: ignore[arg-type] # any of its keywords
+    first = proposal(individual("parent", "parent = 1\n"), **values)  # type: ignore[arg-type] # any of its keywords
+    return replace(first, operator="crossover", second_parent=mate)
 
 
 def test_a_crossover_shows_both_parents_with_their_scores_and_asks_to_join_them() -> None:
@@ -295,7 +296,10 @@ def test_a_second_parent_that_does_not_fit_is_left_out_and_a_mutation_asked_for(
     asked = replace(request(crossed()), context_tokens=fits + 4096, reply_tokens=4096)
     built = build(asked)
     assert built.shown == ("parent",)
-    assert built.messages == build(replace(asked, proposal=replace(crossed(), operator="mutate", mate=None))).messages
+    assert (
+        built.messages
+        == build(replace(asked, proposal=replace(crossed(), operator="mutate", second_parent=None))).messages
+    )
 
 
 def test_a_repair_shows_how_the_parent_failed() -> None:
@@ -352,7 +356,9 @@ def test_a_review_is_kept_where_feedback_has_to_be_cut() -> None:
 def test_a_critic_is_shown_the_task_and_the_parent_alone() -> None:
     parent = individual("parent", "x = 5\n", feedback="slow", outcome=Outcome.ERROR, reason="ZeroDivisionError: x")
     other = individual("other", "x = 77\n")
-    asked = request(replace(proposal(parent, inspirations=[other], failures=[other]), mate=other, operator="crossover"))
+    asked = request(
+        replace(proposal(parent, inspirations=[other], failures=[other]), second_parent=other, operator="crossover")
+    )
     prompt = build_review_prompt(asked, len)
     text = prompt.messages[1].content
     assert [message.role for message in prompt.messages] == ["system", "user"]

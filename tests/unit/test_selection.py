@@ -145,7 +145,7 @@ def test_lexicase_over_rewards_where_there_are_no_cases() -> None:
 
 def test_downsampled_lexicase_draws_its_cases_anew() -> None:
     view = view_of([0.0] * 5, cases=RESULTS)
-    drawn = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=SelectionParams(cases=0.34))  # two of three
+    drawn = shares("downsampled_lexicase", view, DRAWS, seed=9, params=SelectionParams(cases=0.34))  # two of three
     expected = np.mean(
         [
             lexicase_by_hand([{name: result[name] for name in pair} for result in RESULTS])
@@ -154,9 +154,9 @@ def test_downsampled_lexicase_draws_its_cases_anew() -> None:
         axis=0,
     )
     assert drawn == pytest.approx(expected, abs=NEAR)
-    all_of_them = shares("downsampled_lexicase", view, DRAWS, seed=9, knobs=SelectionParams(cases=1.0))
+    all_of_them = shares("downsampled_lexicase", view, DRAWS, seed=9, params=SelectionParams(cases=1.0))
     assert all_of_them == pytest.approx(lexicase_by_hand(RESULTS), abs=NEAR)
-    single = choose("downsampled_lexicase", view, 50, seed=9, knobs=SelectionParams(cases=1e-9))
+    single = choose("downsampled_lexicase", view, 50, seed=9, params=SelectionParams(cases=1e-9))
     assert max(len(chosen.why["cases"]) for chosen in single) == 1
 
 
@@ -280,7 +280,7 @@ def puct_by_hand(exploration: float) -> list[float]:
 def test_puct_takes_the_highest_value_of_a_tree_computed_by_hand(exploration: float) -> None:
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=grown())
     values = puct_by_hand(exploration)
-    drawn = choose("puct", view, 5, seed=16, knobs=SelectionParams(exploration=exploration))
+    drawn = choose("puct", view, 5, seed=16, params=SelectionParams(exploration=exploration))
     assert {chosen.place for chosen in drawn} == {int(np.argmax(values))}
     told = drawn[0].why
     assert told["best"] + told["exploration"] == pytest.approx(max(values), rel=1e-5)
@@ -289,7 +289,7 @@ def test_puct_takes_the_highest_value_of_a_tree_computed_by_hand(exploration: fl
 
 def test_puct_without_exploration_draws_among_those_whose_descendants_are_best() -> None:
     view = view_of([1.0, 2.5, 0.0, 4.0, 2.0], lineage=grown())
-    drawn = shares("puct", view, 6000, seed=17, knobs=SelectionParams(exploration=0.0))
+    drawn = shares("puct", view, 6000, seed=17, params=SelectionParams(exploration=0.0))
     assert drawn == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3, 0], abs=0.03)
 
 
@@ -321,7 +321,7 @@ def test_ucb_takes_the_highest_bound_computed_by_hand() -> None:
             u + exploration * (math.sqrt(math.log(1 + 6) / n) - b / 1)
             for u, n, b in zip(level, seen, airborne, strict=True)
         ]
-        (chosen,) = choose("ucb", view, 1, seed=19, knobs=SelectionParams(exploration=exploration))
+        (chosen,) = choose("ucb", view, 1, seed=19, params=SelectionParams(exploration=exploration))
         assert chosen.place == int(np.argmax(bounds))
         assert (chosen.why["seen"], chosen.why["in_flight"]) == (seen[chosen.place], airborne[chosen.place])
 

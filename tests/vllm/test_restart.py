@@ -103,7 +103,7 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
     assert (status.state, status.waiting, status.counters.evaluations) == ("succeeded", "", EVALUATIONS)
     reasons = [event.payload["reason"] for event in events if event.kind is EventKind.RUN_WAITING]
     assert any("cannot be reached (connection refused)" in reason for reason in reasons)
-    assert kinds[EventKind.RUN_GOING_ON]
+    assert kinds[EventKind.RUN_UNBLOCKED]
     assert not kinds[EventKind.PROPOSAL_FAILED]
     answered = {event.payload["number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED}
     assert kinds[EventKind.PROPOSAL_ANSWERED] == len(answered)

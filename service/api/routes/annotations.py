@@ -91,7 +91,7 @@ def list_notes(
 ) -> NotePage:
     """List the notes of a run and its candidates, the oldest first."""
     run, book = _book(parts, caller, run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "notes", "run": run, "candidate": candidate_id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "notes", "run": run, "candidate": candidate_id})
     found = book.notes(run, paging.after or "", paging.limit + 1, candidate_id)
     rows, following = paging.cut(found, lambda row: row.id)
     return NotePage(items=[_note(row) for row in rows], next_cursor=following)
@@ -171,7 +171,7 @@ def list_views(
     """List saved views of a run, or those of no run in particular, the oldest first."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id or caller.run_id).id if run_id or caller.run_id else ""
-    paging = Paging(parts.seal, cursor, limit, {"list": "views", "tenant": caller.tenant, "run": run})
+    paging = Paging(parts.signer, cursor, limit, {"list": "views", "tenant": caller.tenant, "run": run})
     found = parts.annotations(caller.tenant).views(run, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
     return ViewPage(items=[_view(row) for row in rows], next_cursor=following)
@@ -199,7 +199,7 @@ def create_share(run_id: RunId, body: ShareCreate, caller: Writing, parts: Parts
         raise ApiFault(422, Code.INVALID_REQUEST, "expires_at lies in the past: name a time to come")
 
     def effect() -> Response:
-        minted = keys.mint(parts.seal, keys.SHARE)
+        minted = keys.mint(parts.signer, keys.SHARE)
         share = StoredShare(
             id=new_id("shr", now),
             tenant=caller.tenant,

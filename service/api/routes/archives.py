@@ -55,21 +55,21 @@ def list_islands(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
-    folds: FoldsDep,
+    run_cache: FoldsDep,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> IslandPage:
     """List the islands of a run with what they hold."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "islands", "run": run.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "islands", "run": run.id})
     members: dict[int, list[MembershipRecord]] = {number: [] for number in range(_islands(run))}
     for membership in reader.memberships(run.id):
         members.setdefault(membership.island, []).append(membership)
     behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
     rows, following = paging.cut(behind[: paging.limit + 1], lambda number: number)
     ids = [[member.candidate_id for member in members[number]] for number in rows]
-    filled = folds.filled(reader, run, ids)
+    filled = run_cache.filled(reader, run, ids)
     cells: Sequence[tuple[int | None, int | None]] = [(None, None)] * len(rows) if filled is None else filled
     items = [_island(number, members[number], *of) for number, of in zip(rows, cells, strict=True)]
     return IslandPage(items=items, next_cursor=following)
@@ -87,7 +87,7 @@ def list_island_members(
     """List the programs in the archive of an island, the fittest first."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "members", "run": run.id, "island": number})
+    paging = Paging(parts.signer, cursor, limit, {"list": "members", "run": run.id, "island": number})
     members = reader.memberships(run.id, number)
     if not members and number >= _islands(run):
         raise NotFoundError(f"run {run.id} has no island {number}: it has {_islands(run)}, numbered from 0")
@@ -108,7 +108,7 @@ def list_migrations(
     """List who came from one island to another, in order."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "migrations", "run": run.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "migrations", "run": run.id})
     found = list(reader.events(run.id, paging.after or 0, paging.limit + 1, (str(EventKind.ISLAND_MIGRATED),)))
     rows, following = paging.cut(found, lambda row: row.sequence)
     return MigrationPage(items=[_migration(row) for row in rows], next_cursor=following)
@@ -119,15 +119,15 @@ def list_front(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
-    folds: FoldsDep,
+    run_cache: FoldsDep,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> FrontPage:
     """List the programs whose reward vectors no other dominates, the fittest first, and the volume they dominate."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "front", "run": run.id})
-    front = folds.front(reader, run)
+    paging = Paging(parts.signer, cursor, limit, {"list": "front", "run": run.id})
+    front = run_cache.front(reader, run)
     after = tuple(paging.after) if paging.after else None
     rows, following = paging.cut(front.behind(after, paging.limit + 1), lambda row: row[1])
     return FrontPage(
@@ -158,7 +158,7 @@ def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: Part
 
 
 @router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")
-def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep) -> Response:
+def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
     An axis without a declared range spans what was seen so far, as the archives of the islands take it. A run without
@@ -168,7 +168,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    grid = folds.grid(reader, run, MAX_CELLS)
+    grid = run_cache.grid(reader, run, MAX_CELLS)
     axes = [
         GridAxis(
             name=axis.name,
@@ -198,7 +198,7 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
-def get_best(run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep, weights: Weights = "") -> Best:
+def get_best(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep, weights: Weights = "") -> Best:
     """Read the best program of a run: the fittest, or the best under weights of the objectives.
 
     Scores are normalised by the declared bounds of the objective, else by their range in the run. Of programs whose
@@ -208,7 +208,7 @@ def get_best(run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep, w
     run = reader.run(run_id)
     if weights:
         wanted = read_weights(weights)
-        winner, value = folds.best(reader, run, wanted)
+        winner, value = run_cache.best(reader, run, wanted)
         return Best(program=shown_program(reader.candidate(winner), caller), weights=wanted, value=value)
     fittest = reader.best(run.id, limit=1)
     if not fittest:

@@ -103,7 +103,7 @@ def list_batches(
 ) -> BatchPage:
     """List batches, newest first."""
     only = BatchFilter(name=name, created_after=created_after, created_before=created_before)
-    paging = Paging(parts.seal, cursor, limit, {"list": "batches", "tenant": caller.tenant, "only": only})
+    paging = Paging(parts.signer, cursor, limit, {"list": "batches", "tenant": caller.tenant, "only": only})
     shared = bool(caller.run_id)
     found = [] if shared else parts.batches.batches(caller.tenant, paging.after or "", paging.limit + 1, only)
     rows, following = paging.cut(found, lambda row: row.id)

@@ -68,7 +68,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
     )
     return LeasedTask(
         lease_id=lease.id,
-        token=parts.seal.sign(_PURPOSE, held),
+        token=parts.signer.sign(_PURPOSE, held),
         delivery=lease.delivery,
         waited_seconds=lease.waited_seconds,
         task=task,
@@ -157,7 +157,7 @@ def _opened(
     parts: ApiDependencies, caller: Caller, lease_id: str, token: str
 ) -> tuple[EvaluationLeases, LeaseName, str]:
     """The leases that a token speaks of, the one lease, and its worker; only for who was given it."""
-    held = parts.seal.open(_PURPOSE, token)
+    held = parts.signer.open(_PURPOSE, token)
     if held is None or (held["id"], held["key"]) != (lease_id, caller.actor):
         raise ApiFault(409, Code.CONFLICT, "the token is not that of this lease and key: lease a task of your own")
     name = LeaseName(id=lease_id, delivery=held["no"])

@@ -80,7 +80,7 @@ async def list_events(
         feed = RunFeed(reader, run.id, begin, wanted)
         chunks = feed.chunks(request.app.state.event_pages, request.app.state.watch, Lifetime())
         return EventStream(chunks, admission_of(request, parts, caller))
-    paging = Paging(parts.seal, cursor, limit, {"list": "events", "run": run.id, "kinds": kinds})
+    paging = Paging(parts.signer, cursor, limit, {"list": "events", "run": run.id, "kinds": kinds})
     place = after if paging.after is None else int(paging.after)
     found = await run_in_threadpool(lambda: list(reader.events(run.id, place, paging.limit + 1, wanted)))
     rows, following = paging.cut(found, lambda row: row.sequence)

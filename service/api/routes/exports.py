@@ -78,7 +78,7 @@ def list_artifacts(
     """List the files of a run: the problem's folder, and the files of the best program so far."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "artifacts", "run": run.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "artifacts", "run": run.id})
     behind = [file for file in _files(parts, reader, run) if paging.after is None or _order(file) > tuple(paging.after)]
     rows, following = paging.cut(behind[: paging.limit + 1], _order)
     items = [

@@ -39,7 +39,7 @@ def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep
         raise ApiFault(422, Code.INVALID_REQUEST, "expires_at lies in the past: name a time to come")
 
     def effect() -> Response:
-        minted = keys.mint(parts.seal)
+        minted = keys.mint(parts.signer)
         record = KeyRecord(
             id=new_id("key", now),
             tenant=tenant,
@@ -60,7 +60,7 @@ def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep
 @router.get("/api-keys", response_model=KeyPage, operation_id="list_keys")
 def list_keys(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> KeyPage:
     """List keys, the oldest first; never the keys themselves."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "keys", "tenant": caller.tenant})
+    paging = Paging(parts.signer, cursor, limit, {"list": "keys", "tenant": caller.tenant})
     rows, following = paging.cut(
         parts.keys.keys(caller.tenant, paging.after or "", paging.limit + 1), lambda row: row.id
     )
@@ -76,7 +76,7 @@ def revoke_key(key_id: KeyId, caller: Managing, parts: PartsDep) -> ApiKey:
 @router.get("/audit", response_model=AuditPage, operation_id="list_audit")
 def list_audit(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> AuditPage:
     """List who did what, or was refused it, newest first."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "audit", "tenant": caller.tenant})
+    paging = Paging(parts.signer, cursor, limit, {"list": "audit", "tenant": caller.tenant})
     found = parts.audit.entries(caller.tenant, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
     lines = [AuditLine(**{name: getattr(row, name) for name in AuditLine.model_fields}) for row in rows]

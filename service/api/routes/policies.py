@@ -18,7 +18,7 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 @router.get("", response_model=PolicyPage, operation_id="list_policies")
 def list_policies(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> PolicyPage:
     """List the operator's policies, which a run may name; never their keys."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "policies", "tenant": caller.tenant})
+    paging = Paging(parts.signer, cursor, limit, {"list": "policies", "tenant": caller.tenant})
     places = list(enumerate(parts.submissions.policies()))
     begin = 0 if paging.after is None else int(paging.after) + 1
     rows, following = paging.cut(places[begin : begin + paging.limit + 1], lambda row: row[0])

@@ -79,7 +79,7 @@ def list_problems(
     cursor: Cursor = "",
 ) -> ProblemPage:
     """List problems, newest first."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "problems", "tenant": caller.tenant, "name": name})
+    paging = Paging(parts.signer, cursor, limit, {"list": "problems", "tenant": caller.tenant, "name": name})
     rows = parts.problems.problems(caller.tenant, name, paging.after or "", paging.limit + 1)
     page, following = paging.cut(rows, lambda row: row.id)
     return ProblemPage(items=[shown(row) for row in page], next_cursor=following)

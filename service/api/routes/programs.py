@@ -118,7 +118,7 @@ def list_programs(
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     about = {"list": "programs", "run": run.id, "only": only, "order": order, "text": text}
-    paging = Paging(parts.seal, cursor, limit, about)
+    paging = Paging(parts.signer, cursor, limit, about)
     if text:
         if Scope.PROGRAMS_READ not in caller.scopes:
             raise missing(Scope.PROGRAMS_READ)
@@ -216,7 +216,7 @@ def list_children(
     """List the candidates that have this one as parent, in crossover too, by age."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "children", "of": candidate.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "children", "of": candidate.id})
     rows, following = paging.cut(reader.children(candidate.id, _after(paging), paging.limit + 1), _by_age)
     return ProgramPage(items=[shown_program(row, caller) for row in rows], next_cursor=following)
 
@@ -249,7 +249,7 @@ def list_evaluations(
     """List all attempts at scoring a candidate, the first one first."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "evaluations", "of": candidate.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "evaluations", "of": candidate.id})
     behind = (row for row in reader.evaluations(candidate.id) if row.attempt > (paging.after or 0))
     rows, following = paging.cut(list(itertools.islice(behind, paging.limit + 1)), lambda row: row.attempt)
     return EvaluationPage(items=[shown_evaluation(row, caller) for row in rows], next_cursor=following)

@@ -30,7 +30,7 @@ def list_proposals(
     """List the proposals of a run in order of their numbers, without what was written."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "proposals", "run": run.id, "state": state})
+    paging = Paging(parts.signer, cursor, limit, {"list": "proposals", "run": run.id, "state": state})
     after = -1 if paging.after is None else int(paging.after)
     rows, following = paging.cut(reader.proposals(run.id, after, paging.limit + 1, state), lambda row: row.number)
     return ProposalPage(items=[shown_proposal(row) for row in rows], next_cursor=following)

@@ -140,7 +140,7 @@ def list_runs(
         created_after=created_after,
         created_before=created_before,
     )
-    paging = Paging(parts.seal, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only, "sort": sort})
+    paging = Paging(parts.signer, cursor, limit, {"list": "runs", "tenant": caller.tenant, "only": only, "sort": sort})
     after = (datetime.fromisoformat(paging.after[0]), paging.after[1]) if paging.after else None
     reader = reader_of(parts, caller)
     found = reader.runs(paging.limit + 1, after, only, oldest_first=sort == "created_at")

@@ -84,15 +84,15 @@ Budgets = Annotated[
 
 @router.get("/runs/{run_id}/metrics", response_model=Metrics, responses=NOT_MODIFIED, operation_id="get_run_metrics")
 def get_run_metrics(
-    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep, points: Points = 200
+    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep, points: Points = 200
 ) -> Response:
     """Read how a run went over its evaluations: its best, what was wasted, what it cost, and who succeeded."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    folded = folds.series(reader, run, min(points, MAX_POINTS))
-    spent = folds.costs(reader, run)
+    folded = run_cache.series(reader, run, min(points, MAX_POINTS))
+    spent = run_cache.costs(reader, run)
     body = Metrics(
         run_id=run.id,
         points=[_point(moment) for moment in folded.moments],
@@ -111,7 +111,7 @@ def get_run_columns(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
-    folds: FoldsDep,
+    run_cache: FoldsDep,
     after: After = 0,
     points: Drawable = 0,
 ) -> Response:
@@ -125,7 +125,7 @@ def get_run_columns(
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
     enough = min(max(points, MIN_DRAWN), MAX_DRAWN) if points else 0
-    drawn = folds.drawn(reader, run, after, enough)
+    drawn = run_cache.drawn(reader, run, after, enough)
     return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
 
@@ -133,7 +133,7 @@ def get_run_columns(
 def compare_runs(
     caller: Reading,
     parts: PartsDep,
-    folds: FoldsDep,
+    run_cache: FoldsDep,
     runs: RunIds,
     points: Points = 200,
     over: Annotated[Axis, Query(description="The axis: evaluations, tokens, money, or seconds.")] = "evaluations",
@@ -156,7 +156,7 @@ def compare_runs(
         budgets=[float(budget) for budget in budgets.split(",") if budget],
         points=min(points, MAX_POINTS),
     )
-    return shown(compare([folds.trail(reader, run) for run in found], order))
+    return shown(compare([run_cache.trail(reader, run) for run in found], order))
 
 
 def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[RunRecord], list[str]]:

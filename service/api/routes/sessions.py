@@ -44,13 +44,13 @@ async def create_session(request: Request, body: SessionCreate, parts: PartsDep)
     """Open a session with a key; it ends with the key, or after twelve hours."""
     await limit_stranger(request, parts)
     shown = body.key.get_secret_value()
-    found = await run_in_threadpool(parts.keys.find, keys.digest(parts.seal, shown))
+    found = await run_in_threadpool(parts.keys.find, keys.digest(parts.signer, shown))
     if found is not None:
         request.state.caller = Caller(tenant=found.tenant, actor=found.id, scopes=frozenset(found.scopes))
     if found is None or not found.valid(parts.clock.now()):
         raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
     response = Response(status_code=204)
-    open_session(request, response, parts, keys.digest(parts.seal, shown), found.scopes)
+    open_session(request, response, parts, keys.digest(parts.signer, shown), found.scopes)
     return response
 
 

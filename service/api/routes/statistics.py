@@ -19,7 +19,9 @@ router = APIRouter(prefix="/v1", tags=["metrics"])
     responses=NOT_MODIFIED,
     operation_id="get_run_statistics",
 )
-def get_run_statistics(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, folds: FoldsDep) -> Response:
+def get_run_statistics(
+    request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep
+) -> Response:
     """Read what a run came to: best@k and pass@k, volume, coverage, diversity, migration gains, yields and their cost.
 
     Each number is defined, with formula and source, in the reference of metrics. What is compared pair by pair is of a
@@ -29,4 +31,4 @@ def get_run_statistics(request: Request, run_id: RunId, caller: Reading, parts: 
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
-    return tagged(request, folds.statistics(reader, run), run_tag(run))
+    return tagged(request, run_cache.statistics(reader, run), run_tag(run))

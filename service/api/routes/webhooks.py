@@ -70,7 +70,7 @@ def create_webhook(body: WebhookCreate, caller: Writing, parts: PartsDep, once: 
 @router.get("", response_model=WebhookPage, operation_id="list_webhooks")
 def list_webhooks(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> WebhookPage:
     """List webhooks, the oldest first; never their secrets."""
-    paging = Paging(parts.seal, cursor, limit, {"list": "webhooks", "tenant": caller.tenant})
+    paging = Paging(parts.signer, cursor, limit, {"list": "webhooks", "tenant": caller.tenant})
     found = parts.webhooks.webhooks(caller.tenant, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
     return WebhookPage(items=[_shown(row) for row in rows], next_cursor=following)
@@ -146,7 +146,7 @@ def list_deliveries(
 ) -> DeliveryPage:
     """List what was sent to a webhook, or waits to be, newest first."""
     webhook = parts.webhooks.get(caller.tenant, webhook_id)
-    paging = Paging(parts.seal, cursor, limit, {"list": "deliveries", "webhook": webhook.id})
+    paging = Paging(parts.signer, cursor, limit, {"list": "deliveries", "webhook": webhook.id})
     found = parts.webhooks.deliveries(caller.tenant, webhook.id, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
     return DeliveryPage(items=[_delivery(row) for row in rows], next_cursor=following)

@@ -7,7 +7,7 @@
 const FRAME_MILLISECONDS = 250;
 const FIRST_WAIT = 1000;
 const MAX_WAIT = 15000;
-const STATES = new Set(["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.going_on", "budget.extended"]);
+const STATES = new Set(["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.unblocked", "budget.extended"]);
 
 class Live {
   /** @param {string} run @param {number} sequence */

@@ -5,7 +5,7 @@ const PAUSE_MILLISECONDS = 2000;
 const MAX_ROWS = 8; // as many as the service gives at once
 const LOST_MILLISECONDS = 4000;
 const AGAIN_MILLISECONDS = 10000;
-const STATES = ["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.going_on", "budget.extended"];
+const STATES = ["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.unblocked", "budget.extended"];
 const FIGURES = ["proposal.answered", "candidate.evaluated", "best.improved"];
 const KINDS = ["run.created", ...STATES, ...FIGURES];
 

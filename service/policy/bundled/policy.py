@@ -197,8 +197,8 @@ def _less_and_less(proposal: Proposal) -> Iterator[Proposal]:
     parent = alone.parent
     alone = replace(alone, parent=replace(parent, evaluation=replace(parent.evaluation, feedback="")))
     yield alone
-    if alone.mate is not None:
-        yield replace(alone, mate=None)
+    if alone.second_parent is not None:
+        yield replace(alone, second_parent=None)
 
 
 async def _in_a_thread(work: Callable[[], Iterator[DecodingStep]]) -> AsyncGenerator[DecodingStep, None]:

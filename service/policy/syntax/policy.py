@@ -71,7 +71,7 @@ class SyntaxPolicy:
         rng = np.random.default_rng(proposal.seed)
         parent = self._sources(proposal.parent.program)
         others = [self._sources(individual.program) for individual in proposal.inspirations]
-        mates = [self._sources(proposal.mate.program)] if proposal.mate is not None else []
+        mates = [self._sources(proposal.second_parent.program)] if proposal.second_parent is not None else []
         makers = [_Maker(mutate, [*mates, *others])] * _TRIES
         if proposal.operator in _OPERATORS:
             kin = mates if proposal.operator == CROSSOVER else others

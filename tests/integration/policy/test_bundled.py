@@ -165,7 +165,7 @@ def long_prompt(proposal: Proposal, *, count: Callable[[str], int], context_toke
     assert count("a b c") == 0 < context_tokens
     told = 40 if proposal.parent.evaluation.feedback else 0
     text = "x " * (10 + 30 * len(proposal.inspirations) + 20 * len(proposal.failures) + told)
-    text += "x " * (5 if proposal.mate is not None else 0)
+    text += "x " * (5 if proposal.second_parent is not None else 0)
     shown = ("cnd_parent", *(each.candidate_id for each in proposal.inspirations))
     return Prompt(messages=(Message(role="user", parts=(text,)),), shown=shown)
 
@@ -189,7 +189,9 @@ async def test_what_does_not_fit_is_left_out(tmp_path: Path, context: int, words
 async def test_a_second_parent_is_left_out_last(tmp_path: Path, context: int, words: int) -> None:
     asked = proposal(answers=1, samples=1)
     parent = replace(asked.parent, evaluation=replace(asked.parent.evaluation, feedback="much"))
-    asked = replace(asked, operator="crossover", parent=parent, mate=replace(asked.parent, candidate_id="cnd_mate"))
+    asked = replace(
+        asked, operator="crossover", parent=parent, second_parent=replace(asked.parent, candidate_id="cnd_mate")
+    )
     policy = made(write_parrot(tmp_path, TWO, max_position_embeddings=context), long_prompt)
     prompt = (await replies(policy, asked))[1].prompt
     assert prompt is not None

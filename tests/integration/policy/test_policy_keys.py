@@ -196,7 +196,7 @@ class Late(threading.Event):
 
 
 async def asked(opened: PolicyFactory, config: RunConfig) -> list[object]:
-    ensemble = Ensemble([member.asking for member in opened.members], config, PolicyCredit())
+    ensemble = Ensemble([member.policy_request for member in opened.members], config, PolicyCredit())
     drawn = [ensemble.draw(number) for number in range(20)]
     policy = opened.members[0].policy
     replies = [timeless(reply) async for reply in policy.propose(proposal(policy.answers, policy.samples))]

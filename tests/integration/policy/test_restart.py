@@ -172,7 +172,7 @@ def assert_it_waited_and_went_on(events: Sequence[Event]) -> None:
     # Why the server gives no answer is told, also while it is left alone.
     assert all("gives no answer: " in reason or "broke off its stream" in reason for reason in reasons)
     last = len(kinds) - 1 - kinds[::-1].index(EventKind.RUN_WAITING)
-    assert EventKind.RUN_GOING_ON in kinds[last:]
+    assert EventKind.RUN_UNBLOCKED in kinds[last:]
 
 
 def assert_each_answer_once(events: Sequence[Event]) -> None:

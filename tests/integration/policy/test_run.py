@@ -50,7 +50,7 @@ def test_a_run_waits_for_a_server_that_is_away_and_goes_on(evolve: Evolve, serve
     assert process.returncode == 0
     *events, summary = told
     kinds = [event["kind"] for event in events]
-    assert kinds.index("run.going_on") > kinds.index("run.waiting")
+    assert kinds.index("run.unblocked") > kinds.index("run.waiting")
     assert "status 503: loading" in events[kinds.index("run.waiting")]["reason"]
     assert (summary["state"], summary["evaluations"]) == ("succeeded", 20)
     assert "proposal.failed" not in kinds

@@ -121,7 +121,7 @@ async def test_a_server_that_does_not_tell_is_asked_again_only_after_a_while(
 
 async def test_a_server_that_fails_to_tell_is_no_reason_to_ask_less(server: OpenAIServer, make: Make) -> None:
     policy = make(concurrency=CALLS, base_url="http://127.0.0.1:9/v1")
-    await policy.connection.pressure.look()
+    await policy.connection.server_load.look()
     assert policy.concurrency == CALLS
 
 
@@ -155,7 +155,7 @@ async def test_nobody_looks_while_no_call_is_under_way(server: OpenAIServer, kee
     server.metrics = told(running=1, waiting=0)
     policy = keen()
     await answered(policy)
-    looking = policy.connection.pressure._looking
+    looking = policy.connection.server_load._looking
     assert looking is not None
     await asyncio.wait_for(looking, PATIENCE_SECONDS)
     seen = looks(server)
@@ -190,7 +190,7 @@ async def test_a_redirect_of_the_metrics_is_not_followed(keen: Closing) -> None:
         return httpx.Response(302, headers={"location": "http://169.254.169.254/latest"})
 
     policy = keen(httpx.MockTransport(reply), base_url="http://policy.test/v1")
-    await policy.connection.pressure.look()
+    await policy.connection.server_load.look()
     assert asked == ["http://policy.test/metrics"]
     assert policy.concurrency == CALLS
 
@@ -260,6 +260,6 @@ async def test_a_server_that_is_away_is_told_to_be(server: OpenAIServer, keen: C
         raise httpx.ConnectError("nobody is there", request=request)
 
     policy = keen(httpx.MockTransport(away))
-    await policy.connection.pressure.look()
+    await policy.connection.server_load.look()
     seen = policy.health()
     assert (seen["reachable"], seen["running"], seen["waiting"]) == (False, None, None)

@@ -88,7 +88,7 @@ async def test_a_token_is_of_use_only_with_its_lease_and_its_key(bench: HttpBenc
     first, second = await lease(bench.default), await lease(bench.default)
     path = f"/v1/evaluations/{first['lease_id']}/complete"
     assert conflict(await bench.default.post(path, json=completion(second["token"])))
-    async with bench.client(bench.keys.make(bench.seal)) as stranger:
+    async with bench.client(bench.keys.make(bench.signer)) as stranger:
         assert conflict(await stranger.post(path, json=completion(first["token"])))
 
 
@@ -108,8 +108,8 @@ async def test_only_the_operators_keys_with_the_scope_may_lease(
 ) -> None:
     others = tuple(scope for scope in Scope if scope is not Scope.EVALUATIONS_LEASE)
     for key, status in (
-        (bench.keys.make(bench.seal, scopes=others), 403),
-        (bench.keys.make(bench.seal, tenant="guest"), 403),
+        (bench.keys.make(bench.signer, scopes=others), 403),
+        (bench.keys.make(bench.signer, tenant="guest"), 403),
         ("evo_nonsense", 401),
     ):
         async with bench.client(key) as client:

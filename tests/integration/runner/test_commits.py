@@ -57,8 +57,8 @@ def test_a_commit_follows_the_last_after_a_moment_unless_much_waits(
     monkeypatch.setattr(driving, "GATHERING_SECONDS", moment)
     timed = TimedLog(database)
     play(job(timed, SteadyPolicy(answers=1), evaluations=150), Notes())
-    *going_on, last = timed.batches
-    pairs = list(pairwise(going_on))
+    *unblocked, last = timed.batches
+    pairs = list(pairwise(unblocked))
     assert len(pairs) > 2
     assert all(
         after.began - before.ended >= moment or len(after.kinds) >= driving.MAX_UNCOMMITTED for before, after in pairs

@@ -82,15 +82,15 @@ def wanting(intent: Intent) -> RunOrders:
 
 def test_orders_tell_the_latest_wish_and_leaving_comes_first() -> None:
     orders = RunOrders()
-    wishes = [orders.wish]
+    wishes = [orders.desired]
     for intent in (CANCEL, PAUSE, Intent()):
         orders.want(intent)
-        wishes.append(orders.wish)
+        wishes.append(orders.desired)
     orders.pause("me")
-    assert (orders.wish, orders.by) == (DesiredState.PAUSED, "me")
+    assert (orders.desired, orders.by) == (DesiredState.PAUSED, "me")
     orders.leave()
     orders.want(CANCEL)
-    assert [*wishes, orders.wish] == [
+    assert [*wishes, orders.desired] == [
         DesiredState.RUNNING,
         DesiredState.CANCELLED,
         DesiredState.PAUSED,
@@ -260,7 +260,7 @@ def test_a_run_whose_evaluations_cannot_go_on_says_why(log: SqlRunLog) -> None:
     status = play(replace(work, evaluator=evaluator), notes)
     [waiting] = [logged.event.payload for logged in notes.events if logged.event.kind is EventKind.RUN_WAITING]
     assert (waiting["reason"], waiting["retry_at"]) == ("no worker takes evaluations", None)
-    assert notes.kinds().count(EventKind.RUN_GOING_ON) == 1
+    assert notes.kinds().count(EventKind.RUN_UNBLOCKED) == 1
     assert (status.counters.evaluations, status.waiting) == (30, "")
 
 

@@ -136,21 +136,21 @@ def test_a_holdout_that_fails_is_one_sentence_and_the_run_succeeds(log: SqlRunLo
     }
 
 
-def stopping(orders: RunOrders, wish: str) -> Notes:
+def stopping(orders: RunOrders, desired: str) -> Notes:
     def react(events: Sequence[LoggedEvent]) -> None:
         if any(logged.event.kind in CLOSING for logged in events):
-            orders.leave() if wish == "leave" else orders.pause("somebody")
+            orders.leave() if desired == "leave" else orders.pause("somebody")
 
     return Notes(react=react)
 
 
 @pytest.mark.parametrize(("wish", "state"), [("leave", "running"), ("pause", "paused")])
 def test_a_run_that_is_stopped_meanwhile_goes_on_with_what_is_left(
-    log: SqlRunLog, database: Database, wish: str, state: str
+    log: SqlRunLog, database: Database, desired: str, state: str
 ) -> None:
     work, _ = closing_job(log, Stuck, audit=40)
     orders = RunOrders()
-    assert play(work, stopping(orders, wish), orders).state == state
+    assert play(work, stopping(orders, desired), orders).state == state
     before = [event for event in told(log) if event.kind in CLOSING]
     work, again = closing_job(log, audit=40)
     assert 0 < len(before) <= 5

@@ -155,7 +155,7 @@ def test_a_policy_that_is_away_makes_the_run_wait_and_go_on_without_spending(log
     notes = Notes(react=policy.hear)
     status = play(job(log, policy), notes)
     kinds = notes.kinds()
-    assert kinds.index(EventKind.RUN_WAITING) < kinds.index(EventKind.RUN_GOING_ON)
+    assert kinds.index(EventKind.RUN_WAITING) < kinds.index(EventKind.RUN_UNBLOCKED)
     waiting = next(entry for entry in notes.events if entry.event.kind is EventKind.RUN_WAITING)
     assert waiting.event.payload["reason"] == "the server is away"
     assert set(waiting.event.payload) == {"reason", "since", "retry_at"}
@@ -189,7 +189,7 @@ def test_a_policy_that_refuses_is_there_again(log: SqlRunLog) -> None:
     notes = Notes(react=policy.hear)
     status = play(job(log, policy), notes)
     assert (status.reason, status.waiting) == ("policy_refused", "")
-    assert notes.kinds().count(EventKind.RUN_GOING_ON) == 1
+    assert notes.kinds().count(EventKind.RUN_UNBLOCKED) == 1
 
 
 def test_a_policy_without_a_last_word_fails_its_proposal_alone(log: SqlRunLog) -> None:

@@ -287,9 +287,9 @@ def test_a_run_that_was_deleted_is_let_go_of(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
-def test_a_queued_run_is_settled_without_being_opened(place: Place, wish: str, state: str) -> None:
+def test_a_queued_run_is_settled_without_being_opened(place: Place, desired: str, state: str) -> None:
     place.create(ONE)
-    place.intents.want(ONE, wish, "ada")
+    place.intents.want(ONE, desired, "ada")
     act(place, wait(lambda: place.record(ONE).state == state))
     assert place.jobs.opened == []
     assert place.last(ONE) == {"by": "ada"}
@@ -297,7 +297,7 @@ def test_a_queued_run_is_settled_without_being_opened(place: Place, wish: str, s
 
 @pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
 @pytest.mark.parametrize("hangs", ["opening", "policy"])
-def test_what_is_wanted_reaches_a_run_whatever_it_waits_for(place: Place, wish: str, state: str, hangs: str) -> None:
+def test_what_is_wanted_reaches_a_run_whatever_it_waits_for(place: Place, desired: str, state: str, hangs: str) -> None:
     place.create(ONE)
     if hangs == "opening":
         place.jobs.hung.add(ONE)
@@ -306,7 +306,7 @@ def test_what_is_wanted_reaches_a_run_whatever_it_waits_for(place: Place, wish: 
     act(
         place,
         wait(lambda: place.record(ONE).counters.proposals > 0 if hangs == "policy" else ONE in place.jobs.opened),
-        lambda: place.intents.want(ONE, wish, "ada"),
+        lambda: place.intents.want(ONE, desired, "ada"),
         wait(lambda: place.record(ONE).state == state),
     )
     assert place.last(ONE) == {"by": "ada"}

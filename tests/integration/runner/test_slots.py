@@ -56,8 +56,8 @@ async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
     maximum: int, expected: list[int]
 ) -> None:
     parts: tuple[Any, Any, Any] = (Listener(), (), gate := Gate())
-    flight = Dispatcher(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
-    flight.take(SearchStep(candidates=candidates(12)))
+    dispatcher = Dispatcher(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
+    dispatcher.take(SearchStep(candidates=candidates(12)))
     await turns()
     found = [len(gate.under_way)]
     for slots in (3, 2):
@@ -66,5 +66,5 @@ async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
             gate.let_one_through()
             await turns()
         found.append(len(gate.under_way))
-    await flight.cancel()
+    await dispatcher.cancel()
     assert found == expected

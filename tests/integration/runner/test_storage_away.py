@@ -83,7 +83,7 @@ def test_a_run_waits_for_its_database_and_loses_nothing(log: SqlRunLog, database
     assert (status.counters.evaluations, status.waiting) == (200, "")
     assert [e.as_json() for e in log.events(RUN)][1:] == [e.as_json() for e in watch.events]
     assert watch.shown == [AWAY, ""]
-    assert watch.kinds().count(EventKind.RUN_GOING_ON) == 1
+    assert watch.kinds().count(EventKind.RUN_UNBLOCKED) == 1
     waits = [entry for entry in watch.events if entry.event.kind is EventKind.RUN_WAITING]
     assert [entry.event.payload["reason"] for entry in waits] == [driving.DATABASE_AWAY]
     assert began <= datetime.fromisoformat(waits[0].event.payload["since"]) <= waits[0].at
@@ -299,12 +299,12 @@ async def test_patience_tells_of_an_absence_from_its_beginning_to_its_end() -> N
     seen: list[str] = []
 
     def changed() -> None:
-        seen.append(waiting.absence.reason if waiting.absence else "")
+        seen.append(waiting.outage.reason if waiting.outage else "")
 
     waiting = StorageRetry(SystemClock(), changed=changed)
     assert await waiting.call(failing(2)) == "back"
     assert seen == ["away 1", "away 0", ""]
-    assert waiting.absence is None
+    assert waiting.outage is None
 
 
 async def test_hurried_patience_gives_up() -> None:

@@ -19,26 +19,26 @@ from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import RUN, packing_problem, record_run, shrinking_problem, sqlite_url
 
 
-def wish(**words: Any) -> RunOptions:
+def options(**words: Any) -> RunOptions:
     nothing: dict[str, Any] = dict.fromkeys(("problem", "resume", "config", "db", "require_isolation"))
     rest = {"asked": PolicyWords(), "settings": (), "flags": {}, "deterministic": False, "require_target": False}
     return RunOptions(**{**nothing, **rest, **words})
 
 
 def test_flags_that_were_not_given_leave_the_configuration_alone() -> None:
-    order = _order(wish(problem=Path("p"), flags={"seed": 3, "islands": None}))
+    order = _order(options(problem=Path("p"), flags={"seed": 3, "islands": None}))
     assert dict(order.flags) == {"seed": 3}
 
 
 def test_deterministic_sets_a_window_unless_one_is_set() -> None:
-    assert _order(wish(problem=Path("p"), deterministic=True)).flags["deterministic.window"] > 0
-    own = _order(wish(problem=Path("p"), deterministic=True, settings=("deterministic.window=3",)))
+    assert _order(options(problem=Path("p"), deterministic=True)).flags["deterministic.window"] > 0
+    own = _order(options(problem=Path("p"), deterministic=True, settings=("deterministic.window=3",)))
     assert "deterministic.window" not in own.flags
 
 
 def test_neither_problem_nor_run_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="--resume"):
-        _order(wish())
+        _order(options())
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_neither_problem_nor_run_is_a_usage_error() -> None:
 )
 def test_a_resumed_run_keeps_its_configuration(words: dict[str, Any], named: str) -> None:
     with pytest.raises(UsageError, match=named):
-        _order(wish(resume=RUN, **words))
+        _order(options(resume=RUN, **words))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_interpreter_is_meant_from_where_the_command_is_typed(python: str, me
 
 def test_a_service_drives_a_resumed_run_with_its_own_workers() -> None:
     with pytest.raises(UsageError, match="leave out --workers"):
-        wish(resume=RUN, flags={"concurrency.evaluations": 3}).require_sense(workers=False)
+        options(resume=RUN, flags={"concurrency.evaluations": 3}).require_sense(workers=False)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_run_is_not_continued_with_another_problem(evolve: Evolve, interrupted
 
 
 def test_a_resumed_run_may_have_other_workers() -> None:
-    assert _order(wish(resume=RUN, flags={"concurrency.evaluations": 3})).flags["concurrency.evaluations"] == 3
+    assert _order(options(resume=RUN, flags={"concurrency.evaluations": 3})).flags["concurrency.evaluations"] == 3
 
 
 async def test_the_first_signal_asks_and_the_second_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_a_missed_target_counts_only_when_required(home: Path, reason: str, requ
     record_run(url, packing_problem(), seed_scores={"radii": 1.0}, reason=reason)
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
-    assert _code(Terminal(), wish(require_target=required), outcome, interrupted=False) == code
+    assert _code(Terminal(), options(require_target=required), outcome, interrupted=False) == code
 
 
 def test_a_run_whose_seed_fails_is_a_problem_that_is_invalid(home: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_run_whose_seed_fails_is_a_problem_that_is_invalid(home: Path) -> None
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
     with pytest.raises(InvalidProblemError, match="no seed of packing could be scored"):
-        _code(Terminal(), wish(), outcome, interrupted=False)
+        _code(Terminal(), options(), outcome, interrupted=False)
 
 
 def test_an_interrupted_run_names_the_command_that_goes_on(
@@ -149,7 +149,7 @@ def test_an_interrupted_run_names_the_command_that_goes_on(
 ) -> None:
     with open_storage(load_settings(), packing) as storage:
         outcome = read_outcome(storage.reader, RUN)
-    assert _code(Terminal(place=f" --db {packing}"), wish(db=packing), outcome, interrupted=True) == 130
+    assert _code(Terminal(place=f" --db {packing}"), options(db=packing), outcome, interrupted=True) == 130
     assert f"evolve run --resume {RUN[:17]} --db {packing}" in capsys.readouterr().err
 
 
@@ -158,7 +158,7 @@ def test_an_interrupted_run_tells_the_score_of_its_best(home: Path, capsys: pyte
     record_run(url, shrinking_problem(), [], seed_scores={"waste": 6.25})
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
-    _code(Terminal(), wish(), outcome, interrupted=True)
+    _code(Terminal(), options(), outcome, interrupted=True)
     assert "best 6.25;" in capsys.readouterr().err
 
 

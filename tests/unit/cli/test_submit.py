@@ -7,7 +7,7 @@ import pytest
 from service.cli.run_options import PolicyWords
 from service.cli.submit import _policy
 from service.errors import UsageError
-from tests.unit.cli.test_run import wish
+from tests.unit.cli.test_run import options
 
 
 def file(folder: Path, *tables: str) -> str:
@@ -17,15 +17,15 @@ def file(folder: Path, *tables: str) -> str:
 
 
 def test_one_policy_is_a_name_or_a_description(tmp_path: Path) -> None:
-    assert _policy(wish()) == {}
-    assert _policy(wish(asked=PolicyWords(("own",)))) == {"policy": "own"}
+    assert _policy(options()) == {}
+    assert _policy(options(asked=PolicyWords(("own",)))) == {"policy": "own"}
     described = {"name": "m", "base_url": "http://h:8000/v1", "model": "m"}
-    assert _policy(wish(asked=PolicyWords(("http://h:8000",), "m"))) == {"policy": described}
+    assert _policy(options(asked=PolicyWords(("http://h:8000",), "m"))) == {"policy": described}
 
 
 def test_several_are_a_list_of_both(tmp_path: Path) -> None:
     words = ("http://h:8000", "own", file(tmp_path, 'kind = "syntax"\nname = "s"', 'kind = "syntax"\nweight = 2.5'))
-    assert _policy(wish(asked=PolicyWords(tuple(words)))) == {
+    assert _policy(options(asked=PolicyWords(tuple(words)))) == {
         "policy": [
             "own",
             {"name": "h:8000", "base_url": "http://h:8000/v1"},
@@ -46,10 +46,10 @@ def test_several_are_a_list_of_both(tmp_path: Path) -> None:
 )
 def test_what_does_not_go_together_is_refused(words: tuple[str, ...], model: str | None, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        _policy(wish(asked=PolicyWords(words, model)))
+        _policy(options(asked=PolicyWords(words, model)))
 
 
 def test_a_key_is_the_services_own(tmp_path: Path) -> None:
     keyed = file(tmp_path, 'base_url = "http://h/v1"\napi_key_env = "K"')
     with pytest.raises(UsageError, match="keys are the service's"):
-        _policy(wish(asked=PolicyWords(("own", keyed))))
+        _policy(options(asked=PolicyWords(("own", keyed))))

@@ -21,13 +21,13 @@ Play = tuple[int, int, float]  # proposals, of these won, tokens of each
 
 def played(**policies: Play) -> PolicyCredit:
     """Earnings of policies after so many proposals, the won ones last."""
-    earnings = PolicyCredit()
+    policy_credit = PolicyCredit()
     for name, (proposals, won, tokens) in policies.items():
         for number in range(proposals):
-            earnings.ask(name)
-            earnings.pay(name, tokens, f"{tokens / 1000:g} USD")
-            earnings.settle(name, number >= proposals - won)
-    return earnings
+            policy_credit.ask(name)
+            policy_credit.pay(name, tokens, f"{tokens / 1000:g} USD")
+            policy_credit.settle(name, number >= proposals - won)
+    return policy_credit
 
 
 def faded(wins: Sequence[float]) -> float:
@@ -43,43 +43,43 @@ def bound(wins: Sequence[float], everything: int) -> float:
 @pytest.mark.parametrize("priced", [False, True])
 @pytest.mark.parametrize("weight", [0.5, 1.0, 1.7, 2.0, 3.0, 12.0])
 def test_the_bound_of_the_gain_over_the_cost_times_the_weight_decides(weight: float, priced: bool) -> None:
-    earnings = played(dear=(20, 8, 900.0), cheap=(30, 3, 300.0))
+    policy_credit = played(dear=(20, 8, 900.0), cheap=(30, 3, 300.0))
     # costs in shares of their mean, 600
     dear = weight * bound([0.0] * 12 + [1.0] * 8, 50) / 1.5
     cheap = bound([0.0] * 27 + [1.0] * 3, 50) / 0.5
-    chosen, why = earnings.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
+    chosen, why = policy_credit.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
     assert chosen == (0 if dear > cheap else 1)
     assert why["visits"] == (20, 30)[chosen]
     assert (why["gain"] + why["bonus"]) / why["price"] == pytest.approx(max(dear, cheap))
 
 
 def test_money_and_tokens_may_differ_in_what_is_the_better_buy() -> None:
-    earnings = PolicyCredit()
+    policy_credit = PolicyCredit()
     for _ in range(20):
         for name, tokens, cost in (("wordy", 1000, "0.001 USD"), ("terse", 100, "0.01 USD")):
-            earnings.ask(name)
-            earnings.pay(name, tokens, cost)
-            earnings.settle(name, won=True)
+            policy_credit.ask(name)
+            policy_credit.pay(name, tokens, cost)
+            policy_credit.settle(name, won=True)
     both = ["wordy", "terse"]
-    assert both[earnings.best_buy(both, [1.0, 1.0], priced=True)[0]] == "wordy"
-    assert both[earnings.best_buy(both, [1.0, 1.0], priced=False)[0]] == "terse"
+    assert both[policy_credit.best_buy(both, [1.0, 1.0], priced=True)[0]] == "wordy"
+    assert both[policy_credit.best_buy(both, [1.0, 1.0], priced=False)[0]] == "terse"
 
 
 def test_a_policy_that_costs_nothing_and_brings_nothing_is_not_chosen_for_ever() -> None:
-    earnings = played(free=(3000, 0, 0.0), paid=(10, 9, 500.0))
+    policy_credit = played(free=(3000, 0, 0.0), paid=(10, 9, 500.0))
     # Counted as a tenth of the mean cost, the free one's bound is 0.03 against half of one near 1.
     assert bound([0.0] * 3000, 3010) / 0.1 < bound([0.0] + [1.0] * 9, 3010) / 2
-    assert earnings.best_buy(["free", "paid"], [1.0, 1.0], priced=False)[0] == 1
+    assert policy_credit.best_buy(["free", "paid"], [1.0, 1.0], priced=False)[0] == 1
 
 
 def test_policies_that_are_all_free_are_told_apart_by_what_they_bring() -> None:
-    earnings = played(good=(40, 20, 0.0), poor=(40, 1, 0.0))
-    assert earnings.best_buy(["poor", "good"], [1.0, 1.0], priced=False)[0] == 1
+    policy_credit = played(good=(40, 20, 0.0), poor=(40, 1, 0.0))
+    assert policy_credit.best_buy(["poor", "good"], [1.0, 1.0], priced=False)[0] == 1
 
 
 def test_each_is_tried_three_times_first() -> None:
-    earnings = played(known=(9, 9, 1.0), new=(2, 0, 1000.0))
-    assert earnings.best_buy(["known", "new"], [1.0, 1.0], priced=False) == (1, {"visits": 2})
+    policy_credit = played(known=(9, 9, 1.0), new=(2, 0, 1000.0))
+    assert policy_credit.best_buy(["known", "new"], [1.0, 1.0], priced=False) == (1, {"visits": 2})
 
 
 def shares(*askings: PolicyRequest, spent: dict[str, int]) -> Counter[str]:
@@ -121,8 +121,8 @@ def test_the_earnings_of_a_run_are_the_fold_of_its_events() -> None:
     again = SearchState(toy, config)
     for event in world.log:
         again.apply(event)
-    found = again.trials.earnings.by_policy
-    assert found == search.state.trials.earnings.by_policy
+    found = again.trials.policy_credit.by_policy
+    assert found == search.state.trials.policy_credit.by_policy
     asked = Counter(event.payload["policy"] for event in world.log if event.kind is EventKind.PROPOSAL_CREATED)
     assert {name: earning.gains.visits for name, earning in found.items()} == asked
     assert [earning.tokens.mean for earning in found.values()] == pytest.approx([15.0, 15.0])
@@ -136,7 +136,7 @@ def test_a_proposal_that_was_given_up_does_not_count() -> None:
     search.tell(seed.id, score(toy, seed.program))
     (proposal,) = search.ask().proposals
     search.forgo(proposal.number, "away")
-    earning = search.state.trials.earnings.of(proposal.policy)
+    earning = search.state.trials.policy_credit.of(proposal.policy)
     assert (earning.gains.visits, earning.gains.weight) == (0, 0.0)
 
 
@@ -148,10 +148,10 @@ def test_what_a_price_says_is_what_counts_where_all_have_one() -> None:
         askings = [PolicyRequest(policy=name, currency=currency) for name in "ab"]
         search = Search("run_toy", toy_problem(), config, *askings)
         for name in "ab" * 5:
-            earnings = search.state.trials.earnings
-            earnings.ask(name)
-            earnings.pay(name, tokens[name], cost[name])
-            earnings.settle(name, won=False)
+            policy_credit = search.state.trials.policy_credit
+            policy_credit.ask(name)
+            policy_credit.pay(name, tokens[name], cost[name])
+            policy_credit.settle(name, won=False)
         toy = search.problem
         (seed,) = search.start().candidates
         search.tell(seed.id, score(toy, seed.program))

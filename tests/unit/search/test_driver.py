@@ -156,7 +156,7 @@ async def test_a_policy_that_is_away_is_waited_for_and_the_run_says_so() -> None
         for event in result.events
         if "going" in event.kind or "wait" in event.kind
     ]
-    assert waits == [(EventKind.RUN_WAITING, "away for lunch"), (EventKind.RUN_GOING_ON, "")]
+    assert waits == [(EventKind.RUN_WAITING, "away for lunch"), (EventKind.RUN_UNBLOCKED, "")]
     assert result.reason == "evaluations"
 
 

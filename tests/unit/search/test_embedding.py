@@ -227,7 +227,7 @@ async def test_an_embedder_that_is_away_is_waited_for_and_nobody_writes_meanwhil
     asked: list[int] = []
     result = await ended(driver(embedder, policies=[EnsembleMember(policy=policy, currency="USD")], observe=observe))
     waited = [
-        event.payload["reason"] for event in heard if event.kind in (EventKind.RUN_WAITING, EventKind.RUN_GOING_ON)
+        event.payload["reason"] for event in heard if event.kind in (EventKind.RUN_WAITING, EventKind.RUN_UNBLOCKED)
     ]
     assert waited == ["the embedder eye cannot be asked: it is loading", ""]
     assert asked == []
@@ -342,7 +342,7 @@ def test_forgetting_what_nobody_needs_changes_nothing(monkeypatch: pytest.Monkey
         world = Looking(toy_problem(), choose=lambda waiting: waiting - 1)
         search = new_search(world.problem, config)
         world.play(search, search.start())
-        known = search.admission._nearness.vectors
+        known = search.answer_filter._similarity.vectors
         return [(event.kind, dict(event.payload)) for event in world.log], len(known)
 
     archive = ArchiveConfig(kind="top", size=10)
@@ -381,11 +381,11 @@ def test_what_cannot_be_told_is_not_wanted() -> None:
     search = new_search(problem, CONFIG)
     assert isinstance(search, Search)
     (seed,) = search.start().candidates
-    assert [program.id for program in search.admission.owed()] == [seed.program.id]
+    assert [program.id for program in search.answer_filter.owed()] == [seed.program.id]
     search.tell(seed.id, score(problem, seed.program))
     (proposal,) = search.ask().proposals
     first, second, *_ = [answer for answer in answers(proposal) if "(" not in answer.text]
-    wanted: Callable[..., Program | None] = search.admission.wanted
+    wanted: Callable[..., Program | None] = search.answer_filter.wanted
     assert wanted(proposal.number, first) is not None
     search.answer(proposal.number, first)
     assert wanted(proposal.number, first) is None  # it was told

@@ -30,12 +30,16 @@ DRAWS = 4000
 
 def names(ensemble: Ensemble, away: Sequence[str] = ()) -> list[str]:
     drawn = [ensemble.draw(number, away) for number in range(1, DRAWS + 1)]
-    return [one.asking.policy for one in drawn if one is not None]
+    return [one.policy_request.policy for one in drawn if one is not None]
 
 
 def three(seed: int = 0) -> Ensemble:
-    askings = [PolicyRequest(policy="a", weight=3.0), PolicyRequest(policy="b"), PolicyRequest(policy="c", weight=4.0)]
-    return Ensemble(askings, RunConfig(seed=seed), PolicyCredit())
+    policy_requests = [
+        PolicyRequest(policy="a", weight=3.0),
+        PolicyRequest(policy="b"),
+        PolicyRequest(policy="c", weight=4.0),
+    ]
+    return Ensemble(policy_requests, RunConfig(seed=seed), PolicyCredit())
 
 
 @pytest.mark.parametrize(("away", "shares"), [((), (3 / 8, 1 / 8, 4 / 8)), (("c",), (3 / 4, 1 / 4, 0.0))])
@@ -50,10 +54,13 @@ def test_policies_are_drawn_by_weight_among_those_that_are_present(
 
 def test_a_draw_tells_its_probability_where_there_were_several() -> None:
     drawn = filter(None, (three().draw(number, ("c",)) for number in range(1, 50)))
-    assert {one.asking.policy: one.why for one in drawn} == {"a": {"probability": 0.75}, "b": {"probability": 0.25}}
+    assert {one.policy_request.policy: one.why for one in drawn} == {
+        "a": {"probability": 0.75},
+        "b": {"probability": 0.25},
+    }
     alone = three().draw(1, ("a", "c"))
     assert alone is not None
-    assert (alone.asking.policy, alone.why) == ("b", {})
+    assert (alone.policy_request.policy, alone.why) == ("b", {})
 
 
 def test_a_draw_follows_from_the_seed_and_the_number_of_the_proposal_alone() -> None:
@@ -76,20 +83,20 @@ def test_where_all_are_away_none_is_drawn() -> None:
         ),
     ],
 )
-def test_policies_that_do_not_go_together_are_refused(askings: list[PolicyRequest], said: str) -> None:
+def test_policies_that_do_not_go_together_are_refused(policy_requests: list[PolicyRequest], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        Search("run_toy", toy_problem(), RunConfig(), *askings)
+        Search("run_toy", toy_problem(), RunConfig(), *policy_requests)
 
 
 @pytest.mark.parametrize(("unpriced", "held"), [("", True), (None, False)])
 def test_a_budget_of_money_wants_to_know_what_each_policy_costs(unpriced: str | None, held: bool) -> None:
-    askings = [PolicyRequest(policy="a", currency="USD"), PolicyRequest(policy="b", currency=unpriced)]
+    policy_requests = [PolicyRequest(policy="a", currency="USD"), PolicyRequest(policy="b", currency=unpriced)]
     config = RunConfig(budget=BudgetConfig(money=Money.read("2")))
     if held:
-        Search("run_toy", toy_problem(), config, *askings)
+        Search("run_toy", toy_problem(), config, *policy_requests)
         return
     with pytest.raises(ConfigurationError, match=r"budget\.money cannot be held"):
-        Search("run_toy", toy_problem(), config, *askings)
+        Search("run_toy", toy_problem(), config, *policy_requests)
 
 
 def begun(config: RunConfig | None = None) -> Search:

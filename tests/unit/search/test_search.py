@@ -321,9 +321,9 @@ def test_a_crossover_has_a_second_parent_that_lineage_calls_so() -> None:
     crossed = [payload for payload in later if payload["operator"] == "crossover"]
     assert crossed
     for payload in crossed:
-        (parent, _), (mate, role), *others = payload["parents"]
+        (parent, _), (second_parent, role), *others = payload["parents"]
         assert role == "crossover"
-        assert len({parent, mate, *(name for name, _ in others)}) == 2 + len(others)
+        assert len({parent, second_parent, *(name for name, _ in others)}) == 2 + len(others)
     assert any(role == "crossover" for child in world.candidates.values() for _, role in child.parents)
 
 

@@ -28,7 +28,7 @@ def numbered(count: int, seed: int = 0) -> str:
     return "".join(f"v{rng.integers(10**9)} = {rng.integers(10**9)}\n" for _ in range(count))
 
 
-def nearness(kind: str = "tokens", minimum: float = 0.1, language: str = "python") -> SimilarityCheck:
+def similarity(kind: str = "tokens", minimum: float = 0.1, language: str = "python") -> SimilarityCheck:
     return SimilarityCheck([NoveltyConfig(kind=kind, min_distance=minimum)] * 2, language)
 
 
@@ -64,7 +64,7 @@ def test_as_many_numbers_of_two_sketches_agree_as_their_programs_are_alike(share
 
 def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
     text = numbered(20)
-    said = nearness(minimum=0.2).objection(
+    said = similarity(minimum=0.2).objection(
         one(text + "z = 1\n"), 0, [member("cnd_far", numbered(20, 1)), member("cnd_near", text)]
     )
     assert said.startswith(
@@ -76,12 +76,12 @@ def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
 @pytest.mark.parametrize(("kind", "least"), [("none", 0.9), ("tokens", 0.0), ("tokens", 0.01)])
 def test_a_program_that_is_far_enough_meets_no_objection(kind: str, minimum: float) -> None:
     text = numbered(20)
-    assert not nearness(kind, minimum).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])
+    assert not similarity(kind, minimum).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])
 
 
 def by_embedding(minimum: float, **angles: float | None) -> SimilarityCheck:
     """A nearness that was handed the directions of programs, each called after its text."""
-    known = nearness("embedding", minimum)
+    known = similarity("embedding", minimum)
     for text, angle in angles.items():
         known.vectors.add(0, [one(text)], [None if angle is None else direction(angle)])
     return known
@@ -106,11 +106,11 @@ def test_who_has_no_vector_is_not_compared() -> None:
 
 
 def test_an_empty_island_has_no_neighbour() -> None:
-    assert nearness().nearest(one("x = 1\n"), 0, []) is None
+    assert similarity().nearest(one("x = 1\n"), 0, []) is None
 
 
 def test_the_nearest_of_a_large_archive_is_found_as_members_come_and_go() -> None:
-    known = nearness()
+    known = similarity()
     rng = np.random.default_rng(5)
     members = {f"cnd_{seed}": member(f"cnd_{seed}", numbered(12, seed)) for seed in range(4 * LOOKED_AT)}
     for turn in range(6):
@@ -125,7 +125,7 @@ def test_the_nearest_of_a_large_archive_is_found_as_members_come_and_go() -> Non
 
 def test_the_answer_does_not_depend_on_the_way_an_archive_came_about() -> None:
     members = [member(f"cnd_{seed}", numbered(3, seed) + "y = 1\n") for seed in range(3 * LOOKED_AT)]
-    long_lived, fresh = nearness(), nearness()
+    long_lived, fresh = similarity(), similarity()
     for size in range(LOOKED_AT + 1, len(members)):
         long_lived.nearest(one("y = 1\n"), 0, members[size - LOOKED_AT :])
     asked = one("y = 1\n")
@@ -133,7 +133,7 @@ def test_the_answer_does_not_depend_on_the_way_an_archive_came_about() -> None:
 
 
 def test_islands_do_not_share_their_members() -> None:
-    known = nearness()
+    known = similarity()
     here = [member(f"cnd_{seed}", numbered(5, seed)) for seed in range(2 * LOOKED_AT)]
     there = [member(f"cnd_{seed}", numbered(5, seed)) for seed in range(50, 50 + 2 * LOOKED_AT)]
     for island, members in ((0, here), (1, there), (0, here)):

@@ -52,7 +52,9 @@ def words(text: str) -> set[str]:
 
 
 def crossed(first: str, second: str, path: str = "p.py") -> Proposal:
-    return replace(proposal(one(first, path)), operator="crossover", mate=individual(one(second, path), "cnd_mate"))
+    return replace(
+        proposal(one(first, path)), operator="crossover", second_parent=individual(one(second, path), "cnd_mate")
+    )
 
 
 def test_a_crossover_takes_whole_functions_and_values_of_the_second_parent() -> None:

@@ -175,8 +175,8 @@ def test_feedback_failures_inspirations_and_weights_change_nothing() -> None:
 
 def test_the_operators_change_nothing_and_a_second_parent_is_not_read() -> None:
     parent = individual(" ".join(steps(MAZE, walked())))
-    mate = individual(" ".join(steps(MAZE, walked((0, 1, 0, 0)))), "mate")
-    assert asked(parent, operator="crossover", mate=mate) == shown(4, walked())
+    second_parent = individual(" ".join(steps(MAZE, walked((0, 1, 0, 0)))), "mate")
+    assert asked(parent, operator="crossover", second_parent=second_parent) == shown(4, walked())
     for operator in ("repair", "simplify"):
         assert asked(parent, operator=operator) == shown(4, walked())
 
