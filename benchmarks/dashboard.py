@@ -91,7 +91,7 @@ def columns(asker: Asker, run: str) -> dict[str, Any]:
 
 def requests(asker: Asker, visitor: Visitor, run: str) -> dict[str, Any]:
     """Every sort and filter of the programs, of the API and of the page."""
-    address = f"/v1/runs/{run}/programs"
+    address = f"/v1/runs/{run}/candidates"
     asked = [f"{address}?{httpx.QueryParams(dict(params))}" for params in (*SORTS, *FILTERS)]
     found = {"api": {one.removeprefix(address): asker.ask(one) for one in asked}}
     page = next((tab.of(run) for tab in TABS if tab.name == TABLE), None)
@@ -104,8 +104,8 @@ def requests(asker: Asker, visitor: Visitor, run: str) -> dict[str, Any]:
 
 def pages_of(asker: Asker, run: str) -> dict[str, str]:
     """Addresses of the pages about a run, by name, and of one of its programs."""
-    best = asker.json(f"/v1/runs/{run}/programs", order="fitness", limit=1)["items"][0]["id"]
-    wanted = {tab.name: tab.of(run) for tab in TABS} | {"program": f"/programs/{best}", "runs": "/runs"}
+    best = asker.json(f"/v1/runs/{run}/candidates", order="fitness", limit=1)["items"][0]["id"]
+    wanted = {tab.name: tab.of(run) for tab in TABS} | {"program": f"/candidates/{best}", "runs": "/runs"}
     return {name: path for name, path in wanted.items() if asker.client.get(path).is_success}
 
 

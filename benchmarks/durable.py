@@ -37,7 +37,7 @@ from evolve.program import Program
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.ports import Bundle, LoggedEvent, NewRun, WorkerBeat
+from service.ports import Bundle, LoggedEvent, NewRun, WorkerHeartbeat
 from service.queue.connection import connect
 from service.queue.redis import RedisEvaluationLeases
 from service.telemetry import configure_logging
@@ -115,7 +115,7 @@ async def idle_worker(url: str) -> None:
         del bundle
         yield NothingToDo()
 
-    beat = WorkerBeat(
+    heartbeat = WorkerHeartbeat(
         worker_id="idle",
         pool=POOL,
         slots=8,
@@ -125,7 +125,7 @@ async def idle_worker(url: str) -> None:
         started_at=datetime.now(UTC),
     )
     async with connect(url) as client:
-        worker = Worker(RedisEvaluationLeases(client, POOL, beat.worker_id), opened, beat)
+        worker = Worker(RedisEvaluationLeases(client, POOL, heartbeat.worker_id), opened, heartbeat)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain.set)
         await worker.run()
 

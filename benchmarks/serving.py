@@ -60,7 +60,9 @@ async def load(url: str, key: str, run: str, seconds: float) -> dict[str, list[f
     headers = {"Authorization": f"Bearer {key}"}
     limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
     async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
-        page = (await client.get(f"/v1/runs/{run}/programs", params={"limit": 200})).raise_for_status().json()["items"]
+        page = (
+            (await client.get(f"/v1/runs/{run}/candidates", params={"limit": 200})).raise_for_status().json()["items"]
+        )
         ids = [item["id"] for item in page]
         until = time.monotonic() + seconds
         await asyncio.gather(*(_reader(client, run, ids, until, found, number) for number in range(CLIENTS)))
@@ -75,9 +77,9 @@ async def _reader(
         reads: dict[str, tuple[str, Mapping[str, Any]]] = {
             "list_runs": ("/v1/runs", {}),
             "get_run": (f"/v1/runs/{run}", {}),
-            "list_programs": (f"/v1/runs/{run}/programs", {"limit": 50}),
-            "best_programs": (f"/v1/runs/{run}/programs", {"limit": 10, "order": "fitness"}),
-            "get_program": (f"/v1/programs/{draw.choice(ids)}", {}),
+            "list_candidates": (f"/v1/runs/{run}/candidates", {"limit": 50}),
+            "best_programs": (f"/v1/runs/{run}/candidates", {"limit": 10, "order": "fitness"}),
+            "get_candidate": (f"/v1/candidates/{draw.choice(ids)}", {}),
             "list_events": (f"/v1/runs/{run}/events", {"limit": 50, "after": draw.randrange(400_000)}),
         }
         name = draw.choice(list(reads))

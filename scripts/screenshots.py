@@ -62,13 +62,13 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     maze = f"/runs/{site.maze}"
     with httpx.Client(base_url=site.url, cookies=_cookies(site)) as api:
         best = api.get(f"/v1{maze}").json()["best_candidate_id"]
-        number = api.get(f"/v1/programs/{best}").json()["proposal_number"]
+        number = api.get(f"/v1/candidates/{best}").json()["proposal_number"]
     yield "runs", "/runs"
     yield "new-run", f"/runs/new?from={site.packing[0]}"
     for tab in TABS:
         yield tab.name, tab.of(site.packing[0] if tab.name == "grid" else site.maze)
-    yield "program", f"/programs/{best}"
-    yield "ancestry", f"/programs/{best}/ancestry"
+    yield "program", f"/candidates/{best}"
+    yield "ancestry", f"/candidates/{best}/ancestry"
     yield "proposal", f"{maze}/proposals/{number}"
     yield "compare", "/compare?" + "&".join(f"run={run}" for run in site.packing)
     yield "workers", "/workers"

@@ -26,7 +26,7 @@ from training.adapters.trl import set_reward_function
 from training.adapters.weighting import Weighting
 from training.base_model import adapter_config, context_tokens, load_model, require_frameworks
 from training.errors import TrainingError
-from training.programs import COLUMN, Evaluate, ProgramJudge
+from training.program_judge import COLUMN, Evaluate, ProgramJudge
 from training.records import Record, read_records
 from training.signal import SignalWatch, check_signal
 

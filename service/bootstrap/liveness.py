@@ -23,9 +23,9 @@ async def watched(still_seconds: float = STILL_SECONDS) -> AsyncIterator[None]:
     written to standard error, and the process ends, so that whoever supervises it starts another. Time in which the
     whole process is stopped does not count, for then the thread does not count either.
     """
-    beats, ended = _Beats(), threading.Event()
-    thread = threading.Thread(target=_watch, args=(beats, ended, still_seconds), name="loop watch", daemon=True)
-    ticking = asyncio.create_task(_tick(beats, still_seconds / 10))
+    heartbeats, ended = _LoopTicks(), threading.Event()
+    thread = threading.Thread(target=_watch, args=(heartbeats, ended, still_seconds), name="loop watch", daemon=True)
+    ticking = asyncio.create_task(_tick(heartbeats, still_seconds / 10))
     thread.start()
     try:
         yield
@@ -48,25 +48,25 @@ def leave_within(seconds: float = LEAVE_SECONDS, words: str = "") -> None:
     timer.start()
 
 
-class _Beats:
+class _LoopTicks:
     """Counts the turns of an event loop."""
 
     def __init__(self) -> None:
         self.count = 0
 
 
-async def _tick(beats: _Beats, seconds: float) -> None:
+async def _tick(heartbeats: _LoopTicks, seconds: float) -> None:
     while True:
-        beats.count += 1
+        heartbeats.count += 1
         await asyncio.sleep(seconds)
 
 
-def _watch(beats: _Beats, ended: threading.Event, still_seconds: float) -> None:
+def _watch(heartbeats: _LoopTicks, ended: threading.Event, still_seconds: float) -> None:
     step = still_seconds / 10
     seen, still = -1, 0.0
     while not ended.is_set():
-        still = still + step if beats.count == seen else 0.0
-        seen = beats.count
+        still = still + step if heartbeats.count == seen else 0.0
+        seen = heartbeats.count
         if still >= still_seconds:
             faulthandler.dump_traceback(file=sys.__stderr__ or sys.stderr)
             _end(

@@ -98,7 +98,7 @@ async def open_runner(
 
     broker = MemoryBroker(SystemClock())
     async with open_local_worker(settings, broker) as opening:
-        evaluates = f"{opening.beat.slots} slots here, isolation {opening.beat.isolation}"
+        evaluates = f"{opening.heartbeat.slots} slots here, isolation {opening.heartbeat.isolation}"
         opened = _opened(storage, settings, beside(broker, settings), maximum, evaluates)
         yield replace(opened, worker=opening.worker)
 

@@ -21,7 +21,7 @@ from service.bootstrap.machine import require_sandbox
 from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import UsageError
-from service.ports import Bundle, EvaluationLeases, WorkerBeat
+from service.ports import Bundle, EvaluationLeases, WorkerHeartbeat
 from service.problems.load import load_bundle
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class OpenedWorker:
     """A worker, ready to run, and what it has published of itself."""
 
     worker: "Worker"
-    beat: WorkerBeat
+    heartbeat: WorkerHeartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,9 @@ async def open_worker(
     if not _POOL.fullmatch(pool):
         raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
     leasing = _leasing(settings, place)
-    beat = await _first_beat(settings, pool, slots)
-    async with leasing(pool, beat.worker_id) as (leases, pace):
-        yield await _opening(settings, leases, beat, pace)
+    heartbeat = await _first_heartbeat(settings, pool, slots)
+    async with leasing(pool, heartbeat.worker_id) as (leases, pace):
+        yield await _opening(settings, leases, heartbeat, pace)
 
 
 Leasing = Callable[[str, str], AbstractAsyncContextManager[tuple[EvaluationLeases, "WorkerIntervals | None"]]]
@@ -174,13 +174,13 @@ async def open_local_worker(
     """
     from service.queue.memory import MemoryEvaluationLeases
 
-    beat = await _first_beat(settings, pool, slots)
-    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, beat.worker_id), beat, None)
+    heartbeat = await _first_heartbeat(settings, pool, slots)
+    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, heartbeat.worker_id), heartbeat, None)
 
 
-async def _first_beat(settings: Settings, pool: str, slots: int | None) -> WorkerBeat:
+async def _first_heartbeat(settings: Settings, pool: str, slots: int | None) -> WorkerHeartbeat:
     report = await require_sandbox(settings.sandbox.for_others())
-    return WorkerBeat(
+    return WorkerHeartbeat(
         worker_id=_name(),
         pool=pool,
         slots=slots or len(os.sched_getaffinity(0)),
@@ -192,13 +192,16 @@ async def _first_beat(settings: Settings, pool: str, slots: int | None) -> Worke
 
 
 async def _opening(
-    settings: Settings, leases: EvaluationLeases, beat: WorkerBeat, pace: "WorkerIntervals | None"
+    settings: Settings, leases: EvaluationLeases, heartbeat: WorkerHeartbeat, pace: "WorkerIntervals | None"
 ) -> OpenedWorker:
     from service.sandbox import scratch
     from service.worker.worker import Worker
 
-    await leases.beat(beat)
-    return OpenedWorker(worker=Worker(leases, _opener(settings, beat.slots), beat, pace, scratch.has_room), beat=beat)
+    await leases.heartbeat(heartbeat)
+    return OpenedWorker(
+        worker=Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room),
+        heartbeat=heartbeat,
+    )
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:

@@ -73,7 +73,7 @@ def runs_table(runs: Sequence[RunRecord], now: datetime, width: int) -> "Table":
     return table
 
 
-def list_programs(terminal: Terminal, site: RunSite, run_id: str, limit: int | None, text: str = "") -> None:
+def list_candidates(terminal: Terminal, site: RunSite, run_id: str, limit: int | None, text: str = "") -> None:
     """Print candidates: the best first up to a limit, or without one all of them in order of age.
 
     Args:
@@ -93,14 +93,14 @@ def list_programs(terminal: Terminal, site: RunSite, run_id: str, limit: int | N
         lack = "no such candidate" if text else "no evaluated candidate yet"
         terminal.note(f"{run.id} has {lack}{'' if limit is None else '; --all looks at every candidate'}")
         return
-    terminal.show(programs_table(run, rows))
+    terminal.show(candidates_table(run, rows))
     if limit is not None and len(rows) == limit:
         terminal.note(
             f"the best {limit} by {score_word(run)}; --limit N for more, --all for every candidate", style="dim"
         )
 
 
-def programs_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Table":
+def candidates_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "Table":
     """One row a candidate of a run."""
     from rich.text import Text
 

@@ -38,7 +38,7 @@ def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
         return reader.candidate(name)
     run = find_run(reader, name)
     if run.best_candidate_id is None:
-        raise NotFoundError(f"{run.id} has no best candidate yet: evolve programs {run.id} --all lists what it has")
+        raise NotFoundError(f"{run.id} has no best candidate yet: evolve candidates {run.id} --all lists what it has")
     return reader.candidate(run.best_candidate_id)
 
 

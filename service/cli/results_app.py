@@ -120,8 +120,8 @@ def best(
         show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output)
 
 
-@results_app.command(epilog="Example: evolve programs last --all", rich_help_panel="Results")
-def programs(
+@results_app.command(epilog="Example: evolve candidates last --all", rich_help_panel="Results")
+def candidates(
     ctx: typer.Context,
     run_id: RunId = "last",
     limit: Limit = 20,
@@ -133,11 +133,11 @@ def programs(
     json: Json = False,
 ) -> None:
     """List the candidates of a run, best first."""
-    from service.cli.listing import list_programs
+    from service.cli.listing import list_candidates
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        list_programs(terminal_of(ctx, json, db, where), site, run_id, None if all_ else limit, text)
+        list_candidates(terminal_of(ctx, json, db, where), site, run_id, None if all_ else limit, text)
 
 
 @results_app.command(epilog="Example: evolve vote last --rule best_of_majority", rich_help_panel="Results")

@@ -42,7 +42,7 @@ def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
             formatting.share(one.share),
             formatting.number(one.weight, 4),
             formatting.number(as_score(run, one.best_fitness)),
-            formatting.short(one.best_program_id),
+            formatting.short(one.best_candidate_id),
             plain(formatting.cut(one.answer, MAX_ANSWER)),
         )
     return table

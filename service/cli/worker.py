@@ -26,7 +26,7 @@ def work(
 
 async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | None) -> int:
     async with open_worker(load_settings(), place, pool, slots) as opening, watched():
-        beat, drain = opening.beat, opening.worker.drain
+        heartbeat, drain = opening.heartbeat, opening.worker.drain
         loop = asyncio.get_running_loop()
 
         def hear() -> None:
@@ -39,8 +39,8 @@ async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | N
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
         terminal.note(
-            f"taking evaluations of pool {beat.pool} on {formatting.plural(beat.slots, 'slot')},"
-            f" isolation {beat.isolation}; worker {beat.worker_id}; Ctrl-C drains it",
+            f"taking evaluations of pool {heartbeat.pool} on {formatting.plural(heartbeat.slots, 'slot')},"
+            f" isolation {heartbeat.isolation}; worker {heartbeat.worker_id}; Ctrl-C drains it",
             style="dim",
         )
         await opening.worker.run()

@@ -13,7 +13,7 @@ from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.program import Program
 from service.client.address import options
 from service.errors import MissingBundleError, RefusedError, UnreachableError, UsageError
-from service.ports import Bundle, EvaluationTask, Lease, LeaseName, LeaseState, WorkerBeat
+from service.ports import Bundle, EvaluationTask, Lease, LeaseName, LeaseState, WorkerHeartbeat
 from service.schemas.evaluations import MAX_WAIT_SECONDS, LeasedTask, LeaseStanding, WorkerOrders
 
 # Beyond what the service takes to answer a call on purpose.
@@ -110,11 +110,11 @@ class RemoteEvaluationLeases:
             raise MissingBundleError(bundle_hash)
         return Bundle(hash=bundle_hash, content=answer.content)
 
-    async def beat(self, beat: WorkerBeat) -> bool:
+    async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
-        said = asdict(beat) | {"started_at": beat.started_at.isoformat()}
+        said = asdict(heartbeat) | {"started_at": heartbeat.started_at.isoformat()}
         body = {name: value for name, value in said.items() if name not in {"worker_id", "seen_at"}}
-        return _read(WorkerOrders, await self._post(f"/v1/workers/{self._worker_id}/beat", body)).drain
+        return _read(WorkerOrders, await self._post(f"/v1/workers/{self._worker_id}/heartbeat", body)).drain
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""

@@ -17,7 +17,7 @@ from service.ports import (
     RunFilter,
     RunRecord,
 )
-from service.schemas import programs
+from service.schemas import candidates
 from service.schemas.artifacts import ExportForm
 from service.schemas.runs import Run
 
@@ -63,12 +63,12 @@ class RemoteRunReader:
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
         """One candidate."""
-        return candidate_record(self._client.send(calls.get_program(candidate_id)))
+        return candidate_record(self._client.send(calls.get_candidate(candidate_id)))
 
     def candidates(self, run_id: str, after: Place = (-1, -1), limit: int = 50) -> list[CandidateRecord]:
         """Candidates of a run in order of (proposal number, position), some at least until there are no more."""
         size = min(limit, PAGE)
-        call, cursor = calls.list_programs(run_id, limit=size), self._cursors.get((run_id, after))
+        call, cursor = calls.list_candidates(run_id, limit=size), self._cursors.get((run_id, after))
         found: list[CandidateRecord] = []
         for page in self._client.pages(call.at(cursor) if cursor else call):
             found += [record for record in map(candidate_record, page.items) if _place(record) > after]
@@ -81,7 +81,7 @@ class RemoteRunReader:
     def best(self, run_id: str, limit: int = 10) -> list[CandidateRecord]:
         """Evaluated candidates of the highest fitness, best first; ties by age."""
         found: list[CandidateRecord] = []
-        for page in self._client.pages(calls.list_programs(run_id, order="fitness", limit=min(limit, PAGE))):
+        for page in self._client.pages(calls.list_candidates(run_id, order="fitness", limit=min(limit, PAGE))):
             found += map(candidate_record, page.items)
             if len(found) >= limit:
                 break
@@ -90,7 +90,7 @@ class RemoteRunReader:
     def search(self, run_id: str, text: str, *, ranked: bool) -> Iterator[CandidateRecord]:
         """Candidates with a text in their sources, the fittest first, or all in order of age."""
         order: Literal["fitness", "age"] = "fitness" if ranked else "age"
-        for page in self._client.pages(calls.list_programs(run_id, order=order, text=text, limit=PAGE)):
+        for page in self._client.pages(calls.list_candidates(run_id, order=order, text=text, limit=PAGE)):
             yield from map(candidate_record, page.items)
 
     def ancestors(self, candidate_id: str) -> list[CandidateRecord]:
@@ -106,7 +106,7 @@ class RemoteRunReader:
         """Source of a candidate."""
         known = self._programs.get(candidate_id)
         if known is None:
-            source = self._client.send(calls.get_program_source(candidate_id))
+            source = self._client.send(calls.get_candidate_source(candidate_id))
             known = self._programs[candidate_id] = Program.of({file.path: file.text for file in source.files})
         return known
 
@@ -166,7 +166,7 @@ def run_record(run: Run) -> RunRecord:
     )
 
 
-def candidate_record(program: programs.Program) -> CandidateRecord:
+def candidate_record(program: candidates.Candidate) -> CandidateRecord:
     """A candidate of the wire as it is stored."""
     same = (
         "id", "run_id", "position", "island", "operator", "policy", "status", "reason", "program_id", "outcome",
@@ -181,7 +181,7 @@ def candidate_record(program: programs.Program) -> CandidateRecord:
     )
 
 
-def _proposal_record(proposal: programs.ProposalDetail) -> ProposalRecord:
+def _proposal_record(proposal: candidates.ProposalDetail) -> ProposalRecord:
     same = (
         "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy",
         "state", "reason", "completions", "reasoning", "finish_reasons", "dropped", "tokens_input", "tokens_cached",

@@ -1,4 +1,4 @@
-"""Differences of programs as pages show them: lines side by side or below each other, with what is equal folded."""
+"""Differences of candidates as pages show them: lines side by side or below each other, with what is equal folded."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from service.schemas.programs import FileChange
+from service.schemas.candidates import FileChange
 
 MAX_LINES = 3000
 # A stretch longer than this is named and not shown.
@@ -119,7 +119,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _hunks(diff: str) -> Iterator[DiffSection]:
-    # By the counts of each head: a line of a program may look like any line of a diff.
+    # By the counts of each head: a line of a candidate may look like any line of a diff.
     rows = iter(diff.split("\n"))
     for row in rows:
         head = _HUNK.match(row)

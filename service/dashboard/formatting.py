@@ -11,7 +11,7 @@ from service.projections.end_reasons import ending
 
 MAX_LINE = 2000
 _NOTHING = Markup("–")
-# Controls but tab and newline, and what turns the direction of text around: a program could show itself as another.
+# Controls but tab and newline, and what turns the direction of text around: a candidate could show itself as another.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"

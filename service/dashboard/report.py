@@ -15,7 +15,7 @@ from service.dashboard.pages import environment
 from service.dashboard.run_page import run_title
 from service.dashboard.views.objectives import drawn, picked, weigh
 from service.errors import NotFoundError, UsageError
-from service.schemas.programs import Program
+from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 from service.schemas.votes import Rule
 
@@ -29,7 +29,7 @@ MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "paral
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFile:
-    """A file of a program. `left_out`: characters behind the text that is shown."""
+    """A file of a candidate. `left_out`: characters behind the text that is shown."""
 
     path: str
     text: str
@@ -38,9 +38,9 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSource:
-    """A program with its files."""
+    """A candidate with its files."""
 
-    program: Program
+    candidate: Candidate
     files: list[ShownFile]
 
 
@@ -55,7 +55,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         NotFoundError: there is no such run.
     """
     run = await api.send(calls.get_run(run_id))
-    best = (await api.send(calls.list_programs(run.id, order="fitness", limit=BEST))).items
+    best = (await api.send(calls.list_candidates(run.id, order="fitness", limit=BEST))).items
     front = None
     if len(run.objectives) > 1:
         front = await api.send(calls.list_front(run.id, limit=FRONT))
@@ -79,7 +79,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         **(await _tradeoff(api, run) if front else {"fittest": None}),
         "line": line,
         "sources": sources,
-        "shown": {source.program.id for source in sources},
+        "shown": {source.candidate.id for source in sources},
         "columns": columns,
         "columns_at": _columns_at(run),
         "metrics": metrics,
@@ -124,7 +124,7 @@ async def _tradeoff(api: AsyncClient, run: Run) -> Mapping[str, Any]:
     return told | {"across": across, "up": up, "drawn": drawn(run.objectives)}
 
 
-async def _line(api: AsyncClient, run: Run) -> list[Program]:
+async def _line(api: AsyncClient, run: Run) -> list[Candidate]:
     """The line of first parents of the best, its seed first; of a long one the newest steps."""
     if run.best_candidate_id is None:
         return []
@@ -132,19 +132,19 @@ async def _line(api: AsyncClient, run: Run) -> list[Program]:
     return found.items[::-1]
 
 
-async def _sources(api: AsyncClient, programs: Iterable[Program]) -> list[ShownSource]:
-    """Programs with their files, as long as there is room."""
+async def _sources(api: AsyncClient, candidates: Iterable[Candidate]) -> list[ShownSource]:
+    """Candidates with their files, as long as there is room."""
     room, shown = MAX_TEXTS, []
-    for program in {program.id: program for program in programs}.values():
+    for candidate in {candidate.id: candidate for candidate in candidates}.values():
         try:
-            files = (await api.send(calls.get_program_source(program.id))).files
+            files = (await api.send(calls.get_candidate_source(candidate.id))).files
         except NotFoundError:  # deleted meanwhile
             continue
         cut = [_shown_file(file.path, file.text) for file in files]
         room -= sum(len(file.text) for file in cut)
         if room < 0:
             break
-        shown.append(ShownSource(program=program, files=cut))
+        shown.append(ShownSource(candidate=candidate, files=cut))
     return shown
 
 

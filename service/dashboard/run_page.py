@@ -31,7 +31,7 @@ class Tab:
 
 TABS = (
     Tab(name="overview", title="Overview", key="o", path=""),
-    Tab(name="programs", title="Programs", key="p", path="/programs"),
+    Tab(name="candidates", title="Candidates", key="p", path="/candidates"),
     Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
     Tab(name="objectives", title="Objectives", key="b", path="/objectives"),
     Tab(name="grid", title="Grid", key="g", path="/grid"),

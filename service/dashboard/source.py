@@ -43,7 +43,7 @@ Piece = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFile:
-    """One file of a program as it stands on a page.
+    """One file of a candidate as it stands on a page.
 
     Attributes:
         lines: as markup, in order; a line that is too long is cut and says so.

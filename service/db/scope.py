@@ -10,7 +10,7 @@ from service.db.identifiers import resolve
 from service.db.models import CandidateRow, ProposalRow, RunRow
 
 _RUN_HINT = "'evolve runs' lists them"
-_CANDIDATE_HINT = "'evolve programs RUN' lists those of a run"
+_CANDIDATE_HINT = "'evolve candidates RUN' lists those of a run"
 _PROPOSAL_HINT = "'evolve show CANDIDATE' names the proposal that a candidate came of"
 
 

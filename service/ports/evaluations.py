@@ -70,7 +70,7 @@ class TaskInHand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerBeat:
+class WorkerHeartbeat:
     """What a worker publishes of itself.
 
     Attributes:
@@ -156,7 +156,7 @@ class EvaluationQueue(Protocol):
 class Workers(Protocol):
     """The workers of all pools, for those who watch over them. Every method raises UnreachableError."""
 
-    async def workers(self) -> Sequence[WorkerBeat]:
+    async def workers(self) -> Sequence[WorkerHeartbeat]:
         """Workers that live, by pool and id."""
 
     async def drain(self, worker_id: str) -> None:
@@ -198,7 +198,7 @@ class EvaluationLeases(Protocol):
             MissingBundleError: the queue does not have it; `release` makes the submitter send it again.
         """
 
-    async def beat(self, beat: WorkerBeat) -> bool:
+    async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain. Who falls silent is taken for dead."""
 
     async def leave(self) -> None:

@@ -30,4 +30,4 @@ def read_weights(text: str) -> dict[str, float]:
 
 def none_yet(run: RunRecord) -> NotFoundError:
     """What is said of a run that has no best candidate."""
-    return NotFoundError(f"no candidate of {run.id} was evaluated with success: evolve programs --all shows why")
+    return NotFoundError(f"no candidate of {run.id} was evaluated with success: evolve candidates --all shows why")

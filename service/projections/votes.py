@@ -30,5 +30,5 @@ def _listed(tally: VoteCount, votes: int) -> AnswerVotes:
         share=tally.votes / votes,
         weight=tally.weight,
         best_fitness=tally.fitness,
-        best_program_id=tally.candidate_id,
+        best_candidate_id=tally.candidate_id,
     )

@@ -16,7 +16,7 @@ from service.ports import (
     Lease,
     LeaseName,
     LeaseState,
-    WorkerBeat,
+    WorkerHeartbeat,
     WorkerState,
 )
 from service.queue import wire
@@ -58,7 +58,7 @@ class MemoryBroker:
     waiting: dict[str, deque[_Entry]] = field(default_factory=dict)
     pending: dict[str, _Entry] = field(default_factory=dict)
     bundles: dict[str, Bundle] = field(default_factory=dict)
-    beats: dict[str, tuple[float, WorkerBeat]] = field(default_factory=dict)
+    heartbeats: dict[str, tuple[float, WorkerHeartbeat]] = field(default_factory=dict)
     drains: set[str] = field(default_factory=set)
     claims: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -85,11 +85,14 @@ class MemoryBroker:
             for bundle_hash in unused[: len(self.bundles) - MAX_BUNDLES]:
                 del self.bundles[bundle_hash]
 
-    def living(self) -> list[WorkerBeat]:
+    def living(self) -> list[WorkerHeartbeat]:
         """Workers whose last word is not too old, by pool and id."""
         oldest = self.clock.monotonic() - self.terms.beat_seconds
-        self.beats = {id_: said for id_, said in self.beats.items() if said[0] > oldest}
-        return sorted((beat for _, beat in self.beats.values()), key=lambda beat: (beat.pool, beat.worker_id))
+        self.heartbeats = {id_: said for id_, said in self.heartbeats.items() if said[0] > oldest}
+        return sorted(
+            (heartbeat for _, heartbeat in self.heartbeats.values()),
+            key=lambda heartbeat: (heartbeat.pool, heartbeat.worker_id),
+        )
 
     def wanted(self, pool: str) -> dict[str, int]:
         """What each submitter wants of a pool whose last word is not too old."""
@@ -137,8 +140,12 @@ class MemoryEvaluationQueue:
         self._broker.claims.pop((pool, self._submitter), None)
         if wants:
             self._broker.claims[pool, self._submitter] = self._broker.clock.monotonic(), wants
-        active = (beat for beat in self._broker.living() if beat.pool == pool and beat.state is WorkerState.ACTIVE)
-        return fair_share(sum(beat.slots for beat in active), self._broker.wanted(pool), self._submitter)
+        active = (
+            heartbeat
+            for heartbeat in self._broker.living()
+            if heartbeat.pool == pool and heartbeat.state is WorkerState.ACTIVE
+        )
+        return fair_share(sum(heartbeat.slots for heartbeat in active), self._broker.wanted(pool), self._submitter)
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and give up the share."""
@@ -154,7 +161,7 @@ class MemoryWorkers:
     def __init__(self, broker: MemoryBroker) -> None:
         self._broker = broker
 
-    async def workers(self) -> Sequence[WorkerBeat]:
+    async def workers(self) -> Sequence[WorkerHeartbeat]:
         """Workers that live, by pool and id."""
         return self._broker.living()
 
@@ -164,13 +171,13 @@ class MemoryWorkers:
         Raises:
             NotFoundError: no such worker lives.
         """
-        if worker_id not in {beat.worker_id for beat in self._broker.living()}:
+        if worker_id not in {heartbeat.worker_id for heartbeat in self._broker.living()}:
             raise NotFoundError(f"no worker {worker_id[:80]} lives")
         self._broker.drains.add(worker_id)
 
     async def depths(self) -> Mapping[str, int]:
         """How many tasks wait for a worker, by pool."""
-        pools = {*self._broker.waiting, *(beat.pool for beat in self._broker.living())}
+        pools = {*self._broker.waiting, *(heartbeat.pool for heartbeat in self._broker.living())}
         return {pool: len(self._broker.pool(pool)) for pool in sorted(pools)}
 
     async def wants(self) -> Mapping[str, int]:
@@ -243,15 +250,15 @@ class MemoryEvaluationLeases:
         except KeyError:
             raise MissingBundleError(bundle_hash) from None
 
-    async def beat(self, beat: WorkerBeat) -> bool:
+    async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
         clock = self._broker.clock
-        self._broker.beats[self._worker_id] = (clock.monotonic(), replace(beat, seen_at=clock.now()))
+        self._broker.heartbeats[self._worker_id] = (clock.monotonic(), replace(heartbeat, seen_at=clock.now()))
         return self._worker_id in self._broker.drains
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""
-        self._broker.beats.pop(self._worker_id, None)
+        self._broker.heartbeats.pop(self._worker_id, None)
         self._broker.drains.discard(self._worker_id)
 
     def _held(self, lease: LeaseName) -> _Entry | None:

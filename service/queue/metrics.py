@@ -19,13 +19,13 @@ async def read_queue_gauges(workers: Workers) -> None:
     Raises:
         UnreachableError: the queue does not answer; the gauges keep what they had.
     """
-    depths, wants, beats = await workers.depths(), await workers.wants(), await workers.workers()
-    counts = Counter((beat.pool, beat.state) for beat in beats)
+    depths, wants, heartbeats = await workers.depths(), await workers.wants(), await workers.workers()
+    counts = Counter((heartbeat.pool, heartbeat.state) for heartbeat in heartbeats)
     slots: Counter[str] = Counter()
     busy: Counter[str] = Counter()
-    for beat in beats:
-        slots[beat.pool] += beat.slots if beat.state is WorkerState.ACTIVE else 0
-        busy[beat.pool] += beat.busy
+    for heartbeat in heartbeats:
+        slots[heartbeat.pool] += heartbeat.slots if heartbeat.state is WorkerState.ACTIVE else 0
+        busy[heartbeat.pool] += heartbeat.busy
     for pool in {*depths, *wants, *slots, *_shown()}:
         DEPTH.labels(pool).set(depths.get(pool, 0))
         SLOTS.labels(pool).set(slots[pool])

@@ -20,7 +20,7 @@ from service.ports import (
     Lease,
     LeaseName,
     LeaseState,
-    WorkerBeat,
+    WorkerHeartbeat,
     WorkerState,
 )
 from service.queue import connection, scripts, wire
@@ -104,8 +104,8 @@ class RedisEvaluationQueue:
         async with reaching():
             keys = [connection.claims(pool), connection.wants(pool)]
             flat: Any = await self._share(keys=keys, args=[self._submitter, wants, stays])
-            beats = await living(self._redis, pool, self._terms)
-        slots = sum(beat.slots for beat in beats if beat.state is WorkerState.ACTIVE)
+            heartbeats = await living(self._redis, pool, self._terms)
+        slots = sum(heartbeat.slots for heartbeat in heartbeats if heartbeat.state is WorkerState.ACTIVE)
         wanted = {name.decode(): int(count) for name, count in zip(flat[::2], flat[1::2], strict=True)}
         return fair_share(slots, wanted, self._submitter)
 
@@ -241,13 +241,13 @@ class RedisEvaluationLeases:
             raise MissingBundleError(bundle_hash)
         return Bundle(hash=bundle_hash, content=content)
 
-    async def beat(self, beat: WorkerBeat) -> bool:
+    async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
         stays = _milliseconds(self._terms.beat_seconds)
         async with reaching(), self._redis.pipeline(transaction=True) as steps:
             steps.sadd(connection.pools(), self._pool)
             steps.sadd(connection.workers(self._pool), self._worker_id)
-            steps.set(connection.worker(self._pool, self._worker_id), wire.beat_to_json(beat), px=stays)
+            steps.set(connection.worker(self._pool, self._worker_id), wire.heartbeat_to_json(heartbeat), px=stays)
             steps.exists(connection.drain(self._worker_id))
             told: list[Any] = await steps.execute()
             await self._forget_the_dead()

@@ -12,7 +12,7 @@ from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluatio
 from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
 from service.errors import UsageError
-from service.ports import EvaluationTask, TaskInHand, WorkerBeat, WorkerState
+from service.ports import EvaluationTask, TaskInHand, WorkerHeartbeat, WorkerState
 
 SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
@@ -83,13 +83,13 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
         return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
 
 
-def beat_to_json(beat: WorkerBeat) -> str:
+def heartbeat_to_json(heartbeat: WorkerHeartbeat) -> str:
     """What a worker says of itself, as JSON."""
-    said = {**asdict(beat), "started_at": beat.started_at.isoformat()}
+    said = {**asdict(heartbeat), "started_at": heartbeat.started_at.isoformat()}
     return json.dumps({"schema": SCHEMA, **{name: value for name, value in said.items() if name != "seen_at"}})
 
 
-def beat_from_json(text: str | bytes, seen_at: datetime | None = None) -> WorkerBeat | None:
+def heartbeat_from_json(text: str | bytes, seen_at: datetime | None = None) -> WorkerHeartbeat | None:
     """What a worker said of itself; None where it said nothing that can be read."""
     try:
         raw = _object(text)
@@ -98,7 +98,7 @@ def beat_from_json(text: str | bytes, seen_at: datetime | None = None) -> Worker
         started_at = datetime.fromisoformat(_text(raw, "started_at"))
         tasks = tuple(map(_in_hand, raw.get("tasks", ())))
         state = WorkerState(_text(raw, "state"))
-        return WorkerBeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
+        return WorkerHeartbeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
         return None
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from service.errors import NotFoundError
-from service.ports import WorkerBeat
+from service.ports import WorkerHeartbeat
 from service.queue import connection, wire
 from service.queue.connection import GROUP, reaching
 from service.queue.fairness import could_use
@@ -17,7 +17,7 @@ from service.queue.lease_settings import LeaseSettings
 DRAIN_SECONDS = 86400
 
 
-async def living(client: Redis, pool: str, terms: LeaseSettings) -> Sequence[WorkerBeat]:
+async def living(client: Redis, pool: str, terms: LeaseSettings) -> Sequence[WorkerHeartbeat]:
     """Workers of a pool whose last word holds yet, by id; who is silent is taken from the list."""
     members: Any = await client.smembers(connection.workers(pool))
     ids = sorted(entry.decode() for entry in members)
@@ -34,8 +34,8 @@ async def living(client: Redis, pool: str, terms: LeaseSettings) -> Sequence[Wor
         await client.srem(connection.workers(pool), *silent)
     now = datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=microseconds)
     seen = [now - timedelta(seconds=terms.beat_seconds, milliseconds=-milliseconds) for milliseconds in left]
-    read = (wire.beat_from_json(word, at) for word, at in zip(said, seen, strict=True) if word is not None)
-    return [beat for beat in read if beat is not None]
+    read = (wire.heartbeat_from_json(word, at) for word, at in zip(said, seen, strict=True) if word is not None)
+    return [heartbeat for heartbeat in read if heartbeat is not None]
 
 
 class RedisWorkers:
@@ -44,10 +44,12 @@ class RedisWorkers:
     def __init__(self, client: Redis, terms: LeaseSettings | None = None) -> None:
         self._redis, self._terms = client, terms or LeaseSettings()
 
-    async def workers(self) -> Sequence[WorkerBeat]:
+    async def workers(self) -> Sequence[WorkerHeartbeat]:
         """Workers that live, by pool and id."""
         async with reaching():
-            return [beat for pool in await self._pools() for beat in await living(self._redis, pool, self._terms)]
+            return [
+                heartbeat for pool in await self._pools() for heartbeat in await living(self._redis, pool, self._terms)
+            ]
 
     async def drain(self, worker_id: str) -> None:
         """Have a worker finish what it has and end.
@@ -55,7 +57,7 @@ class RedisWorkers:
         Raises:
             NotFoundError: no such worker lives.
         """
-        if worker_id not in {beat.worker_id for beat in await self.workers()}:
+        if worker_id not in {heartbeat.worker_id for heartbeat in await self.workers()}:
             raise NotFoundError(f"no worker {worker_id[:80]} lives")
         async with reaching():
             await self._redis.set(connection.drain(worker_id), 1, ex=DRAIN_SECONDS)

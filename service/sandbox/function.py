@@ -11,8 +11,8 @@ from typing import Any
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_result
 from evolve.problem import Problem
 from evolve.program import Program
+from service.sandbox.inside.error_report import explain
 from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
-from service.sandbox.inside.traceback import explain
 
 # What a call came to: what it returned, or what it raised.
 Attempt = tuple[object, BaseException | None]

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from service.schemas.programs import Program
+from service.schemas.candidates import Candidate
 from service.schemas.types import Count, Moment, Page, Reply
 from service.schemas.untrusted_text import Foreign
 
@@ -29,7 +29,7 @@ class Member(Reply):
     """A program in the archive of an island."""
 
     since: Count = Field(description="Sequence number of the event that brought it there")
-    program: Program = Field(description="The program")
+    candidate: Candidate = Field(description="The program")
 
 
 class MemberPage(Page):
@@ -57,7 +57,7 @@ class MigrationPage(Page):
 class FrontPage(Page):
     """Programs that no other dominates, the fittest first."""
 
-    items: list[Program] = Field(description="Candidates of the front, the fittest first")
+    items: list[Candidate] = Field(description="Candidates of the front, the fittest first")
     size: Count = Field(description="Of the whole front")
     hypervolume: float | None = Field(description="In rewards; null: objectives lack bounds, or there is but one")
     exact: bool = Field(description="Whether the hypervolume is computed, not sampled")
@@ -99,7 +99,7 @@ class Grid(Reply):
 class Best(Foreign):
     """The best program of a run."""
 
-    program: Program = Field(description="The best program")
+    candidate: Candidate = Field(description="The best program")
     weights: dict[str, float] = Field(
         description="Weight by objective, as they were asked for; empty: the best by fitness",
     )

@@ -18,7 +18,7 @@ class AnswerVotes(Foreign):
     share: float = Field(description="Of all votes")
     weight: float = Field(description="Sum of the fitness of those who gave it, each scaled to 0..1 over the run")
     best_fitness: float | None = Field(description="Null: none of them has one")
-    best_program_id: str = Field(description="Id of the fittest candidate that gave it, among equals the oldest")
+    best_candidate_id: str = Field(description="Id of the fittest candidate that gave it, among equals the oldest")
 
 
 class RunVotes(Foreign):

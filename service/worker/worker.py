@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, TaskInHand, WorkerBeat, WorkerState
+from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, TaskInHand, WorkerHeartbeat, WorkerState
 from service.worker.evaluator_cache import Evaluators, Open
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -39,7 +39,7 @@ class WorkerIntervals:
 
     ask: float = 0.5
     renew: float = 0.25
-    beat: float = 2.0
+    heartbeat: float = 2.0
     wait: float = 1.0
     problems: int = 4
 
@@ -57,25 +57,25 @@ class Worker:
         self,
         leases: EvaluationLeases,
         open_: Open,
-        beat: WorkerBeat,
+        heartbeat: WorkerHeartbeat,
         pace: WorkerIntervals | None = None,
         has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         self.drain = asyncio.Event()
-        self._leases, self._beat, self._pace = leases, beat, pace or WorkerIntervals()
+        self._leases, self._heartbeat, self._pace = leases, heartbeat, pace or WorkerIntervals()
         self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
         self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
-        self._free = asyncio.Semaphore(beat.slots)
+        self._free = asyncio.Semaphore(heartbeat.slots)
         self._has_room, self._ready = has_room, True
 
     @property
-    def beat(self) -> WorkerBeat:
+    def heartbeat(self) -> WorkerHeartbeat:
         """What it says of itself."""
         state = WorkerState.DRAINING if self.drain.is_set() else WorkerState.ACTIVE
         now = time.monotonic()
         tasks = tuple(TaskInHand(evaluation_id=id_, seconds=now - began) for id_, began in self._serving.values())
-        return replace(self._beat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
+        return replace(self._heartbeat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
 
     async def run(self) -> None:
         """Work until told to drain, then until all is done; cancelling ends every evaluation."""
@@ -150,7 +150,7 @@ class Worker:
         if evaluation is None:
             await self._release(lease)
             return
-        taken = await self._complete(lease, replace(evaluation, worker=self._beat.worker_id))
+        taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
         self._evaluations += 1
         EVALUATIONS.labels(str(evaluation.outcome)).inc()
         DURATION.observe(time.monotonic() - began)
@@ -223,7 +223,7 @@ class Worker:
         """Give signs of life, without end, and hear whether to drain."""
         while True:
             try:
-                if await self._leases.beat(self.beat) and not self.drain.is_set():
+                if await self._leases.heartbeat(self.heartbeat) and not self.drain.is_set():
                     log.info("worker.drained", reason="the queue says so")
                     self.drain.set()
                 HEARTBEAT.set_to_current_time()
@@ -231,7 +231,7 @@ class Worker:
                 log.info("queue.away", reason=str(error))
             except Exception as error:  # nobody awaits this task: a worker that works on would be taken for dead
                 log.error("worker.beat_broke", exc_info=error)
-            await asyncio.sleep(self._pace.beat)
+            await asyncio.sleep(self._pace.heartbeat)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

@@ -170,9 +170,9 @@ async def test_a_share_reads_its_run_and_no_other(told: Told, things: dict[str, 
         transport=httpx.ASGITransport(told.app), base_url="http://api", headers=bearer(token)
     ) as bearing:
         assert (await bearing.get(f"/v1/runs/{RUN}")).status_code == 200
-        assert (await bearing.get(f"/v1/programs/{things['program_id']}")).status_code == 200
+        assert (await bearing.get(f"/v1/candidates/{things['program_id']}")).status_code == 200
         assert [run["id"] for run in (await bearing.get("/v1/runs")).json()["items"]] == [RUN]
-        for path in (f"/v1/runs/{other}", f"/v1/runs/{other}/programs", f"/v1/runs/{other}/events"):
+        for path in (f"/v1/runs/{other}", f"/v1/runs/{other}/candidates", f"/v1/runs/{other}/events"):
             assert (await bearing.get(path)).status_code == 404
         for path, body in ((f"/v1/runs/{RUN}/notes", {"body": "x"}), (f"/v1/runs/{RUN}/cancel", None)):
             assert (await bearing.post(path, json=body)).status_code == 403

@@ -205,7 +205,7 @@ PATHS = [
     "/v1/runs/" + "a" * 3000,
     "/v1/problems/%00",
     "/v1/problems/%FF",
-    "/v1/programs/%00/source",
+    "/v1/candidates/%00/source",
     "/v1/webhooks/%ED%A0%80",
     "/problems/%FF",
     "/problems/%00",
@@ -468,8 +468,8 @@ async def test_a_request_is_found_again_by_its_id(owner: httpx.AsyncClient) -> N
 async def test_large_answers_are_compressed_for_who_takes_it(told: Told) -> None:
     small_run(told)
     async with told.client(Scope.RUNS_READ) as client:
-        plain = await client.get(f"/v1/runs/{RUN}/programs", headers={"Accept-Encoding": "identity"})
-        async with client.stream("GET", f"/v1/runs/{RUN}/programs", headers={"Accept-Encoding": "gzip"}) as packed:
+        plain = await client.get(f"/v1/runs/{RUN}/candidates", headers={"Accept-Encoding": "identity"})
+        async with client.stream("GET", f"/v1/runs/{RUN}/candidates", headers={"Accept-Encoding": "gzip"}) as packed:
             assert packed.headers["Content-Encoding"] == "gzip"
             assert "Accept-Encoding" in packed.headers["Vary"]
             raw = b"".join([part async for part in packed.aiter_raw()])

@@ -89,7 +89,7 @@ class TestIslands:
         told.append([story.insert(story.id(1)), story.insert(story.id(2))])
         first = await read(client, f"/v1/runs/{RUN}/islands/0", limit=2)
         rest = await read(client, f"/v1/runs/{RUN}/islands/0", limit=2, cursor=first["next_cursor"])
-        found = [member["program"]["id"] for member in (*first["items"], *rest["items"])]
+        found = [member["candidate"]["id"] for member in (*first["items"], *rest["items"])]
         assert found == [story.id(2), story.id(1), story.id(0)]
         assert rest["next_cursor"] is None
 
@@ -100,7 +100,7 @@ class TestIslands:
         first = await read(client, f"/v1/runs/{RUN}/islands/0", limit=1)
         told.append([story.insert(story.id(3), status="improved", displaced=[story.id(2)])])
         rest = await read(client, f"/v1/runs/{RUN}/islands/0", cursor=first["next_cursor"])
-        assert [member["program"]["id"] for member in rest["items"]][:2] == [story.id(1), story.id(0)]
+        assert [member["candidate"]["id"] for member in rest["items"]][:2] == [story.id(1), story.id(0)]
 
     async def test_an_island_that_is_not_there_is_not_found(self, client: httpx.AsyncClient, story: Story) -> None:
         assert (await client.get(f"/v1/runs/{RUN}/islands/99")).status_code == 404
@@ -168,7 +168,7 @@ class TestBest:
         self, client: httpx.AsyncClient, trade: Story, weights: str, number: int, value: float | None
     ) -> None:
         best = await read(client, f"/v1/runs/{TRADE}/best", weights=weights)
-        assert best["program"]["id"] == trade.id(number)
+        assert best["candidate"]["id"] == trade.id(number)
         assert best["value"] == (value if value is None else pytest.approx(value))
 
     @pytest.mark.parametrize("weights", ["speed=1", "accuracy", "accuracy=-1", "accuracy=nan", "accuracy=0", "\x00"])
@@ -430,7 +430,7 @@ async def test_an_assessment_tells_held_out_scores_beside_the_recorded_ones(
 ) -> None:
     address = f"/v1/runs/{RUN}/assessment"
     assert (await client.get(address)).json() == {"run_id": RUN, "holdout": [], "audit": None}
-    best = (await client.get(f"/v1/runs/{RUN}/best")).json()["program"]
+    best = (await client.get(f"/v1/runs/{RUN}/best")).json()["candidate"]
     result: dict[str, Any] = {"outcome": "ok", "reason": "", "repeats": 1, "seconds": 0.1, "candidate_id": best["id"]}
     plan: dict[str, Any] = {"reason": "target", "evaluations": 1, "tolerance": 0.1}
     lower, score = best["fitness"] - 0.5, best["scores"]["sum_radii"]

@@ -45,7 +45,7 @@ async def test_votes_are_counted_and_the_rule_decides(client: httpx.AsyncClient,
         "share": 0.75,
         "weight": pytest.approx(0 + 1 / 8 + 2 / 8),
         "best_fitness": 3.0,
-        "best_program_id": story.id(13),
+        "best_candidate_id": story.id(13),
     }  # fmt: skip
     assert found["confidence"] == pytest.approx(26 / 32)  # 1 - (C(5, 0) + C(5, 1)) / 2^5
     for query in ("rule=weighted", "rule=best_of_majority&min_share=0.25"):
@@ -76,7 +76,7 @@ async def test_votes_that_were_seen_are_not_counted_again(client: httpx.AsyncCli
 
 
 async def test_answers_are_for_those_who_may_read_programs(told: Told, client: httpx.AsyncClient, story: Story) -> None:
-    program = f"/v1/programs/{story.id(10)}"
+    program = f"/v1/candidates/{story.id(10)}"
     assert (await client.get(program)).json()["answer"] == "a"
     assert (await client.get(f"{program}/evaluations")).json()["items"][0]["answer"] == "a"
     async with told.client(Scope.RUNS_READ) as reader:

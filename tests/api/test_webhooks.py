@@ -136,7 +136,7 @@ async def test_what_workers_evaluate_now_and_did_of_late_is_told(told: Told, own
         {"evaluation_id": "evl_of_nobody", "seconds": 2.0},
     ]
     word = {"slots": 2, "busy": 2, "started_at": now.isoformat(), "tasks": tasks}
-    assert (await owner.post("/v1/workers/w-1/beat", json=word)).status_code == 200
+    assert (await owner.post("/v1/workers/w-1/heartbeat", json=word)).status_code == 200
     page = (await owner.get("/v1/workers/evaluations?minutes=60")).json()
     first, unknown, done = page["items"]
     assert (first["worker_id"], first["run_id"], first["candidate_id"]) == ("w-1", RUN, story.id(1))
@@ -150,7 +150,7 @@ async def test_what_workers_evaluate_now_and_did_of_late_is_told(told: Told, own
     assert took.total_seconds() == 0.25
     assert (await owner.get("/v1/workers/evaluations?minutes=0")).status_code == 422
     endless = [{"evaluation_id": "evl_of_nobody", "seconds": 1e15}]
-    assert (await owner.post("/v1/workers/w-2/beat", json=word | {"tasks": endless})).status_code == 422
+    assert (await owner.post("/v1/workers/w-2/heartbeat", json=word | {"tasks": endless})).status_code == 422
     assert (await owner.get("/v1/workers/evaluations?minutes=60")).status_code == 200
     async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
         assert (await other.get("/v1/workers/evaluations")).status_code == 403
@@ -172,14 +172,14 @@ async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: h
     assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}, "oldest_seconds": {}}
     assert (await owner.post("/v1/workers/w-1/drain")).status_code == 404
     word = {"slots": 2, "started_at": datetime.now(UTC).isoformat(), "isolation": "strong", "evaluations": 7}
-    assert (await owner.post("/v1/workers/w-1/beat", json=word)).json() == {"drain": False}
+    assert (await owner.post("/v1/workers/w-1/heartbeat", json=word)).json() == {"drain": False}
     page = (await owner.get("/v1/workers")).json()
     (worker,) = page["items"]
     assert (worker["worker_id"], worker["slots"], worker["evaluations"]) == ("w-1", 2, 7)
     assert page["waiting"] == {"cpu": 0}
     for _ in range(2):
         assert (await owner.post("/v1/workers/w-1/drain")).status_code == 202
-    assert (await owner.post("/v1/workers/w-1/beat", json=word)).json() == {"drain": True}
+    assert (await owner.post("/v1/workers/w-1/heartbeat", json=word)).json() == {"drain": True}
     async with told.client(*(scope for scope in Scope if scope is not Scope.OPERATE)) as other:
         assert (await other.get("/v1/workers")).status_code == 403
     async with told.client(tenant="other") as foreign:

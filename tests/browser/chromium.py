@@ -18,13 +18,13 @@ REMEDY = (
 
 
 def find_chromium() -> Path | None:
-    """The program that the environment names, else one on the PATH, else None."""
+    """The candidate that the environment names, else one on the PATH, else None."""
     if named := os.environ.get(CHROMIUM):
         return Path(named)
     return next((Path(found) for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
-def launch(kind: "BrowserType", program: Path, home: Path) -> "Browser":
+def launch(kind: "BrowserType", candidate: Path, home: Path) -> "Browser":
     """Start it with a home of its own, in its sandbox where that works."""
     from playwright.sync_api import Error
 
@@ -33,5 +33,5 @@ def launch(kind: "BrowserType", program: Path, home: Path) -> "Browser":
     # containers. Only pages of the tests' own are opened, so without it they are looked at all the same.
     if os.geteuid() != 0:
         with suppress(Error):
-            return kind.launch(executable_path=program, env=environment, chromium_sandbox=True)
-    return kind.launch(executable_path=program, env=environment, chromium_sandbox=False)
+            return kind.launch(executable_path=candidate, env=environment, chromium_sandbox=True)
+    return kind.launch(executable_path=candidate, env=environment, chromium_sandbox=False)

@@ -43,10 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """The browser of these tests."""
-    program = find_chromium()
-    assert program, REMEDY
+    candidate = find_chromium()
+    assert candidate, REMEDY
     with sync_playwright() as playwright:
-        browser = launch(playwright.chromium, program, tmp_path_factory.mktemp("chromium"))
+        browser = launch(playwright.chromium, candidate, tmp_path_factory.mktemp("chromium"))
         yield browser
         browser.close()
 
@@ -80,7 +80,7 @@ def service(installation: Installation, signed_in: StorageState) -> Iterator[Ser
 
 @pytest.fixture(scope="package")
 def finished_run(service: Service) -> str:
-    """The id of a run that has ended: two objectives and two measures, three islands, failures among its programs."""
+    """The id of a run that has ended: two objectives and two measures, three islands, failures among its candidates."""
     service.create_problem(FINISHED)
     run_id = service.submit(FINISHED, evaluations=120, labels={"purpose": "tests"})
     assert service.end(run_id)["state"] == "succeeded"
@@ -89,9 +89,9 @@ def finished_run(service: Service) -> str:
 
 @pytest.fixture(scope="package")
 def answering_run(service: Service) -> str:
-    """The id of a run that has ended, of programs that answer a number or what no page may run."""
+    """The id of a run that has ended, of candidates that answer a number or what no page may run."""
     evaluator = ANSWERING.format(hostile=hostile.SCRIPT + hostile.UNSEEN)
-    files = {"problem.toml": PROBLEM.format(name="answering"), "program.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": PROBLEM.format(name="answering"), "candidate.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit("answering", evaluations=30)
     assert service.end(run_id)["state"] == "succeeded"

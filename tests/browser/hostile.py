@@ -20,8 +20,8 @@ LONG = 990_000
 ANSWERS = 3
 
 
-def program(value: float, long: int = 0) -> str:
-    """A program whose comments, and a line of it, are hostile."""
+def candidate(value: float, long: int = 0) -> str:
+    """A candidate whose comments, and a line of it, are hostile."""
     lines = [
         "def give():",
         f"    # {SCRIPT}",
@@ -34,8 +34,8 @@ def program(value: float, long: int = 0) -> str:
 
 
 def mutated(service: Service) -> str:
-    """The id of a run that has ended, of programs with a very long line, written by the policy that needs no model."""
-    files = _files(program(1.5, LONG))
+    """The id of a run that has ended, of candidates with a very long line, by the policy without a model."""
+    files = _files(candidate(1.5, LONG))
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run = service.end(service.submit(NAME, evaluations=5))
     return str(run["id"])
@@ -43,7 +43,7 @@ def mutated(service: Service) -> str:
 
 def answered(installation: Installation, folder: Path) -> str:
     """The id of a run that has ended, by a model whose completions are hostile around the answers too."""
-    for name, text in _files(program(1.5)).items():
+    for name, text in _files(candidate(1.5)).items():
         (folder / name).write_text(text, encoding="utf-8")
     values = itertools.count(2)
 
@@ -65,13 +65,13 @@ def assert_harmless(page: Page) -> None:
 
 
 def _completion(values: "itertools.count[int]") -> str:
-    answers = [program(next(values)) for _ in range(ANSWERS - 1)]
-    return f"{SCRIPT}{UNSEEN}\n" + chain(*answers, f"no program {SCRIPT}") + f"\n<answer_9>{SCRIPT}"
+    answers = [candidate(next(values)) for _ in range(ANSWERS - 1)]
+    return f"{SCRIPT}{UNSEEN}\n" + chain(*answers, f"no candidate {SCRIPT}") + f"\n<answer_9>{SCRIPT}"
 
 
 def _files(seed: str) -> dict[str, str]:
     return {
         "problem.toml": PROBLEM.format(name=NAME),
-        "program.py": seed,
+        "candidate.py": seed,
         "evaluator.py": EVALUATOR.format(seconds=0.0),
     }

@@ -47,7 +47,7 @@ def test_outcomes_and_groups_are_what_the_api_says(page: Page, service: Service,
     expect(outcomes).to_have_count(3)
     for row, run in zip(outcomes.all(), told["runs"], strict=True):
         expect(row).to_contain_text(f"{run['final_fitness']:.5g}")
-        expect(row.locator(f"a[href='/programs/{run['best_candidate_id']}']")).to_be_visible()
+        expect(row.locator(f"a[href='/candidates/{run['best_candidate_id']}']")).to_be_visible()
     (group,) = told["groups"]
     line = page.get_by_role("region", name="Groups").locator("tbody tr")
     expect(line).to_contain_text("#1, #2")

@@ -1,4 +1,4 @@
-"""How different the programs of a run were over its evaluations."""
+"""How different the candidates of a run were over its evaluations."""
 
 import itertools
 import math

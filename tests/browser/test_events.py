@@ -41,9 +41,9 @@ def test_kinds_islands_and_programs_narrow_it_down(page: Page, service: Service,
     page.wait_for_url("**/events?kind=best.improved*")
     assert sequences(page) == [event["sequence"] for event in told]
     best = told[-1]["candidate_id"]
-    page.get_by_label("Program").fill(best[-8:])
+    page.get_by_label("Candidate").fill(best[-8:])
     page.get_by_role("button", name="Show").click()
-    page.wait_for_url(f"**program={best[-8:]}*")
+    page.wait_for_url(f"**candidate={best[-8:]}*")
     assert sequences(page) == [event["sequence"] for event in told if event["candidate_id"] == best]
     page.goto(f"/runs/{finished_run}/events?kind=island.migrated&island=2")
     moved = service.get(f"/v1/runs/{finished_run}/events?kinds=island.migrated&limit=200")["items"]
@@ -54,7 +54,7 @@ def test_events_lead_to_what_they_name(page: Page, service: Service, finished_ru
     event = service.get(f"/v1/runs/{finished_run}/events?kinds=candidate.created&limit=200")["items"][-1]
     page.goto(f"/runs/{finished_run}/events?kind=candidate.created&after={event['sequence'] - 1}")
     row = page.locator(f"#event-{event['sequence']}")
-    expect(row.locator(f"a[href='/programs/{event['candidate_id']}']")).to_be_visible()
+    expect(row.locator(f"a[href='/candidates/{event['candidate_id']}']")).to_be_visible()
     expect(row.locator(f"a[href='/runs/{finished_run}/proposals/{event['number']}']")).to_be_visible()
     row.get_by_text("JSON").click()
     expect(row.locator("pre")).to_contain_text(f'"fingerprint": "{event["fingerprint"]}"')

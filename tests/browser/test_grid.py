@@ -20,7 +20,7 @@ high = 3
 
 def run_of(service: Service, name: str, problem: str, evaluator: str, evaluations: int) -> str:
     """The id of a run of a problem of this file, once it has ended."""
-    files = {"problem.toml": problem, "program.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": problem, "candidate.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit(name, evaluations=evaluations)
     service.end(run_id)
@@ -36,9 +36,9 @@ def deep_run(service: Service) -> str:
 
 @pytest.fixture(scope="module")
 def tessellated_run(service: Service) -> str:
-    """The id of a run whose islands keep regions of three measures, with two programs in each, or none at all."""
+    """The id of a run whose islands keep regions of three measures, with two candidates in each, or none at all."""
     evaluator = EVALUATOR.format(seconds=0.0).replace('"digits":', '"<i>rest</i>": len(text) % 3, "digits":')
-    files = {"problem.toml": PROBLEM.format(name="tiles") + THIRD, "program.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": PROBLEM.format(name="tiles") + THIRD, "candidate.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     archive = {"kind": "cvt", "size": 20, "front": 2}
     variants = [{"islands": [2], "archive": {"kind": "dominated_novelty"}}]
@@ -61,7 +61,7 @@ def test_the_grid_shows_what_the_api_says(page: Page, service: Service, finished
     rows = page.get_by_role("region", name="Cells").locator("tbody tr")
     expect(rows).to_have_count(grid["filled"])
     first = grid["cells"][0]
-    expect(rows.first.get_by_role("link")).to_have_attribute("href", f"/programs/{first['candidate_id']}")
+    expect(rows.first.get_by_role("link")).to_have_attribute("href", f"/candidates/{first['candidate_id']}")
     expect(rows.first).to_contain_text(f"{first['fitness']:.5g}")
 
 

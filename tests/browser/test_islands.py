@@ -38,7 +38,7 @@ def test_the_matrix_counts_every_migrant(page: Page, service: Service, finished_
     moves = service.get(f"/v1/runs/{finished_run}/migrations?limit=200")["items"]
     assert moves
     opened(page, finished_run)
-    rows = cells(page, "Programs that migrated")
+    rows = cells(page, "Candidates that migrated")
     for row in rows:
         for other, told in zip((one[0] for one in rows), row[1:], strict=True):
             ends = int(row[0]), int(other)

@@ -32,7 +32,7 @@ def submit(page: Page) -> str:
     """Start a run of a new problem in the form."""
     files = {
         "problem.toml": PROBLEM.format(name="journey"),
-        "program.py": PROGRAM,
+        "candidate.py": PROGRAM,
         "evaluator.py": EVALUATOR.format(seconds=0.05),
     }
     page.goto("/runs/new")
@@ -69,11 +69,11 @@ def steer(page: Page, action: str, state: str) -> None:
 
 
 def open_the_best(page: Page, service: Service, run_id: str) -> str:
-    """Follow the first link of the best programs."""
-    best = str(service.get(f"/v1/runs/{run_id}/programs?order=fitness&limit=1")["items"][0]["id"])
+    """Follow the first link of the best candidates."""
+    best = str(service.get(f"/v1/runs/{run_id}/candidates?order=fitness&limit=1")["items"][0]["id"])
     page.reload()
-    link = page.get_by_role("region", name="Best programs").locator("tbody tr").first.get_by_role("link").first
-    expect(link).to_have_attribute("href", f"/programs/{best}")
+    link = page.get_by_role("region", name="Best candidates").locator("tbody tr").first.get_by_role("link").first
+    expect(link).to_have_attribute("href", f"/candidates/{best}")
     link.click()
     expect(page).to_have_url(re.compile(best))
     return best
@@ -81,7 +81,7 @@ def open_the_best(page: Page, service: Service, run_id: str) -> str:
 
 def read_its_diff(page: Page, service: Service, best: str) -> None:
     """What changed from its parent stands on its page, as the API tells it."""
-    told = service.get(f"/v1/programs/{best}/diff")
+    told = service.get(f"/v1/candidates/{best}/diff")
     assert told["added"] + told["removed"] > 0
     added = next(line[1:] for line in told["files"][0]["diff"].splitlines() if re.match(r"\+[^+]", line))
     expect(page.locator("main")).to_contain_text(added.strip())
@@ -89,7 +89,7 @@ def read_its_diff(page: Page, service: Service, best: str) -> None:
 
 def weigh_again(page: Page, service: Service, run_id: str) -> None:
     """Other weights, another best: as the service finds it, without running anything again."""
-    winner = service.get(f"/v1/runs/{run_id}/best?weights=value=0,length=1")["program"]
+    winner = service.get(f"/v1/runs/{run_id}/best?weights=value=0,length=1")["candidate"]
     page.goto(f"/runs/{run_id}/objectives")
     picker = page.locator("weight-picker")
     for field, weight in (("w0", "0"), ("w1", "1")):
@@ -99,8 +99,8 @@ def weigh_again(page: Page, service: Service, run_id: str) -> None:
 
 
 def fork(page: Page, best: str) -> str:
-    """Begin another run with a program."""
-    page.goto(f"/programs/{best}")
+    """Begin another run with a candidate."""
+    page.goto(f"/candidates/{best}")
     page.get_by_role("link", name="Fork from here").click()
     page.locator("[name='budget.evaluations']").fill("20")
     page.get_by_role("button", name="Start the fork").click()

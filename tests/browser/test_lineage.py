@@ -1,4 +1,4 @@
-"""Every program of a run with its descent."""
+"""Every candidate of a run with its descent."""
 
 import json
 import re
@@ -68,11 +68,11 @@ def a_middle(columns: Any) -> int:
 
 def test_the_line_of_the_best_is_that_of_the_api(page: Page, service: Service, finished_run: str) -> None:
     best = service.get(f"/v1/runs/{finished_run}")["best_candidate_id"]
-    line = service.get(f"/v1/programs/{best}/lineage?direction=ancestors")["items"]
+    line = service.get(f"/v1/candidates/{best}/lineage?direction=ancestors")["items"]
     opened(page, finished_run)
-    links = page.get_by_role("region", name="Line of programs").locator("tbody td:nth-child(2) a")
-    assert [link.get_attribute("href") for link in links.all()] == [f"/programs/{one['id']}" for one in line]
-    expect(page.locator("lineage-map .chosen")).to_contain_text(f"Best: program {line[0]['proposal_number']}.")
+    links = page.get_by_role("region", name="Line of candidates").locator("tbody td:nth-child(2) a")
+    assert [link.get_attribute("href") for link in links.all()] == [f"/candidates/{one['id']}" for one in line]
+    expect(page.locator("lineage-map .chosen")).to_contain_text(f"Best: candidate {line[0]['proposal_number']}.")
     expect(page.locator("lineage-map .chosen")).to_contain_text(f"depth {len(line) - 1},")
 
 
@@ -83,16 +83,16 @@ def test_a_click_lights_all_kin_and_stays_in_the_address(page: Page, service: Se
     opened(page, finished_run)
     page.locator("lineage-map .map").click(position=page.evaluate(WHERE, chosen))
     told = page.locator("lineage-map .chosen")
-    expect(told).to_contain_text(f"Chosen: program {at(columns, chosen)}:")
+    expect(told).to_contain_text(f"Chosen: candidate {at(columns, chosen)}:")
     expect(told).to_contain_text(f"{len(ancestors)} ancestors, {len(descendants)} descendants.")
     flags = page.evaluate("() => [...document.querySelector('lineage-map').kin.flags]")
     assert {place for place, flag in enumerate(flags) if flag} == ancestors | descendants | {chosen}
     expect(page).to_have_url(re.compile(rf"[?&]at={re.escape(at(columns, chosen))}(&|$)"))
-    expect(page.get_by_role("heading", name="Line of the chosen program")).to_be_visible()
-    expect(page.get_by_role("region", name="Line of programs").locator("tbody tr")).to_have_count(len(ancestors) + 1)
+    expect(page.get_by_role("heading", name="Line of the chosen candidate")).to_be_visible()
+    expect(page.get_by_role("region", name="Line of candidates").locator("tbody tr")).to_have_count(len(ancestors) + 1)
     page.reload()
-    expect(told).to_contain_text(f"Chosen: program {at(columns, chosen)}:")
-    expect(page.get_by_role("heading", name="Line of the chosen program")).to_be_visible()
+    expect(told).to_contain_text(f"Chosen: candidate {at(columns, chosen)}:")
+    expect(page.get_by_role("heading", name="Line of the chosen candidate")).to_be_visible()
     number, position = at(columns, chosen).split(".")
     expect(told.get_by_role("link")).to_have_attribute("href", f"/runs/{finished_run}/at/{number}/{position}")
 
@@ -104,7 +104,7 @@ def test_the_keyboard_walks_zooms_and_lets_go(page: Page, service: Service, fini
     told = page.locator("lineage-map .chosen")
     page.locator("lineage-map .map").focus()
     page.keyboard.press("ArrowUp")
-    expect(told).to_contain_text(f"Chosen: program {at(columns, columns['parent'][chosen])}:")
+    expect(told).to_contain_text(f"Chosen: candidate {at(columns, columns['parent'][chosen])}:")
     page.keyboard.press("+")
     expect(page).to_have_url(re.compile(r"[?&]from="))
     seen = page.evaluate("() => document.querySelector('lineage-map').view")
@@ -139,7 +139,7 @@ def test_hovering_tells_of_the_program(page: Page, service: Service, finished_ru
     chosen = a_middle(columns)
     opened(page, finished_run)
     page.locator("lineage-map .map").hover(position=page.evaluate(WHERE, chosen))
-    expect(page.locator("lineage-map .tip")).to_contain_text(f"Program {at(columns, chosen)}: ")
+    expect(page.locator("lineage-map .tip")).to_contain_text(f"Candidate {at(columns, chosen)}: ")
 
 
 def test_the_map_grows_with_the_run(page: Page, live_run: str) -> None:
@@ -178,11 +178,11 @@ def many(run_id: str, count: int) -> dict[str, Any]:
 
 def test_without_script_a_program_is_chosen_by_its_link(open_page: OpenPage, finished_run: str) -> None:
     page = open_page(f"/runs/{finished_run}/lineage", javascript=False)
-    region = page.get_by_role("region", name="Line of programs")
+    region = page.get_by_role("region", name="Line of candidates")
     steps = region.locator("tbody tr").count()
     assert steps > 2
-    region.get_by_role("link", name="Choose program").nth(1).click()
-    expect(page.get_by_role("heading", name="Line of the chosen program")).to_be_visible()
+    region.get_by_role("link", name="Choose candidate").nth(1).click()
+    expect(page.get_by_role("heading", name="Line of the chosen candidate")).to_be_visible()
     expect(region.locator("tbody tr")).to_have_count(steps - 1)
 
 

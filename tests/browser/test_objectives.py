@@ -20,7 +20,7 @@ def single_run(service: Service) -> str:
     tables = "[[objectives]]" + rest.split("[[objectives]]")[1].split("[[measures]]")[0]
     files = {
         "problem.toml": head.format(name="single") + tables,
-        "program.py": PROGRAM,
+        "candidate.py": PROGRAM,
         "evaluator.py": EVALUATOR.format(seconds=0.0),
     }
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
@@ -29,8 +29,8 @@ def single_run(service: Service) -> str:
     return run_id
 
 
-def place(program: dict[str, object]) -> str:
-    return f"{program['proposal_number']}/{program['position']}"
+def place(candidate: dict[str, object]) -> str:
+    return f"{candidate['proposal_number']}/{candidate['position']}"
 
 
 def test_the_front_is_that_of_the_api(page: Page, service: Service, finished_run: str) -> None:
@@ -40,7 +40,7 @@ def test_the_front_is_that_of_the_api(page: Page, service: Service, finished_run
     expect(tiles.filter(has_text="Front").first.locator("strong")).to_have_text(str(front["size"]))
     expect(tiles.filter(has_text="Hypervolume").locator("strong")).to_have_text(f"{front['hypervolume']:.5g}")
     rows = page.get_by_role("region", name="The front").locator("tbody tr")
-    expect(rows.first.get_by_role("link")).to_have_attribute("href", f"/programs/{front['items'][0]['id']}")
+    expect(rows.first.get_by_role("link")).to_have_attribute("href", f"/candidates/{front['items'][0]['id']}")
     expect(rows).to_have_count(min(25, front["size"]))
     scatter = page.locator("pareto-scatter")
     expect(scatter).to_have_attribute("data-front", str(front["size"]))
@@ -81,13 +81,13 @@ def test_browser_and_service_name_the_same_best(
     for field, weight in zip(("w0", "w1"), weights, strict=True):
         picker.locator(f"input[name={field}]").fill(weight)
     picker.locator("input[name=w1]").press("Tab")
-    expect(picker).to_have_attribute("data-winner", place(best["program"]))
+    expect(picker).to_have_attribute("data-winner", place(best["candidate"]))
     row = picker.locator("[data-winner] td")
     expect(row.nth(1)).to_have_text(f"{best['value']:.5g}")
-    expect(row.nth(3)).to_have_text(f"{best['program']['scores']['length']:.5g}")
+    expect(row.nth(3)).to_have_text(f"{best['candidate']['scores']['length']:.5g}")
     expect(page).to_have_url(re.compile(f"w1={weights[1]}"))
     row.first.get_by_role("link").click()
-    expect(page).to_have_url(re.compile(best["program"]["id"]))
+    expect(page).to_have_url(re.compile(best["candidate"]["id"]))
 
 
 def test_without_script_the_service_weighs(open_page: OpenPage, service: Service, finished_run: str) -> None:
@@ -96,7 +96,7 @@ def test_without_script_the_service_weighs(open_page: OpenPage, service: Service
     page.locator("input[name=w1]:not([type=hidden])").fill("9")
     page.get_by_role("button", name="Weigh").click()
     winner = page.locator("tr[data-winner]")
-    expect(winner.get_by_role("link")).to_have_attribute("href", f"/programs/{best['program']['id']}")
+    expect(winner.get_by_role("link")).to_have_attribute("href", f"/candidates/{best['candidate']['id']}")
     expect(winner.locator("td").nth(1)).to_have_text(f"{best['value']:.5g}")
     expect(page.get_by_role("region", name="The front").locator("tbody tr").first).to_be_visible()
 
@@ -114,13 +114,15 @@ def test_what_is_no_weight_is_told_beside_its_field(
 
 
 def test_a_brush_keeps_the_programs_of_its_range(page: Page, service: Service, finished_run: str) -> None:
-    listed = service.get(f"/v1/runs/{finished_run}/programs?order=fitness&limit=200")["items"]
-    programs = [program for program in listed if program["status"] == "evaluated" and program["outcome"] == "ok"]
-    lengths = sorted(program["scores"]["length"] for program in programs)
+    listed = service.get(f"/v1/runs/{finished_run}/candidates?order=fitness&limit=200")["items"]
+    candidates = [
+        candidate for candidate in listed if candidate["status"] == "evaluated" and candidate["outcome"] == "ok"
+    ]
+    lengths = sorted(candidate["scores"]["length"] for candidate in candidates)
     limit = lengths[len(lengths) // 2]
     page.goto(f"/runs/{finished_run}/objectives")
     axes = page.locator("parallel-axes")
-    expect(axes).to_have_attribute("data-kept", str(len(programs)))
+    expect(axes).to_have_attribute("data-kept", str(len(candidates)))
     axes.get_by_label("length to").fill(str(limit))
     axes.get_by_label("length to").press("Tab")
     expect(axes).to_have_attribute("data-kept", str(sum(length <= limit for length in lengths)))
@@ -152,11 +154,11 @@ def test_a_drag_along_an_axis_brushes_it_and_a_click_clears_it(page: Page, finis
 def test_a_single_objective_shows_how_its_scores_are_spread(
     open_page: OpenPage, service: Service, single_run: str
 ) -> None:
-    listed = service.get(f"/v1/runs/{single_run}/programs?order=fitness&limit=200")["items"]
+    listed = service.get(f"/v1/runs/{single_run}/candidates?order=fitness&limit=200")["items"]
     lengths = [
-        program["scores"]["length"]
-        for program in listed
-        if program["status"] == "evaluated" and program["outcome"] == "ok"
+        candidate["scores"]["length"]
+        for candidate in listed
+        if candidate["status"] == "evaluated" and candidate["outcome"] == "ok"
     ]
     page = open_page(f"/runs/{single_run}/objectives", javascript=False)
     expect(page.get_by_text("one objective, length (smaller is better)")).to_be_visible()
@@ -170,7 +172,7 @@ def test_a_single_objective_shows_how_its_scores_are_spread(
 def test_hostile_names_are_text(open_page: OpenPage, service: Service) -> None:
     problem = PROBLEM.format(name="hostile-names").replace('name = "value"', f'name = "{HOSTILE}"')
     evaluator = EVALUATOR.format(seconds=0.0).replace('{"value": value', f'{{"{HOSTILE}": value')
-    files = {"problem.toml": problem, "program.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": problem, "candidate.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit("hostile-names", evaluations=6)
     service.end(run_id)

@@ -9,7 +9,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.installation import Service
 
 ELSEWHERE = ("https://elsewhere.example/", "//elsewhere.example/", "/\\elsewhere.example", "javascript:alert(1)")
-NOWHERE = ("/nothing", "/runs/run_nothing", "/programs/cnd_nothing", "/runs/run_nothing/lineage")
+NOWHERE = ("/nothing", "/runs/run_nothing", "/candidates/cnd_nothing", "/runs/run_nothing/lineage")
 
 
 @pytest.fixture(scope="package")

@@ -15,7 +15,7 @@ MAZE = Path(__file__).parents[2] / "examples" / "maze"
 
 @pytest.fixture(scope="module")
 def written_run(installation: Installation) -> str:
-    """The id of a run whose programs a small model wrote."""
+    """The id of a run whose candidates a small model wrote."""
     words = ("run", str(MAZE), "--policy", "bundled:maze-vpo", "--evaluations", "24", "--json")
     return str(installation.evolve.lines(*words)[-1]["run_id"])
 

@@ -69,14 +69,14 @@ def test_other_weights_choose_without_a_service_as_with_one(
     page = open_file(report)
     page.locator("#w0").fill("0")
     page.locator("#w1").fill("3")
-    best = service.get(f"/v1/runs/{finished_run}/best?weights=value=0,length=3")["program"]
+    best = service.get(f"/v1/runs/{finished_run}/best?weights=value=0,length=3")["candidate"]
     place = f"Proposal {best['proposal_number']}, answer {best['position']}"
     expect(page.locator("tr[data-winner]")).to_contain_text(place)
 
 
 def test_a_program_of_a_table_is_opened_in_its_place(open_file: Open, report: Path) -> None:
     page = open_file(report)
-    link = page.get_by_role("region", name="Best programs").get_by_role("link").nth(1)
+    link = page.get_by_role("region", name="Best candidates").get_by_role("link").nth(1)
     target = page.locator(link.get_attribute("href") or "")
     expect(target.locator("pre").first).to_be_hidden()
     link.click()
@@ -104,7 +104,7 @@ def test_it_shuts_nobody_out(open_file: Open, report: Path, theme: str) -> None:
 
 def test_without_script_the_tables_are_there(open_file: Open, report: Path) -> None:
     page = open_file(report, javascript=False)
-    assert page.get_by_role("region", name="Best programs").get_by_role("row").count() > 5
+    assert page.get_by_role("region", name="Best candidates").get_by_role("row").count() > 5
     assert page.get_by_role("region", name="Islands").get_by_role("row").count() == 4
 
 
@@ -115,7 +115,7 @@ def test_it_says_which_answer_wins_where_answers_can_be_compared(
     installation.evolve.call("report", answering_run, "-o", str(path))
     page = open_file(path, width=400)
     told = service.get(f"/v1/runs/{answering_run}/votes")
-    answers = page.get_by_role("region", name="What the programs answer").locator("tbody tr")
+    answers = page.get_by_role("region", name="What the candidates answer").locator("tbody tr")
     expect(answers).to_have_count(min(told["answers"], 20))
     expect(answers.first.locator("td").first).to_have_text(str(told["items"][0]["votes"]))
     expect(page.locator("#answers .about")).to_have_count(3)

@@ -19,9 +19,9 @@ def test_the_overview_shows_what_the_api_says(page: Page, service: Service, fini
     tiles = page.locator(".tile")
     expect(tiles.filter(has_text="Best fitness").locator("strong")).to_have_text(f"{run['best_fitness']:.5g}")
     expect(tiles.filter(has_text="Evaluated").locator("strong")).to_have_text(str(run["progress"]["evaluated"]))
-    fittest = service.get(f"/v1/runs/{finished_run}/programs?order=fitness&limit=1")["items"][0]
-    best = page.get_by_role("region", name="Best programs").locator("tbody tr").first
-    expect(best.get_by_role("link").first).to_have_attribute("href", f"/programs/{fittest['id']}")
+    fittest = service.get(f"/v1/runs/{finished_run}/candidates?order=fitness&limit=1")["items"][0]
+    best = page.get_by_role("region", name="Best candidates").locator("tbody tr").first
+    expect(best.get_by_role("link").first).to_have_attribute("href", f"/candidates/{fittest['id']}")
 
 
 def test_the_overview_groups_failures_by_their_reason(page: Page, service: Service, finished_run: str) -> None:
@@ -52,7 +52,7 @@ def test_a_chart_is_saved_as_a_picture(page: Page, finished_run: str) -> None:
 
 def test_without_script_the_overview_has_its_tables(open_page: OpenPage, finished_run: str) -> None:
     page = open_page(f"/runs/{finished_run}", javascript=False)
-    expect(page.get_by_role("region", name="Best programs").locator("tbody tr").first).to_be_visible()
+    expect(page.get_by_role("region", name="Best candidates").locator("tbody tr").first).to_be_visible()
     expect(page.locator(".chart .summary")).to_contain_text("The line is the best so far")
 
 

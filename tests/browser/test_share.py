@@ -91,15 +91,15 @@ def test_a_day_that_is_over_is_said_beside_the_field_and_kept(page: Page, finish
 def test_downloads_hold_what_the_api_tells(page: Page, finished_run: str, service: Service) -> None:
     page.goto(f"/runs/{finished_run}/share")
     links = {link.inner_text(): link.get_attribute("href") or "" for link in page.locator("a[download]").all()}
-    candidates = service.get(f"/v1/runs/{finished_run}/programs?limit=1&include=count")["count"]
-    lines = page.request.get(links["Programs with their files"]).text().splitlines()
+    candidates = service.get(f"/v1/runs/{finished_run}/candidates?limit=1&include=count")["count"]
+    lines = page.request.get(links["Candidates with their files"]).text().splitlines()
     assert len(lines) == candidates
-    assert len(list(csv.DictReader(io.StringIO(page.request.get(links["Table of programs"]).text())))) == candidates
+    assert len(list(csv.DictReader(io.StringIO(page.request.get(links["Table of candidates"]).text())))) == candidates
     events = [json.loads(line) for line in page.request.get(links["Event log"]).text().splitlines()]
     assert events[-1]["sequence"] == service.get(f"/v1/runs/{finished_run}")["sequence"] == len(events)
     best = service.get(f"/v1/runs/{finished_run}")["best_candidate_id"]
-    source = service.get(f"/v1/programs/{best}/source")["files"][0]["text"]
-    assert page.request.get(links["best/program.py"]).text() == source
+    source = service.get(f"/v1/candidates/{best}/source")["files"][0]["text"]
+    assert page.request.get(links["best/candidate.py"]).text() == source
 
 
 def test_a_note_is_written_shown_as_text_and_removed(page: Page, finished_run: str) -> None:

@@ -20,13 +20,13 @@ WORD = {"slots": 3, "busy": 2, "isolation": "strong", "version": "1", "started_a
 def beating(service: Service) -> Iterator[Any]:
     """Has a worker of another machine say that it lives, in a pool where no run looks for one; what it is told."""
 
-    def beat() -> dict[str, Any]:
-        path = f"/v1/workers/{NAME}/beat"
+    def heartbeat() -> dict[str, Any]:
+        path = f"/v1/workers/{NAME}/heartbeat"
         told: dict[str, Any] = service.client.post(path, json={**WORD, "pool": "far"}).raise_for_status().json()
         return told
 
-    beat()
-    yield beat
+    heartbeat()
+    yield heartbeat
     service.client.post(f"/v1/workers/{NAME}/leave", json={"pool": "far"}).raise_for_status()
 
 
@@ -53,7 +53,7 @@ def test_a_worker_is_drained_by_a_button(page: Page, beating: Any) -> None:
 
 def test_what_a_worker_has_in_hand_stands_in_a_strip_of_its_own(page: Page, service: Service, beating: Any) -> None:
     word = {**WORD, "pool": "far", "tasks": [{"evaluation_id": "evl_of_nobody", "seconds": 90.0}]}
-    service.client.post(f"/v1/workers/{NAME}/beat", json=word).raise_for_status()
+    service.client.post(f"/v1/workers/{NAME}/heartbeat", json=word).raise_for_status()
     page.goto("/workers")
     strip = page.locator("figure.occupancy").filter(has_text=NAME)
     expect(strip).to_contain_text("1 under way, 0 done in 10 minutes")

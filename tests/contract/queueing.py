@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
-from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask, WorkerBeat, Workers
+from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask, WorkerHeartbeat, Workers
 from service.queue import connection
 from service.queue.lease_settings import LeaseSettings
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryEvaluationQueue, MemoryWorkers
@@ -40,8 +40,8 @@ def task(number: int = 1, pool: str = POOL) -> EvaluationTask:
     return EvaluationTask(evaluation_id=f"evl_{number:032x}", bundle_hash=BUNDLE.hash, program=program, pool=pool)
 
 
-def beat(name: str = "a", slots: int = 2, pool: str = POOL) -> WorkerBeat:
-    return WorkerBeat(
+def heartbeat(name: str = "a", slots: int = 2, pool: str = POOL) -> WorkerHeartbeat:
+    return WorkerHeartbeat(
         worker_id=name, pool=pool, slots=slots, busy=1, isolation="strong", version="1.2", started_at=STARTED_AT
     )
 

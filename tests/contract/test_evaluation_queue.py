@@ -20,7 +20,7 @@ from tests.contract.queueing import (
     TERMS,
     Bench,
     MemoryBench,
-    beat,
+    heartbeat,
     redis_bench,
     results,
     task,
@@ -272,15 +272,15 @@ class TestCancellation:
 
 class TestShares:
     async def living(self, bench: Bench, slots: int) -> None:
-        await bench.worker("a").beat(beat("a", slots=slots - 1))
-        await bench.worker("b").beat(beat("b", slots=1))
+        await bench.worker("a").heartbeat(heartbeat("a", slots=slots - 1))
+        await bench.worker("b").heartbeat(heartbeat("b", slots=1))
 
     async def test_without_workers_there_is_nothing_to_share(self, queue: EvaluationQueue) -> None:
         assert await queue.share(POOL, 100) == 0
 
     async def test_who_is_alone_has_all_slots_of_the_pool(self, bench: Bench, queue: EvaluationQueue) -> None:
         await self.living(bench, 9)
-        await bench.worker("g", "gpu").beat(beat("g", slots=5, pool="gpu"))
+        await bench.worker("g", "gpu").heartbeat(heartbeat("g", slots=5, pool="gpu"))
         assert await queue.share(POOL, 100) == 9
         assert await bench.submitter().share("gpu", 100) == 5
 
@@ -335,45 +335,53 @@ class TestShares:
 
     async def test_slots_of_who_drains_are_not_shared(self, bench: Bench, queue: EvaluationQueue) -> None:
         await self.living(bench, 8)
-        await bench.worker("b").beat(replace(beat("b", slots=1), state=WorkerState.DRAINING))
+        await bench.worker("b").heartbeat(replace(heartbeat("b", slots=1), state=WorkerState.DRAINING))
         assert await queue.share(POOL, 100) == 7
 
 
 class TestWorkers:
     async def test_workers_are_known_by_their_last_word_while_they_live(self, bench: Bench) -> None:
         watch = bench.workers()
-        beats = [beat("a", 2), replace(beat("b", 3), state=WorkerState.DRAINING, evaluations=7), beat("c", 4, "gpu")]
-        beats[0] = replace(beats[0], tasks=(TaskInHand(evaluation_id="evl_1", seconds=1.5),))
+        heartbeats = [
+            heartbeat("a", 2),
+            replace(heartbeat("b", 3), state=WorkerState.DRAINING, evaluations=7),
+            heartbeat("c", 4, "gpu"),
+        ]
+        heartbeats[0] = replace(heartbeats[0], tasks=(TaskInHand(evaluation_id="evl_1", seconds=1.5),))
         assert list(await watch.workers()) == []
-        for one in beats:
-            assert not await bench.worker(one.worker_id, one.pool).beat(one)
-        assert [replace(found, seen_at=None) for found in await watch.workers()] == beats
+        for one in heartbeats:
+            assert not await bench.worker(one.worker_id, one.pool).heartbeat(one)
+        assert [replace(found, seen_at=None) for found in await watch.workers()] == heartbeats
         await bench.worker("b").leave()
         assert [found.worker_id for found in await watch.workers()] == ["a", "c"]
         await bench.silence("a")
-        await bench.worker("c", "gpu").beat(beats[2])
+        await bench.worker("c", "gpu").heartbeat(heartbeats[2])
         assert [found.worker_id for found in await watch.workers()] == ["c"]
 
     async def test_a_worker_was_seen_when_it_spoke_by_the_clock_of_the_queue(self, bench: Bench) -> None:
         before = await bench.now()
-        await bench.worker("a").beat(beat())
+        await bench.worker("a").heartbeat(heartbeat())
         [found] = await bench.workers().workers()
         assert found.seen_at is not None
         assert before - timedelta(milliseconds=5) <= found.seen_at <= await bench.now() + timedelta(milliseconds=5)
 
     async def test_a_worker_told_to_drain_hears_of_it_with_its_next_beat_and_no_other_does(self, bench: Bench) -> None:
         watch, told, other = bench.workers(), bench.worker("a"), bench.worker("b")
-        await told.beat(beat("a"))
-        await other.beat(beat("b"))
+        await told.heartbeat(heartbeat("a"))
+        await other.heartbeat(heartbeat("b"))
         await watch.drain("a")
         await watch.drain("a")
-        assert [await told.beat(beat("a")), await told.beat(beat("a")), await other.beat(beat("b"))] == [
+        assert [
+            await told.heartbeat(heartbeat("a")),
+            await told.heartbeat(heartbeat("a")),
+            await other.heartbeat(heartbeat("b")),
+        ] == [
             True,
             True,
             False,
         ]
         await told.leave()
-        assert not await bench.worker("a").beat(beat("a"))
+        assert not await bench.worker("a").heartbeat(heartbeat("a"))
 
     async def test_a_worker_that_does_not_live_cannot_be_drained(self, bench: Bench) -> None:
         with pytest.raises(NotFoundError):

@@ -109,13 +109,13 @@ def test_no_reading_command_imports_the_web_framework(environment: Environment) 
 
 
 def test_a_terminal_gets_colour_and_a_pipe_does_not(environment: Environment) -> None:
-    assert "\x1b[" in on_a_terminal(environment, "programs", "last")
-    assert "\x1b[" not in evolve(environment, "programs", "last").stdout
+    assert "\x1b[" in on_a_terminal(environment, "candidates", "last")
+    assert "\x1b[" not in evolve(environment, "candidates", "last").stdout
 
 
 @pytest.mark.parametrize("how", ["flag", "variable"])
 def test_colour_can_be_refused(environment: Environment, how: str) -> None:
-    words = ["programs", "last"] + (["--no-color"] if how == "flag" else [])
+    words = ["candidates", "last"] + (["--no-color"] if how == "flag" else [])
     refusing = environment | ({"NO_COLOR": "1"} if how == "variable" else {})
     out = on_a_terminal(refusing, *words)
     assert "\x1b[3" not in out

@@ -140,7 +140,7 @@ def test_the_answers_of_a_run_are_counted_with_a_service(service: Service, remot
     rows = [json.loads(line) for line in remote.call("export", ended).splitlines()]
     answers = {row["candidate_id"]: row["answer"] for row in rows}
     assert found["answers"] == len(set(answers.values()) - {None}) > 1
-    assert answers[found["winner"]["best_program_id"]] == found["winner"]["answer"]
+    assert answers[found["winner"]["best_candidate_id"]] == found["winner"]["answer"]
 
 
 def test_a_problem_is_checked_by_a_service(service: Service, remote: Remote, tmp_path: Path) -> None:

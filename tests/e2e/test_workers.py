@@ -216,9 +216,9 @@ def test_a_worker_that_is_told_to_drain_ends_well(evolve: Evolve, tmp_path: Path
     async def drain() -> str:
         async with connect(redis_url) as client:
             watch = RedisWorkers(client)
-            [beat] = await watch.workers()
-            await watch.drain(beat.worker_id)
-            return beat.worker_id
+            [heartbeat] = await watch.workers()
+            await watch.drain(heartbeat.worker_id)
+            return heartbeat.worker_id
 
     with workers(evolve) as started:
         started.append(WorkerProcess(evolve))

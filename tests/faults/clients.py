@@ -266,7 +266,7 @@ class Crowd:
                 paths = ["/v1/runs?limit=200", "/v1/workers", "/v1/problems", "/v1/events"]
                 if self.runs:
                     run = f"/v1/runs/{draw.choice(list(self.runs))}"
-                    paths += [run, f"{run}/programs?limit=20", f"{run}/events?limit=50", f"{run}/proposals"]
+                    paths += [run, f"{run}/candidates?limit=20", f"{run}/events?limit=50", f"{run}/proposals"]
                 path = draw.choice(paths)
                 answer = self._call(client, "GET", path)
                 if answer is None:

@@ -244,7 +244,7 @@ async def test_a_setting_changes_what_it_is_for(home: Path, monkeypatch: pytest.
     ("value", "named", "nearest"),
     [
         ("create_keys", "'create_keys'", "create_key"),
-        ('["beat_worker", "pause-run"]', "'pause-run'", "pause_run"),
+        ('["worker_heartbeat", "pause-run"]', "'pause-run'", "pause_run"),
         ("create_key\x1b", "'create_key\\x1b'", "create_key"),
     ],
 )

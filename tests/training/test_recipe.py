@@ -23,7 +23,7 @@ from training.adapters.completions import Completion
 from training.base_model import require_frameworks
 from training.errors import TrainingError
 from training.lora import LoraSettings
-from training.programs import ProgramJudge
+from training.program_judge import ProgramJudge
 from training.records import Records, Scale, read_records
 
 

@@ -119,8 +119,8 @@ def list_pins(run_id: RunId, caller: Reading, parts: PartsDep) -> PinList:
     return PinList(items=[_pin(pin) for pin in book.pins(run)])
 
 
-@router.put("/runs/{run_id}/pins/{candidate_id}", response_model=Pin, operation_id="pin_program")
-def pin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Pin:
+@router.put("/runs/{run_id}/pins/{candidate_id}", response_model=Pin, operation_id="pin_candidate")
+def pin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Pin:
     """Pin a candidate; repeating changes nothing."""
     run, book = _book(parts, caller, run_id)
     found = _candidate(parts, caller, run, candidate_id)
@@ -129,8 +129,8 @@ def pin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts
     return _pin(next((one for one in book.pins(run) if one.candidate_id == found), pin))
 
 
-@router.delete("/runs/{run_id}/pins/{candidate_id}", status_code=204, responses=EMPTY, operation_id="unpin_program")
-def unpin_program(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Response:
+@router.delete("/runs/{run_id}/pins/{candidate_id}", status_code=204, responses=EMPTY, operation_id="unpin_candidate")
+def unpin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Response:
     """Take a pin away; repeating changes nothing."""
     run, book = _book(parts, caller, run_id)
     book.unpin(run, candidate_id)

@@ -13,10 +13,10 @@ from service.api.auth import PartsDep
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.routes.programs import NAME
+from service.api.routes.candidates import NAME
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
-from service.api.serializers.candidates import shown_program
+from service.api.serializers.candidates import shown_candidate
 from service.errors import NotFoundError
 from service.ports import LoggedEvent, MembershipRecord, RunRecord
 from service.projections.best import none_yet, read_weights
@@ -94,7 +94,7 @@ def list_island_members(
     rows, following = paging.cut(_behind(members, paging.after)[: paging.limit + 1], _place)
     programs = {record.id: record for record in reader.named([row.candidate_id for row in rows])}
     items = [
-        Member(since=row.since, program=shown_program(programs[row.candidate_id], caller))
+        Member(since=row.since, candidate=shown_candidate(programs[row.candidate_id], caller))
         for row in rows
         if row.candidate_id in programs
     ]
@@ -131,7 +131,7 @@ def list_front(
     after = tuple(paging.after) if paging.after else None
     rows, following = paging.cut(front.behind(after, paging.limit + 1), lambda row: row[1])
     return FrontPage(
-        items=[shown_program(row, caller) for row in reader.named([candidate_id for candidate_id, _ in rows])],
+        items=[shown_candidate(row, caller) for row in reader.named([candidate_id for candidate_id, _ in rows])],
         next_cursor=following,
         size=front.measured.size,
         hypervolume=front.measured.hypervolume,
@@ -209,11 +209,11 @@ def get_best(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDe
     if weights:
         wanted = read_weights(weights)
         winner, value = run_cache.best(reader, run, wanted)
-        return Best(program=shown_program(reader.candidate(winner), caller), weights=wanted, value=value)
+        return Best(candidate=shown_candidate(reader.candidate(winner), caller), weights=wanted, value=value)
     fittest = reader.best(run.id, limit=1)
     if not fittest:
         raise none_yet(run)
-    return Best(program=shown_program(fittest[0], caller), weights={}, value=None)
+    return Best(candidate=shown_candidate(fittest[0], caller), weights={}, value=None)
 
 
 def _islands(run: RunRecord) -> int:

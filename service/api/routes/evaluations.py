@@ -14,7 +14,16 @@ from service.api.openapi_responses import EMPTY
 from service.api.problem_errors import ApiFault
 from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError
-from service.ports import Caller, EvaluationLeases, LeaseName, LeaseState, Scope, TaskInHand, WorkerBeat, WorkerState
+from service.ports import (
+    Caller,
+    EvaluationLeases,
+    LeaseName,
+    LeaseState,
+    Scope,
+    TaskInHand,
+    WorkerHeartbeat,
+    WorkerState,
+)
 from service.schemas.evaluations import (
     LeaseCompletion,
     LeasedTask,
@@ -136,12 +145,14 @@ async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Re
     return Response(found.content, media_type="application/gzip", headers=headers)
 
 
-@router.post("/workers/{worker_id}/beat", response_model=WorkerOrders, operation_id="beat_worker")
-async def beat_worker(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
+@router.post("/workers/{worker_id}/heartbeat", response_model=WorkerOrders, operation_id="worker_heartbeat")
+async def worker_heartbeat(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
     """Say that a worker lives, and hear whether it shall drain; who is silent is taken for dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
     said["tasks"] = tuple(TaskInHand(**task.model_dump()) for task in body.tasks)
-    return WorkerOrders(drain=await parts.leases(body.pool, worker_id).beat(WorkerBeat(worker_id=worker_id, **said)))
+    return WorkerOrders(
+        drain=await parts.leases(body.pool, worker_id).heartbeat(WorkerHeartbeat(worker_id=worker_id, **said))
+    )
 
 
 @router.post(

@@ -12,7 +12,7 @@ from service.api.auth import PartsDep
 from service.api.dependencies import ApiDependencies
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.range_responses import CHANGING, IfRange, Range, ranged, served
-from service.api.routes.programs import Texts
+from service.api.routes.candidates import Texts
 from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path, Query
 
 from service.api.auth import PartsDep
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.routes.programs import Texts
+from service.api.routes.candidates import Texts
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.serializers.candidates import shown_detail, shown_proposal
-from service.schemas.programs import ProposalDetail, ProposalPage
+from service.schemas.candidates import ProposalDetail, ProposalPage
 
 router = APIRouter(prefix="/v1", tags=["proposals"])
 

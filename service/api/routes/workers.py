@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from service.api.auth import PartsDep, requires
-from service.ports import Caller, Scope, WorkerBeat, WorkerEvaluationRecord
+from service.ports import Caller, Scope, WorkerEvaluationRecord, WorkerHeartbeat
 from service.schemas.workers import Worker, WorkerEvaluation, WorkerList, WorkerTimeline
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
@@ -24,21 +24,28 @@ async def list_workers(caller: Operating, parts: PartsDep) -> WorkerList:
     """List the workers that live, and how many tasks wait for one, and for how long."""
     del caller
     workers = parts.workers
-    beats, depths, waits = await workers.workers(), await workers.depths(), await workers.waits()
-    return WorkerList(items=[_shown(beat) for beat in beats], waiting=dict(depths), oldest_seconds=dict(waits))
+    heartbeats, depths, waits = await workers.workers(), await workers.depths(), await workers.waits()
+    return WorkerList(
+        items=[_shown(heartbeat) for heartbeat in heartbeats], waiting=dict(depths), oldest_seconds=dict(waits)
+    )
 
 
 @router.get("/evaluations", response_model=WorkerTimeline, operation_id="list_worker_evaluations")
 async def list_worker_evaluations(caller: Operating, parts: PartsDep, minutes: Minutes = 10) -> WorkerTimeline:
     """List what workers evaluate now, as they said last, and what they ended in the last minutes; 2000 at most."""
-    beats, now = await parts.workers.workers(), parts.clock.now()
-    since, ids = now - timedelta(minutes=minutes), {task.evaluation_id for beat in beats for task in beat.tasks}
+    heartbeats, now = await parts.workers.workers(), parts.clock.now()
+    since, ids = (
+        now - timedelta(minutes=minutes),
+        {task.evaluation_id for heartbeat in heartbeats for task in heartbeat.tasks},
+    )
     known = await run_in_threadpool(parts.evaluated.wanted, ids) if ids else {}
     done = await run_in_threadpool(parts.evaluated.done, since, MAX_EVALUATIONS + 1)
     items = [
-        _evaluation(caller, beat.worker_id, known.get(task.evaluation_id), (beat.seen_at or now), task.seconds)
-        for beat in beats
-        for task in beat.tasks
+        _evaluation(
+            caller, heartbeat.worker_id, known.get(task.evaluation_id), (heartbeat.seen_at or now), task.seconds
+        )
+        for heartbeat in heartbeats
+        for task in heartbeat.tasks
     ]
     items += [_evaluation(caller, one.worker, one, one.ended_at or now, one.seconds) for one in done]
     return WorkerTimeline(since=since, until=now, items=items[:MAX_EVALUATIONS], truncated=len(items) > MAX_EVALUATIONS)
@@ -66,5 +73,5 @@ def _evaluation(
     )
 
 
-def _shown(beat: WorkerBeat) -> Worker:
-    return Worker(**{name: getattr(beat, name) for name in Worker.model_fields})
+def _shown(heartbeat: WorkerHeartbeat) -> Worker:
+    return Worker(**{name: getattr(heartbeat, name) for name in Worker.model_fields})

@@ -4,23 +4,23 @@ from typing import Any
 
 from evolve.identity import evaluation_id, proposal_id
 from service.ports import Caller, CandidateRecord, EvaluationRecord, ProposalRecord, Scope
-from service.schemas.programs import (
+from service.schemas.candidates import (
+    Candidate,
+    CandidateUrls,
     Charge,
     Evaluation,
     Message,
     Parent,
-    Program,
-    ProgramUrls,
     Proposal,
     ProposalDetail,
     ProposalUrls,
 )
 
 
-def shown_program(candidate: CandidateRecord, caller: Caller) -> Program:
+def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
     """A candidate as it goes over the wire; what the evaluator wrote only to those who may read programs."""
-    base, run = f"/v1/programs/{candidate.id}", f"/v1/runs/{candidate.run_id}"
-    return Program(
+    base, run = f"/v1/candidates/{candidate.id}", f"/v1/runs/{candidate.run_id}"
+    return Candidate(
         id=candidate.id,
         run_id=candidate.run_id,
         program_id=candidate.program_id,
@@ -49,7 +49,7 @@ def shown_program(candidate: CandidateRecord, caller: Caller) -> Program:
         duplicate_of=candidate.duplicate_of,
         created_at=candidate.created_at,
         evaluated_at=candidate.evaluated_at,
-        urls=ProgramUrls(
+        urls=CandidateUrls(
             self=base,
             run=run,
             source=f"{base}/source",
@@ -111,6 +111,8 @@ def _facts(proposal: ProposalRecord) -> dict[str, Any]:
         "created_at", "answered_at", "form",
     )  # fmt: skip
     run = f"/v1/runs/{proposal.run_id}"
-    urls = ProposalUrls(self=f"{run}/proposals/{proposal.number}", programs=f"{run}/programs?number={proposal.number}")
+    urls = ProposalUrls(
+        self=f"{run}/proposals/{proposal.number}", programs=f"{run}/candidates?number={proposal.number}"
+    )
     charges = [Charge.model_validate(charge) for charge in proposal.charges]
     return {**{name: getattr(proposal, name) for name in names}, "charges": charges, "urls": urls}

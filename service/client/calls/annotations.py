@@ -48,12 +48,12 @@ def list_pins(run_id: str) -> Call[PinList]:
     return Call(method="GET", path=place(PINS, run_id), answer=PinList)
 
 
-def pin_program(run_id: str, candidate_id: str) -> Call[Pin]:
+def pin_candidate(run_id: str, candidate_id: str) -> Call[Pin]:
     """Pin a candidate."""
     return Call(method="PUT", path=place(f"{PINS}/{{}}", run_id, candidate_id), answer=Pin)
 
 
-def unpin_program(run_id: str, candidate_id: str) -> Call[None]:
+def unpin_candidate(run_id: str, candidate_id: str) -> Call[None]:
     """Take a pin away."""
     return Call(method="DELETE", path=place(f"{PINS}/{{}}", run_id, candidate_id), answer=NoneType)
 

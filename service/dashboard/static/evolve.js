@@ -44,7 +44,7 @@ function help() {
   const title = document.createElement("h2");
   title.textContent = "Keyboard shortcuts";
   const list = document.createElement("table");
-  const lines = [...Object.entries(single).map(([key, [name]]) => [key, name]), ["Ctrl K", "Go to any page, run or program"], ...[...places, ...tabs()].map(([key, , name]) => [`g ${key}`, name])];
+  const lines = [...Object.entries(single).map(([key, [name]]) => [key, name]), ["Ctrl K", "Go to any page, run or candidate"], ...[...places, ...tabs()].map(([key, , name]) => [`g ${key}`, name])];
   for (const [key, name] of lines) {
     const row = list.insertRow();
     const cell = document.createElement("kbd");

@@ -1,4 +1,4 @@
-// The palette: every page there is, by a few letters of its name, and any run or program by its id.
+// The palette: every page there is, by a few letters of its name, and any run or candidate by its id.
 // @ts-check
 
 /**
@@ -10,7 +10,7 @@ export function goTo(places) {
   dialog.setAttribute("aria-label", "Go to");
   dialog.className = "go-to";
   field.type = "search";
-  field.setAttribute("aria-label", "Name of a page, or id of a run or program");
+  field.setAttribute("aria-label", "Name of a page, or id of a run or candidate");
   field.placeholder = "A page, run_…, cnd_…";
   list.className = "plain";
   const show = () => list.replaceChildren(...found(field.value, places).map(([name, address]) => entry(name, address)));
@@ -34,7 +34,7 @@ export function goTo(places) {
 function found(typed, places) {
   const letters = typed.trim().toLowerCase();
   const id = /^(run|cnd)_[0-9a-f-]+$/.exec(letters);
-  if (id) return [[`Open ${letters}`, `/${id[1] === "run" ? "runs" : "programs"}/${letters}`]];
+  if (id) return [[`Open ${letters}`, `/${id[1] === "run" ? "runs" : "candidates"}/${letters}`]];
   return places.filter(([name]) => name.toLowerCase().includes(letters));
 }
 

@@ -72,7 +72,7 @@ class CellGrid extends HTMLElement {
     this.append(plot, this.scale);
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
     this.canvas.addEventListener("mouseleave", () => { this.near = ""; if (this.tip) this.tip.hidden = true; });
-    this.canvas.addEventListener("click", () => { const cell = this.cells?.get(this.near ?? ""); if (cell) location.assign(`/programs/${cell.candidate_id}`); });
+    this.canvas.addEventListener("click", () => { const cell = this.cells?.get(this.near ?? ""); if (cell) location.assign(`/candidates/${cell.candidate_id}`); });
   }
 
   async read() {

@@ -51,7 +51,7 @@ class IslandCurves extends HTMLElement {
   }
 }
 
-/** What the programs born on an island came to. @param {import("./columns.js").Columns} columns @param {number} island */
+/** What the candidates born on an island came to. @param {import("./columns.js").Columns} columns @param {number} island */
 export function curvesOf(columns, island) {
   /** @type {number[]} */ const xs = [];
   /** @type {(number | null)[]} */ const best = [];

@@ -1,4 +1,4 @@
-// <lineage-map data-src data-run data-x data-lanes data-at>: all programs of a run by score, and who descends from whom.
+// <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, and who descends from whom.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
@@ -41,7 +41,7 @@ class LineageMap extends HTMLElement {
     const map = this.map = made("div", "map");
     map.tabIndex = 0;
     map.setAttribute("role", "application");
-    map.setAttribute("aria-label", "Map of all programs. Arrow keys left and right move, plus and minus zoom, 0 shows all, up chooses the parent, down the best child, Enter opens the chosen program, Escape chooses none. The table below tells the line of the chosen program.");
+    map.setAttribute("aria-label", "Map of all candidates. Arrow keys left and right move, plus and minus zoom, 0 shows all, up chooses the parent, down the best child, Enter opens the chosen candidate, Escape chooses none. The table below tells the line of the chosen candidate.");
     this.pens = ["ground", "marks", "lines"].map((name) => {
       const canvas = document.createElement("canvas");
       canvas.dataset.layer = name;
@@ -135,7 +135,7 @@ class LineageMap extends HTMLElement {
     tip.hidden = pointed < 0 || Boolean(this.held);
     if (tip.hidden) return;
     const x = across(layout, model.xs[pointed]), near = x > layout.width / 2;
-    tip.textContent = `Program ${columns.number[pointed]}.${columns.position[pointed]}: ${this.worth(pointed)}, island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}, ${model.depth[pointed]} steps from its seed.`;
+    tip.textContent = `Candidate ${columns.number[pointed]}.${columns.position[pointed]}: ${this.worth(pointed)}, island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}, ${model.depth[pointed]} steps from its seed.`;
     tip.style.left = near ? "auto" : `${x + 14}px`;
     tip.style.right = near ? `${layout.width - x + 14}px` : "auto";
     tip.style.top = `${Math.max(0, layout.ys[pointed] - 16)}px`;
@@ -149,7 +149,7 @@ class LineageMap extends HTMLElement {
     return value === null ? columns.outcomes[columns.outcome[at]] : `score ${short(value)}`;
   }
 
-  /** Lights a program with all its kin. @param {number} at @param {boolean} told whether the address and the table follow */
+  /** Lights a candidate with all its kin. @param {number} at @param {boolean} told whether the address and the table follow */
   choose(at, told = true) {
     const { model } = this, columns = this.store?.columns;
     if (!model || !columns || !this.side) return;
@@ -172,7 +172,7 @@ class LineageMap extends HTMLElement {
     const { model, kin, side } = this, columns = this.store?.columns;
     if (!model || !kin || !side || !columns) return;
     if (at < 0) { side.textContent = "Nothing is valid yet."; return; }
-    const place = `${columns.number[at]}.${columns.position[at]}`, link = /** @type {HTMLAnchorElement} */ (made("a", "", `program ${place}`));
+    const place = `${columns.number[at]}.${columns.position[at]}`, link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
     link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
     const words = `: ${this.worth(at)}, island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}, ${short(kin.ancestors)} ancestors, ${short(kin.descendants)} descendants.`;
     side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
@@ -185,7 +185,7 @@ class LineageMap extends HTMLElement {
     history.replaceState(history.state, "", here);
   }
 
-  /** Links of the page that choose a program or an axis do it here. @param {MouseEvent} event */
+  /** Links of the page that choose a candidate or an axis do it here. @param {MouseEvent} event */
   follow(event) {
     const link = event.target instanceof Element ? event.target.closest("a[data-at], a[data-choice]") : null;
     if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button || !this.model) return;
@@ -278,7 +278,7 @@ class LineageMap extends HTMLElement {
     if (at >= 0 || this.chosen >= 0) this.choose(at);
   }
 
-  /** The program at the pointer. @param {PointerEvent} event */
+  /** The candidate at the pointer. @param {PointerEvent} event */
   nearest(event) {
     const { model, layout, map } = this;
     if (!model || !layout || !map) return -1;

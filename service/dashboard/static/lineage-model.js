@@ -1,4 +1,4 @@
-// The programs of a run as a map needs them: where each stands, and who descends from whom.
+// The candidates of a run as a map needs them: where each stands, and who descends from whom.
 // @ts-check
 
 export const SELF = 1, ANCESTOR = 2, DESCENDANT = 3;
@@ -6,8 +6,8 @@ export const SELF = 1, ANCESTOR = 2, DESCENDANT = 3;
 /**
  * @typedef {object} Model
  * @property {number} count
- * @property {Float64Array} xs by program
- * @property {Uint32Array} order of the programs by x
+ * @property {Float64Array} xs by candidate
+ * @property {Uint32Array} order of the candidates by x
  * @property {Float64Array} sorted their x in that order
  * @property {Float64Array} fitness NaN: it failed
  * @property {Uint16Array} island
@@ -62,7 +62,7 @@ function span(fitness) {
 }
 
 /**
- * Who is related to a program: a flag for each, in one pass each way.
+ * Who is related to a candidate: a flag for each, in one pass each way.
  * @param {Model} model @param {number} chosen
  */
 export function relativesOf(model, chosen) {
@@ -78,7 +78,7 @@ export function relativesOf(model, chosen) {
   return { flags, ancestors, descendants };
 }
 
-/** The best child of a program; -1: it has none that is valid. @param {Model} model @param {number} chosen */
+/** The best child of a candidate; -1: it has none that is valid. @param {Model} model @param {number} chosen */
 export function bestChild(model, chosen) {
   let best = -1;
   for (let at = chosen + 1; at < model.count; at += 1) {

@@ -10,7 +10,7 @@ import { DESCENDANT, firstAt } from "./lineage-model.js";
  * @property {number} height
  * @property {number} lanes
  * @property {number} lane height of one
- * @property {Float32Array} ys of each program
+ * @property {Float32Array} ys of each candidate
  * @property {{from: number, to: number}} view what is shown of the axis
  */
 
@@ -27,7 +27,7 @@ function readColours() {
 readColours();
 onTheme(readColours);
 
-/** Where programs stand in height. @param {Model} model @param {number} width @param {boolean} stacked @param {{from: number, to: number}} view @returns {Layout} */
+/** Where candidates stand in height. @param {Model} model @param {number} width @param {boolean} stacked @param {{from: number, to: number}} view @returns {Layout} */
 export function layoutOf(model, width, stacked, view) {
   const lanes = stacked ? Math.min(model.islands, MAX_LANES) : 1;
   const lane = Math.max(28, Math.min(lanes === 1 ? 400 : 150, 640 / lanes)), ys = new Float32Array(model.count);
@@ -154,7 +154,7 @@ function stampOf(code, size, strength) {
 }
 
 /**
- * Lines from parents to children: of a program to its seed, and to what came of it.
+ * Lines from parents to children: of a candidate to its seed, and to what came of it.
  * @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout @param {Uint8Array | null} flags who is related; null: none is shown but the line @param {number} top whose line is drawn; -1: nobody's @param {number} pointed
  */
 export function paintLines(pen, model, layout, flags, top, pointed) {
@@ -203,7 +203,7 @@ function edges(model, view, flags, top) {
 }
 
 /**
- * The program nearest to a point of the page, within reach; -1: none is. Only those near it across are looked at.
+ * The candidate nearest to a point of the page, within reach; -1: none is. Only those near it across are looked at.
  * @param {Model} model @param {Layout} layout @param {number} x @param {number} y
  */
 export function nearestTo(model, layout, x, y) {

@@ -157,12 +157,12 @@ export function fitted(canvas, height) {
   return { pen, width };
 }
 
-/** Where a program is. @param {string} run @param {Columns} columns @param {number} at */
+/** Where a candidate is. @param {string} run @param {Columns} columns @param {number} at */
 export function addressOf(run, columns, at) {
   return `/runs/${run}/at/${columns.number[at]}/${columns.position[at]}`;
 }
 
-/** What a program is called on this page. @param {Columns} columns @param {number} at */
+/** What a candidate is called on this page. @param {Columns} columns @param {number} at */
 export function nameOf(columns, at) {
   return `Proposal ${columns.number[at]}, answer ${columns.position[at]}`;
 }

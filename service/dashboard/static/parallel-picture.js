@@ -1,4 +1,4 @@
-// The picture of programs over parallel axes: where values are, the lines, the axes with what is brushed on them.
+// The picture of candidates over parallel axes: where values are, the lines, the axes with what is brushed on them.
 // @ts-check
 import { colours, fit, ticks } from "./objectives.js";
 import { islandColour, short } from "./palette.js";

@@ -1,4 +1,4 @@
-// <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep programs.
+// <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep candidates.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
@@ -57,7 +57,7 @@ class ParallelAxes extends HTMLElement {
     this.table.className = "scroll";
     this.table.tabIndex = 0;
     this.table.setAttribute("role", "region");
-    this.table.setAttribute("aria-label", "Programs in the brushes");
+    this.table.setAttribute("aria-label", "Candidates in the brushes");
     this.append(plot, fields, this.told, this.table);
   }
 
@@ -176,7 +176,7 @@ class ParallelAxes extends HTMLElement {
     drawLines(pen, width, axes, { places, kept, front: new Set(this.fronts?.of(columns.total)), islands: columns.island });
     axes.forEach((axis, which) => this.showFields(axis, which));
     this.dataset.kept = String(kept.size);
-    const words = brushed.length ? `${short(kept.size)} of ${short(places.length)} programs lie in ${brushed.length === 1 ? "the brush" : "all brushes"}.` : `All ${short(places.length)} valid programs; nothing is brushed.`;
+    const words = brushed.length ? `${short(kept.size)} of ${short(places.length)} candidates lie in ${brushed.length === 1 ? "the brush" : "all brushes"}.` : `All ${short(places.length)} valid candidates; nothing is brushed.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
     if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);
@@ -203,12 +203,12 @@ class ParallelAxes extends HTMLElement {
     if (!this.table) return;
     this.table.hidden = !shown.length;
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    table.createCaption().textContent = kept.length > LISTED ? `The ${LISTED} fittest of ${kept.length} programs in the brushes` : "Programs in the brushes, the fittest first";
-    for (const name of ["Program", ...axes.map((axis) => axis.name), "Island"]) {
+    table.createCaption().textContent = kept.length > LISTED ? `The ${LISTED} fittest of ${kept.length} candidates in the brushes` : "Candidates in the brushes, the fittest first";
+    for (const name of ["Candidate", ...axes.map((axis) => axis.name), "Island"]) {
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.textContent = name;
-      if (name !== "Program") cell.className = "num";
+      if (name !== "Candidate") cell.className = "num";
       head.append(cell);
     }
     for (const at of shown) {

@@ -1,4 +1,4 @@
-// A report has no service behind it: what modules fetch stands in the file, and programs are places in it.
+// A report has no service behind it: what modules fetch stands in the file, and candidates are places in it.
 // @ts-check
 (() => {
   /** @param {string} address */
@@ -13,16 +13,16 @@
     return new Response(found.textContent, { headers: { "Content-Type": "application/json" } });
   };
 
-  /** Shows a program, where the file holds it. @param {URL} address */
+  /** Shows a candidate, where the file holds it. @param {URL} address */
   const show = (address) => {
     const found = address.pathname.match(/\/at\/(\d+)\/(\d+)$/);
-    const place = found ? `program-${found[1]}-${found[2]}` : "";
+    const place = found ? `candidate-${found[1]}-${found[2]}` : "";
     const element = place ? document.getElementById(place) : null;
     if (element instanceof HTMLDetailsElement) location.hash = place;
   };
 
   /** @param {URL} address */
-  const ofService = (address) => address.protocol === location.protocol && /\/(runs|programs)\/[\w-]+/.test(address.pathname) && address.pathname !== location.pathname;
+  const ofService = (address) => address.protocol === location.protocol && /\/(runs|candidates)\/[\w-]+/.test(address.pathname) && address.pathname !== location.pathname;
 
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;

@@ -1,4 +1,4 @@
-// <weight-picker data-src data-run>: the best program under weights, computed here as GET /v1/runs/ID/best documents it.
+// <weight-picker data-src data-run>: the best candidate under weights, computed here as GET /v1/runs/ID/best documents it.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { addressOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
@@ -120,7 +120,7 @@ class WeightPicker extends HTMLElement {
     row.replaceChildren(row.cells[0], ...cells);
     this.dataset.winner = `${columns.number[at]}/${columns.position[at]}`;
     const fittest = this.querySelector("[data-fittest] a")?.textContent;
-    if (this.status) this.status.textContent = fittest === link.textContent ? "The fittest program of the run is the best under these weights, too." : "";
+    if (this.status) this.status.textContent = fittest === link.textContent ? "The fittest candidate of the run is the best under these weights, too." : "";
   }
 
   /** The row of the best, made where the page came without. */

@@ -1,4 +1,4 @@
-// <score-curve data-src data-run>: best so far, every program as a mark of its island, failures in a gutter, what befell.
+// <score-curve data-src data-run>: best so far, every candidate as a mark of its island, failures in a gutter, what befell.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { colour, entry, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
@@ -133,7 +133,7 @@ class ScoreCurve extends HTMLElement {
     const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12);
     legend.replaceChildren(...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
       ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) => item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`)),
-      ...columns.sampled ? [item(`${columns.place.length.toLocaleString("en")} of ${columns.total.toLocaleString("en")} programs, the best among them`)] : []);
+      ...columns.sampled ? [item(`${columns.place.length.toLocaleString("en")} of ${columns.total.toLocaleString("en")} candidates, the best among them`)] : []);
   }
 }
 

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/runs/{run_id}/diversity", route_class=PageRoute, inc
 
 @router.get("")
 async def show_diversity(request: Request, run_id: RunId, api: Api) -> Response:
-    """Show how different the programs of a run were over its evaluations."""
+    """Show how different the candidates of a run were over its evaluations."""
     run = await api.send(calls.get_run(run_id))
     return await render_run(request, api, run, "diversity.html", "diversity", **await _series(api, run))
 

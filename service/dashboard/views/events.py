@@ -1,4 +1,4 @@
-"""The events of a run, "what happened, and in what order?": its log in pages, narrowed by kind, island or program."""
+"""The events of a run, "what happened, and in what order?": its log in pages, narrowed by kind, island or candidate."""
 
 import json
 import re
@@ -36,26 +36,26 @@ class EventFilter:
 
     kinds: Sequence[str] = ()
     island: str = ""
-    program: str = ""
+    candidate: str = ""
     after: int = 0
 
     @property
     def narrow(self) -> bool:
         """Whether something beside kinds is asked for, which the log itself cannot be asked."""
-        return bool(self.island or self.program)
+        return bool(self.island or self.candidate)
 
     def query(self, **changes: Any) -> str:
         """As it stands in an address."""
         one = replace(self, **changes)
         pairs = [("kind", kind) for kind in one.kinds]
-        pairs += [(name, str(value)) for name, value in (("island", one.island), ("program", one.program)) if value]
+        pairs += [(name, str(value)) for name, value in (("island", one.island), ("candidate", one.candidate)) if value]
         return urlencode([*pairs, *([("after", one.after)] if one.after else [])])
 
     def holds(self, event: Event) -> bool:
-        """Whether an event names the island and the program that are asked for."""
+        """Whether an event names the island and the candidate that are asked for."""
         if self.island and not any(str(event.get(name)) == self.island for name in _islands_of(event)):
             return False
-        return not self.program or any(name.endswith(self.program) for name in candidates_in(event))
+        return not self.candidate or any(name.endswith(self.candidate) for name in candidates_in(event))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _islands_of(event: Event) -> Sequence[str]:
 def _words(run_id: str, name: str, value: Any) -> list[EventLink]:
     named = list(candidates_in(value))
     if named:
-        found = [EventLink(name=name, text=short(one), href=f"/programs/{one}") for one in named[:MAX_NAMED]]
+        found = [EventLink(name=name, text=short(one), href=f"/candidates/{one}") for one in named[:MAX_NAMED]]
         rest = len(named) - len(found)
         return [*found, EventLink(name="", text=f"and {rest} more")] if rest else found
     if value is None or value in ("", [], {}):
@@ -146,7 +146,7 @@ def _text(value: Any) -> str:
 def only_of(
     kind: Annotated[list[str], Query(max_length=40)] = [],  # noqa: B006 -- FastAPI copies it
     island: Short = "",
-    program: Short = "",
+    candidate: Short = "",
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> EventFilter:
     """What an address asks for.
@@ -159,7 +159,7 @@ def only_of(
         raise UsageError(f"there are no events of kind {plain(unknown[0], 40)!r}: choose among those of the form")
     if island and not (island.isascii() and island.isdecimal()):
         raise UsageError(f"{plain(island, 40)!r} is no island: write its number")
-    return EventFilter(kinds=tuple(dict.fromkeys(kind)), island=island, program=program.strip(), after=after)
+    return EventFilter(kinds=tuple(dict.fromkeys(kind)), island=island, candidate=candidate.strip(), after=after)
 
 
 Asked = Annotated[EventFilter, Depends(only_of)]

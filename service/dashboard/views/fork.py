@@ -1,4 +1,4 @@
-"""The form that starts a run from a program of another: what is left empty stays as it was there."""
+"""The form that starts a run from a candidate of another: what is left empty stays as it was there."""
 
 from typing import Annotated
 

@@ -44,9 +44,9 @@ class IslandRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """How many programs went from one island to another, and how strongly that is tinted, from 0 to `TINTS`."""
+    """How many candidates went from one island to another, and how strongly that is tinted, from 0 to `TINTS`."""
 
-    programs: int
+    candidates: int
     tint: int
 
 
@@ -163,14 +163,14 @@ async def _resets(api: AsyncClient, run: Run) -> tuple[list[IslandReset], bool]:
 
 
 def matrix_of(moves: Sequence[Migration]) -> Matrix:
-    """How many programs went from where to where."""
+    """How many candidates went from where to where."""
     counts: Counter[tuple[int, int]] = Counter()
     for move in moves:
         counts[move.from_island, move.to_island] += len(move.candidate_ids)
     part = sorted({island for pair in counts for island in pair})
     shown, maximum = part[:MAX_IN_MATRIX], max(counts.values(), default=0)
     rows = [
-        [Flow(programs=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / maximum)) for other in shown]
+        [Flow(candidates=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / maximum)) for other in shown]
         for one in shown
     ]
     return Matrix(islands=shown, rows=rows, left_out=len(part) - len(shown))

@@ -1,4 +1,4 @@
-"""Lineage of a whole run, "where did it come from?": every program at its place, and one line back to a seed."""
+"""Lineage of a whole run, "where did it come from?": every candidate at its place, and one line back to a seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
-from service.schemas.programs import Program
+from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 
 MAX_STEPS = 200
 MAX_LINE = 1000
 router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
-At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a program.")]
+At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a candidate.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineageEntry:
-    """One program of a line.
+    """One candidate of a line.
 
     Attributes:
         depth: how many steps it is from its seed.
@@ -31,7 +31,7 @@ class LineageEntry:
         others: ids of the parents beside the first one, from a crossover.
     """
 
-    program: Program
+    candidate: Candidate
     depth: int
     gain: float | None
     others: Sequence[str]
@@ -39,7 +39,7 @@ class LineageEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineageTable:
-    """A program and where it comes from, itself first.
+    """A candidate and where it comes from, itself first.
 
     Attributes:
         at: its place, where somebody chose it; empty: it is the best of the run.
@@ -62,7 +62,7 @@ async def show_lineage(
     x: Literal["proposal", "evaluation"] = "proposal",
     lanes: Literal["stacked", "common"] = "stacked",
 ) -> Response:
-    """Show all programs of a run with their descent."""
+    """Show all candidates of a run with their descent."""
     run = await api.send(calls.get_run(run_id))
     line = await _line(api, run, at)
     return await render_run(request, api, run, "lineage.html", "lineage", line=line, x=x, lanes=lanes)
@@ -70,13 +70,13 @@ async def show_lineage(
 
 @router.get("/line")
 async def show_line(request: Request, run_id: RunId, api: Api, at: At = "") -> Response:
-    """Show the line of one program alone."""
+    """Show the line of one candidate alone."""
     run = await api.send(calls.get_run(run_id))
     return await render_run(request, api, run, "lineage_line.html", "lineage", line=await _line(api, run, at))
 
 
 async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
-    """The line of the program at a place, or of the best; None: nothing is valid yet."""
+    """The line of the candidate at a place, or of the best; None: nothing is valid yet."""
     number, _, position = at.partition(".")
     chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
     if chosen is None:
@@ -85,29 +85,29 @@ async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
     return line_of(lineage.items, at=at, truncated=lineage.truncated)
 
 
-def line_of(programs: Sequence[Program], *, at: str = "", truncated: bool = False) -> LineageTable:
+def line_of(candidates: Sequence[Candidate], *, at: str = "", truncated: bool = False) -> LineageTable:
     """A line as it is shown.
 
     Args:
-        programs: a program and its first parents, itself first.
+        candidates: a candidate and its first parents, itself first.
         at: its place, if somebody chose it.
         truncated: whether the line goes on before the last of them.
     """
-    parents: list[Program | None] = [*programs[1:], None]
+    parents: list[Candidate | None] = [*candidates[1:], None]
     steps = [
         LineageEntry(
-            program=program,
-            depth=len(programs) - 1 - place,
-            gain=_gain(program, parent),
-            others=[one.candidate_id for one in program.parents if one.role == "crossover"],
+            candidate=candidate,
+            depth=len(candidates) - 1 - place,
+            gain=_gain(candidate, parent),
+            others=[one.candidate_id for one in candidate.parents if one.role == "crossover"],
         )
-        for place, (program, parent) in enumerate(zip(programs, parents, strict=True))
+        for place, (candidate, parent) in enumerate(zip(candidates, parents, strict=True))
     ]
     shown = steps if len(steps) <= MAX_STEPS else steps[: MAX_STEPS - 1] + steps[-1:]
     return LineageTable(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
 
 
-def _gain(program: Program, parent: Program | None) -> float | None:
-    if parent is None or program.fitness is None or parent.fitness is None:
+def _gain(candidate: Candidate, parent: Candidate | None) -> float | None:
+    if parent is None or candidate.fitness is None or parent.fitness is None:
         return None
-    return program.fitness - parent.fitness
+    return candidate.fitness - parent.fitness

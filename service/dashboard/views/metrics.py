@@ -10,7 +10,7 @@ from service.client import calls
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
-from service.dashboard.views.program import if_any
+from service.dashboard.views.candidate import if_any
 from service.schemas.statistics import AtBudget, RunStatistics
 from service.schemas.votes import Rule
 

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YieldRow:
-    """How the programs of one kind did. `improving`: share of the evaluations that became the best of the run."""
+    """How the candidates of one kind did. `improving`: share of the evaluations that became the best of the run."""
 
     success: Success
     valid: float | None
@@ -35,7 +35,7 @@ class PriceRow:
 
     Attributes:
         cached: share of the tokens that were read.
-        per_improvement: tokens read and written for each program that became the best.
+        per_improvement: tokens read and written for each candidate that became the best.
         money_per_improvement: the same of money, rounded; None: it is not known, or nothing became the best.
         dropped, duplicates, rejected: shares of what was written that came to nothing.
     """
@@ -68,7 +68,7 @@ def share_of(part: int, whole: int) -> float | None:
 
 
 def yields(successes: Sequence[Success]) -> list[YieldRow]:
-    """Kinds of programs with their shares, in the order in which they are told."""
+    """Kinds of candidates with their shares, in the order in which they are told."""
     return [
         YieldRow(
             success=one,

@@ -10,9 +10,9 @@ from service.client import calls
 from service.dashboard.pages import PageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
-from service.dashboard.views.program import Cursor, if_any
+from service.dashboard.views.candidate import Cursor, if_any
 from service.projections.choices import choices_of
-from service.schemas.programs import Parent, Program
+from service.schemas.candidates import Candidate, Parent
 from service.schemas.runs import Run
 
 PAGE, ANSWERS = 50, 200
@@ -39,7 +39,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
     """Show a proposal with everything that was written."""
     run = await api.send(calls.get_run(run_id))
     proposal = await api.send(calls.get_proposal(run.id, number))
-    answers = (await api.send(calls.list_programs(run.id, number=number, limit=ANSWERS))).items
+    answers = (await api.send(calls.list_candidates(run.id, number=number, limit=ANSWERS))).items
     edges = edges_of(answers)
     first = next((edge.candidate_id for edge in edges if edge.role == "parent"), None)
     return await render_run(
@@ -51,7 +51,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
         proposal=proposal,
         answers=answers,
         edges=edges,
-        parent=await if_any(api, calls.get_program(first)) if first else None,
+        parent=await if_any(api, calls.get_candidate(first)) if first else None,
         weights=weighed(run, proposal.weights),
         whys=choices_of(proposal.why),
         rewards=reward_rows(run, answers),
@@ -59,7 +59,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
     )
 
 
-def edges_of(answers: Sequence[Program]) -> list[Parent]:
+def edges_of(answers: Sequence[Candidate]) -> list[Parent]:
     """Parents and inspirations that a prompt spoke of: its answers have them in common."""
     found = {(edge.candidate_id, edge.role): edge for one in answers for edge in one.parents}
     return list(found.values())
@@ -71,7 +71,7 @@ def weighed(run: Run, weights: Sequence[float]) -> list[tuple[str, float]]:
     return [(names[at] if at < len(names) else f"weight {at + 1}", weight) for at, weight in enumerate(weights)]
 
 
-def reward_rows(run: Run, answers: Sequence[Program]) -> list[tuple[str, list[Any]]]:
+def reward_rows(run: Run, answers: Sequence[Candidate]) -> list[tuple[str, list[Any]]]:
     """Reward vectors of answers as rows: one for each objective, with a value for each answer."""
     names = [str(one["name"]) for one in run.objectives]
     return [

@@ -13,10 +13,10 @@ from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
-from service.dashboard.views.program import if_any
+from service.dashboard.views.candidate import if_any
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
-from service.schemas.programs import Program
+from service.schemas.candidates import Candidate
 from service.schemas.runs import Budget, BudgetExtension, Run
 from service.schemas.series import Metrics
 
@@ -58,13 +58,13 @@ async def show_head(request: Request, run_id: RunId, api: Api) -> Response:
 
 
 @router.get("/at/{number}/{position}")
-async def find_program(
+async def find_candidate(
     run_id: RunId,
     number: Annotated[int, Path(ge=0, le=2**53)],
     position: Annotated[int, Path(ge=0, le=2**31)],
 ) -> Response:
     """Lead to the candidate at a place of a proposal: charts know candidates by that."""
-    return go_to(f"/programs/{candidate_id(run_id, number, position)}")
+    return go_to(f"/candidates/{candidate_id(run_id, number, position)}")
 
 
 @router.post("/pause")
@@ -129,12 +129,12 @@ def _number(name: str, text: str) -> float | int:
 
 async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
     metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
-    best = await api.send(calls.list_programs(run.id, order="fitness", limit=BEST_SHOWN))
+    best = await api.send(calls.list_candidates(run.id, order="fitness", limit=BEST_SHOWN))
     return {
         "assessment": await _assessed(api, run),
         "metrics": metrics,
         "last": metrics.points[-1] if metrics.points else None,
-        "best": list[Program](best.items),
+        "best": list[Candidate](best.items),
         "still": still_since(metrics),
         "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
         "left_seconds": left_seconds(run),
@@ -143,7 +143,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
 
 
 async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
-    """Groups of failures, each with the programs of its outcome; none before those who may not read programs."""
+    """Groups of failures, each with the candidates of its outcome; none before those who may not read candidates."""
     failures = await if_any(api, calls.get_run_failures(run.id))
     return {
         "failures": failures,
@@ -153,11 +153,11 @@ async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
 
 
 def failures_link(run_id: str, outcome: str) -> str:
-    """Where the programs of an outcome are listed; empty: what failed made none."""
+    """Where the candidates of an outcome are listed; empty: what failed made none."""
     if outcome in WITHOUT_PROGRAM:
         return ""
     key = "status" if outcome in UNEVALUATED else "outcome"
-    return f"/runs/{run_id}/programs?{key}={outcome}"
+    return f"/runs/{run_id}/candidates?{key}={outcome}"
 
 
 async def _assessed(api: AsyncClient, run: Run) -> Assessment | None:

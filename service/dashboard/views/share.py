@@ -18,8 +18,8 @@ from service.schemas.runs import Run
 
 MAX_NOTES = 200
 FORMS = (
-    ("jsonl", "Programs with their files", "JSON Lines, as evolve export writes them"),
-    ("csv", "Table of programs", "CSV, without files"),
+    ("jsonl", "Candidates with their files", "JSON Lines, as evolve export writes them"),
+    ("csv", "Table of candidates", "CSV, without files"),
     ("training", "Training records", "JSON Lines: prompts, completions and reward vectors"),
     ("events", "Event log", "JSON Lines: all that happened, of which the run is the fold"),
 )

@@ -41,7 +41,7 @@ class ConfigField:
 
 
 LIMITS = (
-    ConfigField(key="budget.evaluations", label="Evaluations", note="programs that are scored"),
+    ConfigField(key="budget.evaluations", label="Evaluations", note="candidates that are scored"),
     ConfigField(key="budget.target", label="Target", note="fitness at which the run ends", whole=False),
     ConfigField(key="budget.wall_seconds", label="Seconds", note="of work", whole=False),
     ConfigField(key="budget.patience", label="Patience", note="without a better best"),
@@ -265,7 +265,7 @@ def _text(key: ConfigField, value: Any) -> str | None:
 
 
 def place_of(complaint: str, form: FormData) -> tuple[str, str]:
-    """The field that a complaint about a run is about, and the words without what only programs need.
+    """The field that a complaint about a run is about, and the words without what only candidates need.
 
     The service names the key at the beginning of a sentence.
     """

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .candidate import load, write_program
-from .cell import Place
 from .channel import Channel
+from .sandbox_spec import Place
 
 VALUE = 42
 TASK: Mapping[str, Any] = {

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import import_times
-from .cell import Place
 from .channel import Channel
-from .explain import ComplaintError, explain, is_memory, stack
+from .error_report import ComplaintError, explain, is_memory, stack
 from .jsonable import NotJsonError, jsonable
+from .sandbox_spec import Place
 
 Call = Callable[[Any], Any]
 _PYTHON = "{python}"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import attacks, canary, candidate, scoring
-from .cell import Place
 from .channel import STARTED, Channel
 from .confinement import Confinement
+from .sandbox_spec import Place
 
 # What comes with an order: the stream, and where to print to.
 DESCRIPTORS = 2

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from . import kernel, landlock, limits, namespaces, seccomp, view, wipe
-from .cell import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, Cell, interpreter_paths
+from . import kernel, landlock, limits, namespaces, seccomp, visible_files, wipe
+from .sandbox_spec import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, Cell, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 Layer = tuple[str, bool, str]
@@ -122,7 +122,7 @@ class Confinement:
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         if role == SCORER and self._cell.scorer_readable:
             os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
-        view.enter(self._views[role])
+        visible_files.enter(self._views[role])
 
     def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
         return [
@@ -207,30 +207,30 @@ class Confinement:
         return renewed
 
     def _build_rules(self) -> None:
-        accelerators = view.accelerators() if self._cell.gpu else ()
+        accelerators = visible_files.accelerators() if self._cell.gpu else ()
         for role in ROOMS:
             self._rules[role] = landlock.ruleset(
                 readable=self._readable(role),
                 writable=self._writable(role),
-                devices=[*view.DEVICES, *accelerators],
+                devices=[*visible_files.DEVICES, *accelerators],
                 network=self._cell.network,
             )
 
     def _readable(self, role: str) -> list[str]:
         cell = self._cell
-        proc = ("/proc",) if self.own_proc else view.PUBLIC_PROC
+        proc = ("/proc",) if self.own_proc else visible_files.PUBLIC_PROC
         own = (cell.problem, cell.shim) if role == SCORER else ()
-        names = view.NAMES if cell.network else ()
-        return [*view.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
+        names = visible_files.NAMES if cell.network else ()
+        return [*visible_files.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
 
     def _writable(self, role: str) -> tuple[str, ...]:
         return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)
 
-    def _view(self, role: str) -> view.View:
+    def _view(self, role: str) -> visible_files.VisibleFiles:
         reachable, why = self._layers.get("reachable interpreter", (True, ""))
-        return view.View(
+        return visible_files.VisibleFiles(
             confined="landlock" in self._on,
-            visible=[*self._readable(role), *self._writable(role), *view.DEVICES],
+            visible=[*self._readable(role), *self._writable(role), *visible_files.DEVICES],
             granted=self._cell.opened(role),
             masked=self._masked,
             interpreter=interpreter_paths(),

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any
 
 from . import attacks, child, kernel, process_state, tree
-from .cell import ROOMS, Cell
 from .channel import Channel, ChannelError
 from .confinement import Confinement
+from .sandbox_spec import ROOMS, Cell
 from .trampoline import LeaveFrames
 
 TICK_SECONDS = 0.05

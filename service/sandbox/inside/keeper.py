@@ -18,11 +18,11 @@ from time import monotonic
 from typing import Any
 
 from . import canary, fork_server, kernel, namespaces, tree, watchdog, wipe
-from .cell import PROGRAM, SCORER, Cell
 from .channel import Channel, ChannelError, frame
 from .fork_client import ForkClient, LostError
 from .phase import Ending, ProcessPhase
-from .talk import Dialogue, Talk, Verdict
+from .protocol import Dialogue, Talk, Verdict
+from .sandbox_spec import PROGRAM, SCORER, Cell
 from .trampoline import LeaveFrames
 
 _PROGRAM, _SCORER = "the program", "the evaluator"

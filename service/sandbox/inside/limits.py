@@ -5,7 +5,7 @@ import math
 import os
 import resource
 
-from .cell import MAX_DESCRIPTORS, Cell
+from .sandbox_spec import MAX_DESCRIPTORS, Cell
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from time import monotonic
 
 from . import watchdog
-from .cell import MAX_FILES, MAX_SOCKETS, Cell
 from .channel import HEADER, STARTED, ChannelError, parse
 from .fork_client import ForkClient
-from .talk import Talk
+from .protocol import Talk
+from .sandbox_spec import MAX_FILES, MAX_SOCKETS, Cell
 
 TICK_SECONDS = 0.05
 _GULP = 1 << 16

@@ -12,9 +12,9 @@ from typing import Any
 
 from . import import_times
 from .candidate import failure, flush, load, write_program
-from .cell import Place
 from .channel import Channel
 from .jsonable import NotJsonError, jsonable, text_of
+from .sandbox_spec import Place
 
 COMBINED = "combined_score"
 _PROJECT, _CANDIDATE = "project", "candidate"

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .cell import MAX_DESCRIPTORS
+from .sandbox_spec import MAX_DESCRIPTORS
 
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 _BLOCK = 512  # of st_blocks, whatever the file system's own is

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any
 
 from . import keeper, kernel, namespaces, process_state, tree, wipe
-from .cell import Cell, interpreter_paths
 from .channel import FAREWELL, Channel, ChannelError
+from .sandbox_spec import Cell, interpreter_paths
 from .trampoline import LeaveFrames
 
 # The caller's may close what we make to the users that programs run as.

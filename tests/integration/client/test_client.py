@@ -47,8 +47,8 @@ def test_a_stream_begins_where_it_is_told_to(client: Client, ended: Run) -> None
 
 
 def test_pages_hold_every_item_once(client: Client, ended: Run) -> None:
-    pages = list(client.pages(calls.list_programs(ended.id, limit=7)))
-    whole = client.send(calls.list_programs(ended.id, limit=200))
+    pages = list(client.pages(calls.list_candidates(ended.id, limit=7)))
+    whole = client.send(calls.list_candidates(ended.id, limit=200))
     assert len(pages) > 2
     assert [item.id for page in pages for item in page.items] == [item.id for item in whole.items]
 
@@ -63,21 +63,21 @@ async def test_the_asynchronous_client_gives_the_same(service: Service, client: 
     async with service.async_client() as other:
         assert await other.send(calls.get_run(ended.id)) == client.send(calls.get_run(ended.id))
         assert [event async for event in other.stream(ended.id)] == list(client.stream(ended.id))
-        pages = [page async for page in other.pages(calls.list_programs(ended.id, limit=9))]
-        assert pages == list(client.pages(calls.list_programs(ended.id, limit=9)))
+        pages = [page async for page in other.pages(calls.list_candidates(ended.id, limit=9))]
+        assert pages == list(client.pages(calls.list_candidates(ended.id, limit=9)))
         with pytest.raises(NotFoundError):
             await other.send(calls.get_run("run_ffffffff"))
 
 
 REFUSED: list[tuple[type[Exception], Callable[[str], Any]]] = [
     (NotFoundError, lambda _: calls.get_run("run_ffffffff")),
-    (NotFoundError, lambda _: calls.get_program("cnd_ffffffff")),
+    (NotFoundError, lambda _: calls.get_candidate("cnd_ffffffff")),
     (ConflictError, calls.pause_run),
     (ConflictError, lambda run: calls.extend_run(run, BudgetExtension(budget=Budget(evaluations=1)))),
     (ConfigurationError, lambda _: calls.create_run(RunCreate(problem="toy", config={"islnds": 2}))),
     (NotFoundError, lambda _: calls.create_run(RunCreate(problem="nobodys"))),
     (UsageError, lambda _: calls.list_runs(states=["UPPER"])),
-    (UsageError, lambda run: calls.list_programs(run).at("nonsense")),
+    (UsageError, lambda run: calls.list_candidates(run).at("nonsense")),
     (InvalidProblemError, lambda _: calls.create_problem(ProblemCreate(files={"readme": "nothing"}))),
 ]
 

@@ -15,7 +15,7 @@ from service.client.leases import RemoteEvaluationLeases, connect_service
 from service.errors import RefusedError, ServiceError, UnreachableError, UsageError
 from service.ports import EvaluationQueue, LeaseState, Scope
 from tests.contract.http_leases import HttpBench, http_bench
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, results, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, heartbeat, results, task
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ ROUTES = [
     ("POST", "/v1/evaluations/1-1/renew"),
     ("POST", "/v1/evaluations/1-1/complete"),
     ("GET", f"/v1/bundles/{BUNDLE.hash}"),
-    ("POST", "/v1/workers/a/beat"),
+    ("POST", "/v1/workers/a/heartbeat"),
     ("POST", "/v1/workers/a/leave"),
 ]
 
@@ -202,7 +202,7 @@ async def test_what_the_service_answers_is_an_error_of_ours(
         with pytest.raises(kind):
             await worker.lease(0.0)
         with pytest.raises(kind):
-            await worker.beat(beat())
+            await worker.heartbeat(heartbeat())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from service.queue.evaluator import open_queued_evaluator
 from service.queue.fairness import GREEDY_SLOTS, WITHOUT_LIMIT
 from service.queue.memory import MemoryBroker, MemoryEvaluationQueue, MemoryWorkers
 from service.queue.metrics import read_queue_gauges
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, heartbeat, task
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -85,7 +85,7 @@ class Claims(MemoryEvaluationQueue):
 
 async def test_a_run_claims_what_it_had_use_for_lately_and_all_once_that_is_its_share() -> None:
     bench = MemoryBench()
-    await bench.worker("a").beat(beat("a", 16))
+    await bench.worker("a").heartbeat(heartbeat("a", 16))
     queue = Claims(bench.broker)
     calls: list[asyncio.Task[Any]] = []
     async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
@@ -102,7 +102,7 @@ async def test_a_run_claims_what_it_had_use_for_lately_and_all_once_that_is_its_
 
 async def test_two_runs_have_half_the_slots_each_until_one_has_nothing_to_do() -> None:
     bench = MemoryBench()
-    await bench.worker("a").beat(beat("a", 16))
+    await bench.worker("a").heartbeat(heartbeat("a", 16))
     queues = [Claims(bench.broker), Claims(bench.broker)]
     async with (
         open_queued_evaluator(queues[0], BUNDLE, POOL) as first,
@@ -135,8 +135,8 @@ async def test_a_run_without_workers_waits_and_says_why_until_one_comes() -> Non
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
         await queue.until(WITHOUT_LIMIT)
         assert evaluator.waiting == "no worker takes evaluations of pool cpu"
-        await bench.worker("a").beat(beat("a", 3))
-        await bench.worker("b").beat(beat("b", 4))
+        await bench.worker("a").heartbeat(heartbeat("a", 3))
+        await bench.worker("b").heartbeat(heartbeat("b", 4))
         await queue.until(1)
         await queue.next()
         assert (evaluator.slots, evaluator.waiting) == (8, "")
@@ -176,7 +176,7 @@ class Away(Claims):
 async def test_a_queue_that_goes_away_is_waited_for_with_the_reason() -> None:
     bench = MemoryBench()
     queue = Away(bench.broker)
-    await bench.worker("a").beat(beat("a", 3))
+    await bench.worker("a").heartbeat(heartbeat("a", 3))
     async with open_queued_evaluator(queue, BUNDLE, POOL) as evaluator:
         call = asyncio.create_task(evaluator.evaluate(task().program, task().evaluation_id))
         queue.away = True
@@ -202,7 +202,7 @@ async def test_a_queue_that_is_away_at_the_start_ends_it() -> None:
 @pytest.mark.parametrize("runs", [1, 4, 16])
 async def test_demand_grows_with_the_number_of_runs_that_could_use_more(runs: int) -> None:
     bench = MemoryBench()
-    await bench.worker("a").beat(beat("a", 8))
+    await bench.worker("a").heartbeat(heartbeat("a", 8))
     queues = [Claims(bench.broker) for _ in range(runs)]
     async with AsyncExitStack() as stack:
         evaluators = [await stack.enter_async_context(open_queued_evaluator(queue, BUNDLE, POOL)) for queue in queues]

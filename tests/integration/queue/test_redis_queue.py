@@ -16,7 +16,7 @@ from service.queue import connection
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.lease_settings import LeaseSettings
 from service.queue.redis import RedisEvaluationLeases
-from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, beat, redis_bench, results, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, RedisBench, heartbeat, redis_bench, results, task
 from tests.integration.queue.server import running
 from tests.patience import PATIENCE_SECONDS
 from tests.silent_proxy import silent_proxy
@@ -151,19 +151,19 @@ async def test_a_consumer_that_nobody_hears_of_is_forgotten_once_its_tasks_are_t
     queue = bench.submitter()
     for number in range(3):
         await queue.submit(task(number), BUNDLE)
-    await died.beat(beat("died"))
+    await died.heartbeat(heartbeat("died"))
     await leased(died)
     for name, worker in (("idle", idle), ("lives", lives)):
-        await worker.beat(beat(name))
+        await worker.heartbeat(heartbeat(name))
         assert await worker.complete(await leased(worker), GOOD)
     assert await consumers() == {b"died", b"idle", b"lives"}
     await bench.silence("died")
     await bench.silence("idle")
-    await lives.beat(beat("lives"))
+    await lives.heartbeat(heartbeat("lives"))
     assert await consumers() == {b"died", b"lives"}
     await bench.lapse()
     assert await lives.complete(await leased(lives), GOOD)
-    await lives.beat(beat("lives"))
+    await lives.heartbeat(heartbeat("lives"))
     assert await consumers() == {b"lives"}
 
 
@@ -215,7 +215,7 @@ async def test_connections_to_a_redis_that_is_no_longer_the_primary_are_left(kin
             calls: dict[str, Callable[[], Awaitable[object]]] = {
                 "command": worker.leave,
                 "script": lambda: queue.share(POOL, 1),
-                "transaction": lambda: worker.beat(beat()),
+                "transaction": lambda: worker.heartbeat(heartbeat()),
             }
             call = calls[kind]
             await call()
@@ -232,10 +232,10 @@ async def test_a_redis_that_falls_silent_is_said_to_be_silent(monkeypatch: pytes
     with running() as server, silent_proxy(server.url.removeprefix("unix://")) as proxy:
         async with redis_bench(f"redis://127.0.0.1:{proxy.port}/0") as bench:
             worker = bench.worker("a")
-            await worker.beat(beat())
+            await worker.heartbeat(heartbeat())
             proxy.silent = True
             with pytest.raises(UnreachableError, match=r"the queue does not answer: it was silent for 0\.2 seconds"):
-                await worker.beat(beat())
+                await worker.heartbeat(heartbeat())
 
 
 async def test_the_number_of_an_error_is_told_in_words() -> None:
@@ -250,7 +250,7 @@ async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: 
     lease = await leased(worker)
     await bench.client.config_set("maxmemory", 1)
     try:
-        for refused in (worker.beat(beat()), worker.complete(lease, GOOD), queue.share(POOL, 1)):
+        for refused in (worker.heartbeat(heartbeat()), worker.complete(lease, GOOD), queue.share(POOL, 1)):
             with pytest.raises(UnreachableError, match="the queue is out of memory"):
                 await refused
         assert await worker.renew(lease) is LeaseState.HELD

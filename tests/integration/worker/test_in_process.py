@@ -11,7 +11,7 @@ from service.queue.memory import MAX_BUNDLES, MemoryEvaluationLeases, MemoryEval
 from service.queue.metrics import read_queue_gauges
 from service.worker.worker import Worker, WorkerIntervals
 from tests.contract.http_leases import http_bench
-from tests.contract.queueing import BUNDLE, POOL, MemoryBench, beat, task
+from tests.contract.queueing import BUNDLE, POOL, MemoryBench, heartbeat, task
 from tests.integration.worker.test_worker import PACE, Lab
 
 
@@ -27,8 +27,8 @@ async def test_runs_a_local_worker_and_a_remote_one_share_a_queue(bench: MemoryB
         open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as first,
         open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as second,
     ):
-        local = Worker(bench.worker("local"), lab.open, beat("local", slots=1), PACE)
-        remote = Worker(http.worker("remote"), lab.open, beat("remote", slots=1), PACE)
+        local = Worker(bench.worker("local"), lab.open, heartbeat("local", slots=1), PACE)
+        remote = Worker(http.worker("remote"), lab.open, heartbeat("remote", slots=1), PACE)
         running = [asyncio.create_task(worker.run()) for worker in (local, remote)]
         calls = [
             evaluator.evaluate(task(number).program, f"{name}{number}")
@@ -40,7 +40,7 @@ async def test_runs_a_local_worker_and_a_remote_one_share_a_queue(bench: MemoryB
             worker.drain.set()
         await asyncio.gather(*running)
     assert {evaluation.worker for evaluation in found} == {"local", "remote"}
-    assert local.beat.evaluations + remote.beat.evaluations == len(found) == 40
+    assert local.heartbeat.evaluations + remote.heartbeat.evaluations == len(found) == 40
     assert list(await bench.workers().workers()) == []
 
 
@@ -58,7 +58,9 @@ async def test_an_evaluation_that_ends_while_its_renewal_waits_for_news_is_given
     async with http_bench(bench) as http, open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
         leases = http.worker("remote")
         leases._hold_seconds = 5.0  # type: ignore[attr-defined]  # the bench's own answers at once
-        worker = Worker(leases, lab.open, beat("remote"), WorkerIntervals(ask=0.01, renew=0.01, beat=0.01, wait=0.01))
+        worker = Worker(
+            leases, lab.open, heartbeat("remote"), WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01)
+        )
         running = asyncio.create_task(worker.run())
         call = asyncio.create_task(evaluator.evaluate(task().program, "a"))
         await lab.until(lambda: len(lab.begun) == 1)
@@ -77,7 +79,7 @@ async def test_gauges_follow_the_queue(bench: MemoryBench) -> None:
     queue, watch = MemoryEvaluationQueue(bench.broker), bench.workers()
     for number in range(3):
         await queue.submit(task(number, pool="lab"), BUNDLE)
-    await bench.worker("a", "lab").beat(beat("a", slots=4, pool="lab"))
+    await bench.worker("a", "lab").heartbeat(heartbeat("a", slots=4, pool="lab"))
     await read_queue_gauges(watch)
     assert (gauge("evolve_queue_depth"), gauge("evolve_worker_slots"), gauge("evolve_worker_slots_busy")) == (3, 4, 1)
     await queue.share("lab", 3)

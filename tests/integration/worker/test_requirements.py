@@ -43,7 +43,7 @@ async def test_a_worker_requires_medium_isolation_unless_another_is_named(
     opening = workers.open_local_worker(settings, MemoryBroker(clock=SystemClock()), slots=1)
     if starts:
         async with opening as opened:
-            assert opened.beat.isolation == offered
+            assert opened.heartbeat.isolation == offered
     else:
         with pytest.raises(RefusedError, match=f"{offered}.*is required"):
             await opening.__aenter__()

@@ -11,7 +11,7 @@ from service.ports import EvaluationResult
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MemoryEvaluationLeases, MemoryEvaluationQueue
 from service.worker.worker import Worker
-from tests.contract.queueing import BUNDLE, POOL, MemoryBench, beat, task
+from tests.contract.queueing import BUNDLE, POOL, MemoryBench, heartbeat, task
 from tests.integration.worker.test_worker import PACE, Lab
 from tests.patience import PATIENCE_SECONDS
 
@@ -22,7 +22,7 @@ class Process:
     def __init__(self, leases: MemoryEvaluationLeases) -> None:
         self.leaving = asyncio.Event()
         self.left = False
-        self.worker = Worker(leases, Lab().open, beat("a"), PACE)
+        self.worker = Worker(leases, Lab().open, heartbeat("a"), PACE)
 
     async def run(self) -> None:
         await together([self._part], self.worker, self.leaving.set)
@@ -85,12 +85,12 @@ async def test_a_worker_that_breaks_ends_the_process_and_says_why(
 async def test_a_worker_lives_on_when_a_sign_of_life_breaks(
     bench: MemoryBench, leases: MemoryEvaluationLeases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beats, give = 0, MemoryEvaluationLeases.beat
+    heartbeats, give = 0, MemoryEvaluationLeases.heartbeat
 
     async def broken_once(self: MemoryEvaluationLeases, beat_: object) -> bool:
-        nonlocal beats
-        beats += 1
-        if beats == 1:
+        nonlocal heartbeats
+        heartbeats += 1
+        if heartbeats == 1:
             raise RuntimeError("nobody expected this")
         return await give(self, beat_)  # type: ignore[arg-type]  # what a worker gives
 
@@ -103,7 +103,7 @@ async def test_a_worker_lives_on_when_a_sign_of_life_breaks(
     await until(listed)
     process.leaving.set()
     await running
-    assert beats > 1
+    assert heartbeats > 1
 
 
 async def test_a_run_hears_of_its_results_although_handing_them_on_broke(

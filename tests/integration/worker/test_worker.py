@@ -18,17 +18,17 @@ from service.ports import (
     Lease,
     LeaseName,
     LeaseState,
-    WorkerBeat,
+    WorkerHeartbeat,
     WorkerState,
 )
 from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
 from service.worker.worker import READY, Worker, WorkerIntervals
-from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, beat, redis_bench, results, task
+from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, heartbeat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
-PACE = WorkerIntervals(ask=0.01, renew=0.01, beat=0.01, wait=0.01, problems=2)
-BEAT = beat("a", slots=2)
+PACE = WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01, problems=2)
+BEAT = heartbeat("a", slots=2)
 
 
 class Lab:
@@ -114,8 +114,8 @@ async def test_a_worker_has_no_more_under_way_than_slots(bench: MemoryBench, que
         for number in range(3):
             await queue.submit(task(number), BUNDLE)
         await lab.until(lambda: len(lab.begun) == 2)
-        assert worker.beat.busy == 2
-        said = worker.beat.tasks
+        assert worker.heartbeat.busy == 2
+        said = worker.heartbeat.tasks
         assert [one.evaluation_id for one in said] == [task(0).evaluation_id, task(1).evaluation_id]
         assert all(0 <= one.seconds < 60 for one in said)
         assert len(bench.broker.pool(POOL)) == 1
@@ -148,14 +148,14 @@ async def test_a_worker_told_to_drain_finishes_what_it_has_and_ends(
         for number in range(4):
             await queue.submit(task(number), BUNDLE)
         await lab.until(lambda: len(lab.begun) == 2)
-        assert worker.beat.state is WorkerState.ACTIVE
+        assert worker.heartbeat.state is WorkerState.ACTIVE
         await bench.workers().drain("a")
         async with asyncio.timeout(PATIENCE_SECONDS):
             await worker.drain.wait()
-            assert (worker.beat.state, worker.beat.busy) == (WorkerState.DRAINING, 2)
+            assert (worker.heartbeat.state, worker.heartbeat.busy) == (WorkerState.DRAINING, 2)
             lab.gate.set()
             await run
-    assert worker.beat.evaluations == 2
+    assert worker.heartbeat.evaluations == 2
     assert len(await results(queue, 2)) == 2
     assert len(bench.broker.pool(POOL)) == 2
 
@@ -263,9 +263,9 @@ class Shaky(MemoryEvaluationLeases):
         self._fail("complete")
         return await super().complete(lease, evaluation)
 
-    async def beat(self, beat: WorkerBeat) -> bool:
+    async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         self._fail("beat")
-        return await super().beat(beat)
+        return await super().heartbeat(heartbeat)
 
     def _fail(self, what: str) -> None:
         self._calls[what] += 1

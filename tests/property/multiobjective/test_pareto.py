@@ -76,11 +76,11 @@ def test_large_sets_have_the_front_that_comparing_all_with_all_leaves(width: int
     points[:700] /= np.linalg.norm(points[:700], axis=1, keepdims=True)  # none of these beats another
     points[700:] = np.round(points[700:], 1)
     covers = (points[:, None] >= points).all(axis=2)
-    beats = np.asarray(covers & ~covers.T)
-    assert (front(points) == ~beats.any(axis=0)).all()
-    assert (dominated(points[700:], points[:700]) == beats[:700, 700:].any(axis=0)).all()
+    heartbeats = np.asarray(covers & ~covers.T)
+    assert (front(points) == ~heartbeats.any(axis=0)).all()
+    assert (dominated(points[700:], points[:700]) == heartbeats[:700, 700:].any(axis=0)).all()
     layers = ranks(points)
-    assert (layers == np.where(beats, layers[:, None], -1).max(axis=0) + 1).all()
+    assert (layers == np.where(heartbeats, layers[:, None], -1).max(axis=0) + 1).all()
 
 
 @pytest.mark.parametrize("width", [3, 4, 6])
@@ -89,10 +89,10 @@ def test_ranks_of_objectives_that_agree_are_those_of_comparing_all_with_all(widt
     rng = np.random.default_rng(width)
     points = np.round(rng.random((1200, 1)) + noise * rng.random((1200, width)), 3)
     covers = (points[:, None] >= points).all(axis=2)
-    beats = covers & ~covers.T
+    heartbeats = covers & ~covers.T
     layers = ranks(points)
     assert layers.max() > (300 if noise < 0.01 else 5)
-    assert (layers == np.where(beats, layers[:, None], -1).max(axis=0) + 1).all()
+    assert (layers == np.where(heartbeats, layers[:, None], -1).max(axis=0) + 1).all()
 
 
 @given(matrices())

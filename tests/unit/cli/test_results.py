@@ -80,7 +80,7 @@ def test_runs_that_cost_something_are_listed_with_their_cost(evolve: Evolve, pac
 def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "66")
     youngest = candidates(evolve, packing)[-1]
-    for words in (["runs"], ["programs", "last", "--all"], ["lineage", youngest], ["show", RUN], ["best", RUN]):
+    for words in (["runs"], ["candidates", "last", "--all"], ["lineage", youngest], ["show", RUN], ["best", RUN]):
         said = evolve(*words, "--db", packing)
         assert said.code == 0
         assert max(len(line) for line in said.out.splitlines()) <= 80
@@ -267,22 +267,22 @@ def test_a_run_without_success_has_no_best(evolve: Evolve, home: Path, weights: 
 
 
 def test_programs_lists_the_best_or_all(evolve: Evolve, packing: str) -> None:
-    best = evolve("programs", "last", "--json", "--db", packing).lines
+    best = evolve("candidates", "last", "--json", "--db", packing).lines
     assert [line["fitness"] for line in best] == [3.0, 2.0, 1.0]
-    every = evolve("programs", "last", "--all", "--json", "--db", packing).lines
+    every = evolve("candidates", "last", "--all", "--json", "--db", packing).lines
     assert [line["proposal_number"] for line in every] == [0, 1, 2, 3, 4]
-    table = evolve("programs", "last", "--all", "--db", packing).out
+    table = evolve("candidates", "last", "--all", "--db", packing).out
     assert [row.split()[2] for row in table.splitlines()[1:]] == ["ok", "ok", "error", "rejected", "ok"]
 
 
 def test_programs_are_found_by_a_text_in_their_source(evolve: Evolve, packing: str) -> None:
-    every = [["programs", "last", "--text", text, "--json", "--db", packing] for text in ("X = 3", "pack", "absent")]
+    every = [["candidates", "last", "--text", text, "--json", "--db", packing] for text in ("X = 3", "pack", "absent")]
     assert [[line["fitness"] for line in evolve(*words).lines] for words in every] == [[3.0], [3.0, 2.0, 1.0], []]
-    failed = evolve("programs", "last", "--text", "valueerror", "--all", "--json", "--db", packing).lines
+    failed = evolve("candidates", "last", "--text", "valueerror", "--all", "--json", "--db", packing).lines
     assert [line["outcome"] for line in failed] == ["error"]
-    limited = evolve("programs", "last", "--text", "pack", "--limit", "1", "--json", "--db", packing).lines
+    limited = evolve("candidates", "last", "--text", "pack", "--limit", "1", "--json", "--db", packing).lines
     assert [line["fitness"] for line in limited] == [3.0]
-    assert "no such candidate" in evolve("programs", "last", "--text", "absent", "--db", packing).err
+    assert "no such candidate" in evolve("candidates", "last", "--text", "absent", "--db", packing).err
 
 
 def test_the_metrics_of_a_run_are_shown(evolve: Evolve, trade: str) -> None:
@@ -355,7 +355,7 @@ def test_answers_stand_with_their_candidates(evolve: Evolve, answering: str) -> 
     assert [row["answer"] for row in rows] == [None, "42", "\x1b[31m41" + "x" * 100, "42"]
     table = list(csv.DictReader(io.StringIO(evolve("export", "last", "--format", "csv", "--db", answering).out)))
     assert [row["answer"][:2] for row in table] == ["", "42", "\x1b[", "42"]
-    listed = evolve("programs", "last", "--db", answering).out
+    listed = evolve("candidates", "last", "--db", answering).out
     assert listed.splitlines()[0].split()[-1] == "answer"
     assert "\x1b" not in listed
     shown = evolve("show", rows[1]["candidate_id"], "--db", answering).out
@@ -565,7 +565,7 @@ def test_what_is_minimised_is_read_as_its_score(evolve: Evolve, home: Path) -> N
     url = sqlite_url(home / "waste.db")
     record_run(url, shrinking_problem(), [Reply(text=FAST, scores={"waste": 2.5})], seed_scores={"waste": 4.0})
     assert evolve("runs", "--db", url).out.splitlines()[1].split()[3] == "2.5"
-    heading, first, second = evolve("programs", "last", "--db", url).out.splitlines()
+    heading, first, second = evolve("candidates", "last", "--db", url).out.splitlines()
     assert (heading.split()[1], first.split()[1], second.split()[1]) == ("score", "2.5", "4")
     shown = [line.split() for line in evolve("show", "last", "--db", url).out.splitlines()]
     assert ["seed", "4"] in shown

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.dashboard import difference as module
 from service.dashboard.difference import DiffLine, FileDifference, difference, differences, lines_of, pairs
-from service.schemas.programs import FileChange
+from service.schemas.candidates import FileChange
 
 # Lines that look like parts of a diff, and such as others split where this does not.
 TEXTS = st.lists(

@@ -22,8 +22,8 @@ def test_what_an_event_names_is_linked() -> None:
     links = [(word.name, word.href) for word in line.words if word.href]
     assert links == [
         ("proposal", f"/runs/{RUN}/proposals/3"),
-        ("parents", f"/programs/{ONE}"),
-        ("parents", f"/programs/{TWO}"),
+        ("parents", f"/candidates/{ONE}"),
+        ("parents", f"/candidates/{TWO}"),
     ]
     assert ("island", "0") in [(word.name, word.text) for word in line.words]
 
@@ -64,14 +64,14 @@ def test_only_what_names_an_island_stands_under_it(told: dict[str, Any], holds: 
 
 
 def test_a_program_is_found_by_the_end_of_its_id() -> None:
-    assert EventFilter(program=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
-    assert not EventFilter(program=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
+    assert EventFilter(candidate=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
+    assert not EventFilter(candidate=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
 
 
 def test_an_address_keeps_what_is_chosen() -> None:
     only = only_of(["best.improved", "run.finished"], "2", " 3f ", 0)
     query = parse_qs(only.query(after=40))
-    assert query == {"kind": ["best.improved", "run.finished"], "island": ["2"], "program": ["3f"], "after": ["40"]}
+    assert query == {"kind": ["best.improved", "run.finished"], "island": ["2"], "candidate": ["3f"], "after": ["40"]}
     assert EventFilter(after=7).query(after=0) == ""
 
 

@@ -10,9 +10,9 @@ from service.schemas.series import RunMark
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def move(leave: int, reach: int, programs: int = 1) -> Migration:
+def move(leave: int, reach: int, candidates: int = 1) -> Migration:
     return Migration(
-        sequence=1, at=AT, from_island=leave, to_island=reach, candidate_ids=[f"cnd_{one}" for one in range(programs)]
+        sequence=1, at=AT, from_island=leave, to_island=reach, candidate_ids=[f"cnd_{one}" for one in range(candidates)]
     )
 
 
@@ -26,7 +26,7 @@ def mark(
 def test_programs_are_counted_by_where_they_left_and_where_they_came() -> None:
     matrix = matrix_of([move(0, 2, 3), move(2, 0), move(0, 2, 2), move(5, 0)])
     assert list(matrix.islands) == [0, 2, 5]
-    assert [[flow.programs for flow in row] for row in matrix.rows] == [[0, 5, 0], [1, 0, 0], [1, 0, 0]]
+    assert [[flow.candidates for flow in row] for row in matrix.rows] == [[0, 5, 0], [1, 0, 0], [1, 0, 0]]
     assert matrix.rows[0][1].tint == TINTS
     assert (matrix.rows[1][0].tint, matrix.rows[0][0].tint) == (1, 0)
     assert matrix.left_out == 0

@@ -47,6 +47,6 @@ def told_run(end: str = "a", **changes: Any) -> Run:
         "cancelled_at": None,
         "succeeded_at": None,
         "failed_at": None,
-        "urls": {"self": "", "events": "", "stream": "", "programs": ""},
+        "urls": {"self": "", "events": "", "stream": "", "candidates": ""},
     }
     return Run.model_validate(fields | changes)

@@ -1,4 +1,4 @@
-"""The programs of a run as a table, filtered and ordered, with columns as asked for; several side by side."""
+"""The candidates of a run as a table, filtered and ordered, with columns as asked for; several side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,15 +16,15 @@ from service.dashboard.run_page import RunId, render_run
 from service.dashboard.scores import names_of, value_of
 from service.dashboard.session import Api
 from service.dashboard.source import shortened
-from service.dashboard.views.program import ComparedPrograms, Cursor, Layout, compare, if_any
+from service.dashboard.views.candidate import ComparedCandidates, Cursor, Layout, compare, if_any
 from service.errors import UsageError
-from service.schemas.programs import Program, Status
+from service.schemas.candidates import Candidate, Status
 
 PAGE = 50
 MAX_COLUMNS = 60
 MAX_SELECTED = 8
 DEFAULT_COLUMNS = 6
-router = APIRouter(prefix="/runs/{run_id}/programs", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/candidates", route_class=PageRoute, include_in_schema=False)
 Text = Annotated[str, Query(max_length=200)]
 Word = Annotated[str, Query(pattern="^[a-z]{0,20}$")]
 Whole = Annotated[str, Query(pattern=r"^\s*\d{0,9}\s*$")]
@@ -33,7 +33,7 @@ Order = Literal["age", "fitness"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which programs are shown, as it stands in the fields; empty: any."""
+    """Which candidates are shown, as it stands in the fields; empty: any."""
 
     status: str = ""
     outcome: str = ""
@@ -71,7 +71,7 @@ def filters(
 
 
 @router.get("")
-async def list_programs(
+async def list_candidates(
     request: Request,
     run_id: RunId,
     api: Api,
@@ -80,9 +80,9 @@ async def list_programs(
     columns: Annotated[list[str] | None, Query(max_length=MAX_COLUMNS)] = None,
     cursor: Cursor = "",
 ) -> Response:
-    """Show the programs of a run."""
+    """Show the candidates of a run."""
     run = await api.send(calls.get_run(run_id))
-    call = calls.list_programs(
+    call = calls.list_candidates(
         run.id,
         order=order,
         status=only.status,
@@ -98,14 +98,14 @@ async def list_programs(
     page = await api.send(call.at(cursor) if cursor else call)
     chosen = [name for name in columns or () if name]
     shown = chosen or [str(one["name"]) for one in run.objectives][:DEFAULT_COLUMNS]
-    place, more = f"/runs/{run.id}/programs", [("columns", name) for name in chosen]
+    place, more = f"/runs/{run.id}/candidates", [("columns", name) for name in chosen]
     behind = [*more, ("cursor", page.next_cursor or "")]
     return await render_run(
         request,
         api,
         run,
-        "programs.html",
-        "programs",
+        "candidates.html",
+        "candidates",
         page=page,
         filters=only,
         order=order,
@@ -129,25 +129,25 @@ async def compare_selected(
     ids: Annotated[list[str] | None, Query(alias="id")] = None,
     view: Layout = "unified",
 ) -> Response:
-    """Show several programs beside each other, and of two what differs."""
+    """Show several candidates beside each other, and of two what differs."""
     run = await api.send(calls.get_run(run_id))
     chosen = list(dict.fromkeys(one.strip() for one in ids or () if one.strip()))
     if not 2 <= len(chosen) <= MAX_SELECTED:
-        raise UsageError(f"select 2 to {MAX_SELECTED} programs to compare them")
-    programs = [await api.send(calls.get_program(one)) for one in chosen]
-    compared: ComparedPrograms | None = None
-    if len(programs) == 2:
-        source = await if_any(api, calls.get_program_source(programs[1].id))
-        compared = await compare(api, programs[1], source, programs[0].id)
+        raise UsageError(f"select 2 to {MAX_SELECTED} candidates to compare them")
+    candidates = [await api.send(calls.get_candidate(one)) for one in chosen]
+    compared: ComparedCandidates | None = None
+    if len(candidates) == 2:
+        source = await if_any(api, calls.get_candidate_source(candidates[1].id))
+        compared = await compare(api, candidates[1], source, candidates[0].id)
     return await render_run(
         request,
         api,
         run,
-        "programs_selected.html",
-        "programs",
-        programs=programs,
-        names=names_of(run, programs)[:MAX_COLUMNS],
-        best=_best(run.objectives, programs),
+        "candidates_selected.html",
+        "candidates",
+        candidates=candidates,
+        names=names_of(run, candidates)[:MAX_COLUMNS],
+        best=_best(run.objectives, candidates),
         value_of=value_of,
         compared=compared,
         view=view,
@@ -156,12 +156,12 @@ async def compare_selected(
     )
 
 
-def _best(objectives: Sequence[Mapping[str, object]], programs: Sequence[Program]) -> dict[str, float]:
-    """The best value among some programs, by the name of its objective."""
+def _best(objectives: Sequence[Mapping[str, object]], candidates: Sequence[Candidate]) -> dict[str, float]:
+    """The best value among some candidates, by the name of its objective."""
     found = {}
     for one in objectives:
         name = str(one["name"])
-        values = [program.scores[name] for program in programs if name in program.scores]
+        values = [candidate.scores[name] for candidate in candidates if name in candidate.scores]
         if values:
             found[name] = min(values) if one.get("direction") == "minimize" else max(values)
     return found

@@ -1,4 +1,4 @@
-// The page of a program: its files can be copied, whole and as they are, not as they are shown.
+// The page of a candidate: its files can be copied, whole and as they are, not as they are shown.
 // @ts-check
 
 /** @param {HTMLElement} button */

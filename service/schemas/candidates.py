@@ -20,7 +20,7 @@ class Parent(Reply):
     role: str = Field(description="`parent`, `crossover` or `inspiration`")
 
 
-class ProgramUrls(Reply):
+class CandidateUrls(Reply):
     """Where more of a program is."""
 
     self: str = Field(description="Path of the candidate")
@@ -33,7 +33,7 @@ class ProgramUrls(Reply):
     proposal: str | None = Field(description="Null for a seed")
 
 
-class Program(Foreign):
+class Candidate(Foreign):
     """A candidate: one answer in one run, with what it was worth."""
 
     id: str = Field(description="Id of the candidate")
@@ -70,13 +70,13 @@ class Program(Foreign):
     duplicate_of: str | None = Field(description="Id of the candidate that has the same program; null: none has")
     created_at: Moment = Field(description="When it was created")
     evaluated_at: Moment | None = Field(description="When it was evaluated; null: it was not")
-    urls: ProgramUrls = Field(description="Paths of its parts")
+    urls: CandidateUrls = Field(description="Paths of its parts")
 
 
-class ProgramPage(Page):
+class CandidatePage(Page):
     """Programs of a run."""
 
-    items: list[Program] = Field(description="Candidates")
+    items: list[Candidate] = Field(description="Candidates")
 
 
 class SourceFile(Foreign):
@@ -99,7 +99,7 @@ class Lineage(Reply):
 
     candidate_id: str = Field(description="Id of the candidate")
     direction: Direction = Field(description="Direction that was asked for")
-    items: list[Program] = Field(description="Candidates, each with its parents")
+    items: list[Candidate] = Field(description="Candidates, each with its parents")
     truncated: bool = Field(description="Whether there are more than `limit`")
 
 
@@ -113,7 +113,7 @@ class FileChange(Foreign):
     diff: str | None = Field(description="Unified diff; null: too many lines differ, read both sources")
 
 
-class ProgramDiff(Reply):
+class CandidateDiff(Reply):
     """What changed from one program to another."""
 
     candidate_id: str = Field(description="Id of the candidate")

@@ -18,19 +18,19 @@ from service.api.openapi_responses import NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.range_responses import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
 from service.api.routes.runs import Reading, RunId, Steering, reader_of
-from service.api.serializers.candidates import shown_evaluation, shown_program
+from service.api.serializers.candidates import shown_candidate, shown_evaluation
 from service.errors import ConflictError, NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of
 from service.projections.diff import Files, file_diffs
-from service.schemas.programs import (
+from service.schemas.candidates import (
+    Candidate,
+    CandidateDiff,
+    CandidatePage,
     Direction,
     EvaluationPage,
     FileChange,
     Lineage,
-    Program,
-    ProgramDiff,
-    ProgramPage,
     Reassessment,
     Source,
     SourceFile,
@@ -98,8 +98,8 @@ def wanted(
 Wanted = Annotated[CandidateFilter, Depends(wanted)]
 
 
-@router.get("/runs/{run_id}/programs", response_model=ProgramPage, operation_id="list_programs")
-def list_programs(
+@router.get("/runs/{run_id}/candidates", response_model=CandidatePage, operation_id="list_candidates")
+def list_candidates(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
@@ -109,7 +109,7 @@ def list_programs(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
     include: Include = "",
-) -> ProgramPage:
+) -> CandidatePage:
     """List the programs of a run: all by age, or those that were evaluated with success by fitness.
 
     With `text` a page may hold fewer programs than `limit`, even none, and have a `next_cursor`: each looks through
@@ -124,27 +124,30 @@ def list_programs(
             raise missing(Scope.PROGRAMS_READ)
         after = tuple(paging.after) if paging.after else None
         found = reader.search(run.id, text, paging.limit, after, only, ranked=order == "fitness")
-        items = [shown_program(row, caller) for row in found.candidates]
-        return ProgramPage(items=items, next_cursor=paging.behind(found.reached) if found.reached else None)
+        items = [shown_candidate(row, caller) for row in found.candidates]
+        return CandidatePage(items=items, next_cursor=paging.behind(found.reached) if found.reached else None)
     if order == "fitness":
         after = tuple(paging.after) if paging.after else None
         rows, following = paging.cut(reader.best(run.id, paging.limit + 1, after, only), _by_fitness)
     else:
         rows, following = paging.cut(reader.candidates(run.id, _after(paging), paging.limit + 1, only), _by_age)
     count = _count(reader, run.id, only, order) if include else None
-    return ProgramPage(items=[shown_program(row, caller) for row in rows], next_cursor=following, count=count)
+    return CandidatePage(items=[shown_candidate(row, caller) for row in rows], next_cursor=following, count=count)
 
 
-@router.get("/programs/{candidate_id}", response_model=Program, operation_id="get_program")
-def get_program(candidate_id: CandidateId, caller: Reading, parts: PartsDep) -> Program:
+@router.get("/candidates/{candidate_id}", response_model=Candidate, operation_id="get_candidate")
+def get_candidate(candidate_id: CandidateId, caller: Reading, parts: PartsDep) -> Candidate:
     """Read a candidate: where it comes from, and what it was worth."""
-    return shown_program(reader_of(parts, caller).candidate(candidate_id), caller)
+    return shown_candidate(reader_of(parts, caller).candidate(candidate_id), caller)
 
 
 @router.get(
-    "/programs/{candidate_id}/source", response_model=Source, responses=NOT_MODIFIED, operation_id="get_program_source"
+    "/candidates/{candidate_id}/source",
+    response_model=Source,
+    responses=NOT_MODIFIED,
+    operation_id="get_candidate_source",
 )
-def get_program_source(request: Request, candidate_id: CandidateId, caller: Texts, parts: PartsDep) -> Response:
+def get_candidate_source(request: Request, candidate_id: CandidateId, caller: Texts, parts: PartsDep) -> Response:
     """Read the source text of a candidate; it never changes, and its ETag is the id of its content."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
@@ -157,12 +160,12 @@ def get_program_source(request: Request, candidate_id: CandidateId, caller: Text
 
 
 @router.get(
-    "/programs/{candidate_id}/files/{path:path}",
+    "/candidates/{candidate_id}/files/{path:path}",
     response_class=Response,
     responses=ranged("text/plain"),
-    operation_id="get_program_file",
+    operation_id="get_candidate_file",
 )
-def get_program_file(
+def get_candidate_file(
     request: Request,
     candidate_id: CandidateId,
     path: FilePath,
@@ -181,7 +184,7 @@ def get_program_file(
     raise NotFoundError(f"the program of {candidate_id} has no file {path[:100]!r}: its source lists them")
 
 
-@router.get("/programs/{candidate_id}/lineage", response_model=Lineage, operation_id="get_lineage")
+@router.get("/candidates/{candidate_id}/lineage", response_model=Lineage, operation_id="get_lineage")
 def get_lineage(
     candidate_id: CandidateId,
     caller: Reading,
@@ -205,24 +208,24 @@ def get_lineage(
         found = reader.ancestors(candidate.id)
     else:
         found = reader.descendants(candidate.id, maximum + 1)
-    items = [shown_program(row, caller) for row in found[:maximum]]
+    items = [shown_candidate(row, caller) for row in found[:maximum]]
     return Lineage(candidate_id=candidate.id, direction=direction, items=items, truncated=len(found) > maximum)
 
 
-@router.get("/programs/{candidate_id}/children", response_model=ProgramPage, operation_id="list_children")
+@router.get("/candidates/{candidate_id}/children", response_model=CandidatePage, operation_id="list_children")
 def list_children(
     candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
-) -> ProgramPage:
+) -> CandidatePage:
     """List the candidates that have this one as parent, in crossover too, by age."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "children", "of": candidate.id})
     rows, following = paging.cut(reader.children(candidate.id, _after(paging), paging.limit + 1), _by_age)
-    return ProgramPage(items=[shown_program(row, caller) for row in rows], next_cursor=following)
+    return CandidatePage(items=[shown_candidate(row, caller) for row in rows], next_cursor=following)
 
 
-@router.get("/programs/{candidate_id}/diff", response_model=ProgramDiff, operation_id="get_diff")
-def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against: Other = "") -> ProgramDiff:
+@router.get("/candidates/{candidate_id}/diff", response_model=CandidateDiff, operation_id="get_diff")
+def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against: Other = "") -> CandidateDiff:
     """Compare a candidate with another, or with its first parent; a seed is compared with nothing."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
@@ -233,7 +236,7 @@ def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against:
         FileChange(path=diff.path, change=diff.change, added=diff.added, removed=diff.removed, diff=diff.text)
         for diff in file_diffs(before, after, other or NOTHING, candidate.id)
     ]
-    return ProgramDiff(
+    return CandidateDiff(
         candidate_id=candidate.id,
         against=other,
         added=sum(change.added or 0 for change in changes),
@@ -242,7 +245,7 @@ def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against:
     )
 
 
-@router.get("/programs/{candidate_id}/evaluations", response_model=EvaluationPage, operation_id="list_evaluations")
+@router.get("/candidates/{candidate_id}/evaluations", response_model=EvaluationPage, operation_id="list_evaluations")
 def list_evaluations(
     candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> EvaluationPage:
@@ -256,13 +259,13 @@ def list_evaluations(
 
 
 @router.post(
-    "/programs/{candidate_id}/evaluations",
+    "/candidates/{candidate_id}/evaluations",
     status_code=202,
     response_model=Reassessment,
     responses=_TAKEN | raises(ConflictError),
-    operation_id="reassess_program",
+    operation_id="reevaluate_candidate",
 )
-def reassess_program(candidate_id: CandidateId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
+def reevaluate_candidate(candidate_id: CandidateId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Have a candidate of a paused or ended run evaluated once more; repeating changes nothing until it was."""
     candidate = reader_of(parts, caller).candidate(candidate_id)
 
@@ -270,7 +273,7 @@ def reassess_program(candidate_id: CandidateId, caller: Steering, parts: PartsDe
         intents, now = parts.intents(caller.tenant), parts.clock.now()
         new = intents.reassess(candidate.run_id, [candidate.id], caller.actor, now) > 0
         body = Reassessment(candidate_id=candidate.id, run_id=candidate.run_id, wanted=new)
-        return made(body, 202, {"Location": f"/v1/programs/{candidate.id}/evaluations"})
+        return made(body, 202, {"Location": f"/v1/candidates/{candidate.id}/evaluations"})
 
     return once(effect)
 

@@ -3,23 +3,23 @@
 from typing import Literal
 
 from service.client.call import Call, chosen, place
-from service.schemas.programs import (
+from service.schemas.candidates import (
+    Candidate,
+    CandidateDiff,
+    CandidatePage,
     Direction,
     EvaluationPage,
     Lineage,
-    Program,
-    ProgramDiff,
-    ProgramPage,
     ProposalDetail,
     ProposalPage,
     Reassessment,
     Source,
 )
 
-PROGRAM, PROPOSALS = "/v1/programs/{}", "/v1/runs/{}/proposals"
+PROGRAM, PROPOSALS = "/v1/candidates/{}", "/v1/runs/{}/proposals"
 
 
-def list_programs(
+def list_candidates(
     run_id: str,
     *,
     order: Literal["age", "fitness"] = "age",
@@ -32,7 +32,7 @@ def list_programs(
     text: str = "",
     limit: int | None = None,
     count: bool = False,
-) -> Call[ProgramPage]:
+) -> Call[CandidatePage]:
     """List the programs of a run: all by age, or those that were evaluated with success by fitness."""
     params = chosen(
         order=order,
@@ -46,20 +46,20 @@ def list_programs(
         limit=limit,
         include="count" if count else "",
     )
-    return Call(method="GET", path=place("/v1/runs/{}/programs", run_id), params=params, answer=ProgramPage)
+    return Call(method="GET", path=place("/v1/runs/{}/candidates", run_id), params=params, answer=CandidatePage)
 
 
-def get_program(candidate_id: str) -> Call[Program]:
+def get_candidate(candidate_id: str) -> Call[Candidate]:
     """Read a candidate."""
-    return Call(method="GET", path=place(PROGRAM, candidate_id), answer=Program)
+    return Call(method="GET", path=place(PROGRAM, candidate_id), answer=Candidate)
 
 
-def get_program_source(candidate_id: str) -> Call[Source]:
+def get_candidate_source(candidate_id: str) -> Call[Source]:
     """Read the source text of a candidate."""
     return Call(method="GET", path=place(f"{PROGRAM}/source", candidate_id), answer=Source)
 
 
-def get_program_file(candidate_id: str, path: str) -> Call[bytes]:
+def get_candidate_file(candidate_id: str, path: str) -> Call[bytes]:
     """Read one file of a candidate."""
     parts = path.split("/")
     template = f"{PROGRAM}/files/" + "/".join("{}" for _ in parts)
@@ -74,16 +74,16 @@ def get_lineage(
     return Call(method="GET", path=place(f"{PROGRAM}/lineage", candidate_id), params=params, answer=Lineage)
 
 
-def list_children(candidate_id: str, *, limit: int | None = None) -> Call[ProgramPage]:
+def list_children(candidate_id: str, *, limit: int | None = None) -> Call[CandidatePage]:
     """List the candidates that have this one as parent."""
     params = chosen(limit=limit)
-    return Call(method="GET", path=place(f"{PROGRAM}/children", candidate_id), params=params, answer=ProgramPage)
+    return Call(method="GET", path=place(f"{PROGRAM}/children", candidate_id), params=params, answer=CandidatePage)
 
 
-def get_diff(candidate_id: str, against: str = "") -> Call[ProgramDiff]:
+def get_diff(candidate_id: str, against: str = "") -> Call[CandidateDiff]:
     """Compare a candidate with another, or with its first parent."""
     params = chosen(against=against)
-    return Call(method="GET", path=place(f"{PROGRAM}/diff", candidate_id), params=params, answer=ProgramDiff)
+    return Call(method="GET", path=place(f"{PROGRAM}/diff", candidate_id), params=params, answer=CandidateDiff)
 
 
 def list_evaluations(candidate_id: str, *, limit: int | None = None) -> Call[EvaluationPage]:
@@ -92,7 +92,7 @@ def list_evaluations(candidate_id: str, *, limit: int | None = None) -> Call[Eva
     return Call(method="GET", path=place(f"{PROGRAM}/evaluations", candidate_id), params=params, answer=EvaluationPage)
 
 
-def reassess_program(candidate_id: str) -> Call[Reassessment]:
+def reevaluate_candidate(candidate_id: str) -> Call[Reassessment]:
     """Have a candidate of a paused or ended run evaluated once more."""
     return Call(method="POST", path=place(f"{PROGRAM}/evaluations", candidate_id), answer=Reassessment)
 

@@ -1,4 +1,4 @@
-"""One program, "what is this?": what it is worth, what it came of, what it says, and what people say of it."""
+"""One candidate, "what is this?": what it is worth, what it came of, what it says, and what people say of it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
-from service.schemas.programs import Program, Source
+from service.schemas.candidates import Candidate, Source
 from service.schemas.runs import Run
 
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
@@ -26,7 +26,7 @@ MAX_FEEDBACK = 20_000
 MAX_NOTES = 200
 # Proposals without any candidate are passed over, so many at most.
 LOOKED_AHEAD = 4
-router = APIRouter(prefix="/programs/{candidate_id}", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/candidates/{candidate_id}", route_class=PageRoute, include_in_schema=False)
 CandidateId = Annotated[str, Path(max_length=100)]
 Against = Annotated[str, Query(max_length=100)]
 Layout = Annotated[str, Query(pattern="^(unified|split)$")]
@@ -35,8 +35,8 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedPrograms:
-    """A program beside another. `complaint`: why there is nothing to show where something was asked for."""
+class ComparedCandidates:
+    """A candidate beside another. `complaint`: why there is nothing to show where something was asked for."""
 
     against: str | None = None
     files: Sequence[FileDifference] = ()
@@ -46,7 +46,7 @@ class ComparedPrograms:
 
 
 @router.get("")
-async def show_program(
+async def show_candidate(
     request: Request,
     candidate_id: CandidateId,
     api: Api,
@@ -55,42 +55,42 @@ async def show_program(
     children: Cursor = "",
     wanted: Annotated[int | None, Query(ge=0)] = None,
 ) -> Response:
-    """Show a program."""
-    program = await api.send(calls.get_program(candidate_id))
+    """Show a candidate."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
     return await render_program(
-        request, api, program, against=against.strip(), view=view, children=children, wanted=wanted
+        request, api, candidate, against=against.strip(), view=view, children=children, wanted=wanted
     )
 
 
 @router.post("/pin")
 async def pin(candidate_id: CandidateId, api: Api) -> Response:
-    """Keep a program at hand."""
-    program = await api.send(calls.get_program(candidate_id))
-    await api.send(calls.pin_program(program.run_id, program.id))
-    return go_to(f"/programs/{program.id}")
+    """Keep a candidate at hand."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    await api.send(calls.pin_candidate(candidate.run_id, candidate.id))
+    return go_to(f"/candidates/{candidate.id}")
 
 
 @router.post("/unpin")
 async def unpin(candidate_id: CandidateId, api: Api) -> Response:
-    """Take the pin of a program away."""
-    program = await api.send(calls.get_program(candidate_id))
-    await api.send(calls.unpin_program(program.run_id, program.id))
-    return go_to(f"/programs/{program.id}")
+    """Take the pin of a candidate away."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    await api.send(calls.unpin_candidate(candidate.run_id, candidate.id))
+    return go_to(f"/candidates/{candidate.id}")
 
 
 @router.post("/evaluate")
 async def evaluate_again(candidate_id: CandidateId, api: Api) -> Response:
-    """Have a program evaluated once more."""
+    """Have a candidate evaluated once more."""
     attempts = await api.send(calls.list_evaluations(candidate_id, limit=ATTEMPTS))
-    taken = await api.send(calls.reassess_program(candidate_id))
+    taken = await api.send(calls.reevaluate_candidate(candidate_id))
     # With how many there were: the page knows by that when there is one more.
-    return go_to(f"/programs/{taken.candidate_id}?wanted={len(attempts.items)}#attempts")
+    return go_to(f"/candidates/{taken.candidate_id}?wanted={len(attempts.items)}#attempts")
 
 
 async def render_program(
     request: Request,
     api: AsyncClient,
-    program: Program,
+    candidate: Candidate,
     *,
     status: int = 200,
     against: str = "",
@@ -99,18 +99,18 @@ async def render_program(
     wanted: int | None = None,
     **values: Any,
 ) -> HTMLResponse:
-    """The page of a program."""
-    family = calls.list_children(program.id, limit=CHILDREN)
+    """The page of a candidate."""
+    family = calls.list_children(candidate.id, limit=CHILDREN)
     run, source, parent, page, attempts, pins, notes, proposal, (before, after) = await asyncio.gather(
-        api.send(calls.get_run(program.run_id)),
-        if_any(api, calls.get_program_source(program.id)),
-        _first_parent(api, program),
+        api.send(calls.get_run(candidate.run_id)),
+        if_any(api, calls.get_candidate_source(candidate.id)),
+        _first_parent(api, candidate),
         api.send(family.at(children) if children else family),
-        api.send(calls.list_evaluations(program.id, limit=ATTEMPTS)),
-        if_any(api, calls.list_pins(program.run_id)),
-        _notes(api, program),
-        _proposal(api, program),
-        neighbours(api, program),
+        api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
+        if_any(api, calls.list_pins(candidate.run_id)),
+        _notes(api, candidate),
+        _proposal(api, candidate),
+        neighbours(api, candidate),
     )
     pinned = pins.items if pins else []
     texts = [(file.path, file.text) for file in source.files] if source else []
@@ -118,38 +118,38 @@ async def render_program(
     return await render_about(
         request,
         run,
-        program,
-        "program.html",
+        candidate,
+        "candidate.html",
         status,
         parent=parent,
         before=before,
         after=after,
         files=files if source else None,
         files_left_out=max(0, len(texts) - MAX_FILES),
-        compared=await compare(api, program, source, against) if source else None,
-        rivals=_rivals(run, program, pinned),
+        compared=await compare(api, candidate, source, against) if source else None,
+        rivals=_rivals(run, candidate, pinned),
         view=view,
         against_typed=against,
-        scores=scores_of(run, program, parent),
-        measures=plain_scores(program.measures, parent.measures if parent else {}),
-        cases=plain_scores(program.cases, parent.cases if parent else {})[:MAX_CASES],
-        feedback=(program.feedback or "")[:MAX_FEEDBACK],
-        feedback_left_out=max(0, len(program.feedback or "") - MAX_FEEDBACK),
+        scores=scores_of(run, candidate, parent),
+        measures=plain_scores(candidate.measures, parent.measures if parent else {}),
+        cases=plain_scores(candidate.cases, parent.cases if parent else {})[:MAX_CASES],
+        feedback=(candidate.feedback or "")[:MAX_FEEDBACK],
+        feedback_left_out=max(0, len(candidate.feedback or "") - MAX_FEEDBACK),
         attempts=attempts.items,
         children=page,
-        pinned=any(one.candidate_id == program.id for one in pinned),
+        pinned=any(one.candidate_id == candidate.id for one in pinned),
         notes=notes,
         proposal=proposal,
-        again=run.state in {*ENDED, "paused"} and program.program_id is not None and program.status == "evaluated",
+        again=run.state in {*ENDED, "paused"} and candidate.program_id is not None and candidate.status == "evaluated",
         waits=wanted is not None and len(attempts.items) <= wanted,
         **{"complaint": "", "typed": "", "edited": "", **values},
     )
 
 
 async def render_about(
-    request: Request, run: Run, program: Program, template: str, status: int = 200, **values: Any
+    request: Request, run: Run, candidate: Candidate, template: str, status: int = 200, **values: Any
 ) -> HTMLResponse:
-    """A page about a program: with the ways to the pages of its run."""
+    """A page about a candidate: with the ways to the pages of its run."""
     return render(
         request,
         template,
@@ -157,7 +157,7 @@ async def render_about(
         run=run,
         run_title=run_title(run),
         tabs=TABS,
-        program=program,
+        candidate=candidate,
         ended=run.state in ENDED,
         pairs=pairs,
         shortened=shortened,
@@ -166,26 +166,26 @@ async def render_about(
 
 
 async def compare(
-    api: AsyncClient, program: Program, source: Source | None, against: str, maximum: int = MAX_LINES
-) -> ComparedPrograms | None:
-    """A program beside another, or beside its first parent; None: there is nothing to compare it with.
+    api: AsyncClient, candidate: Candidate, source: Source | None, against: str, maximum: int = MAX_LINES
+) -> ComparedCandidates | None:
+    """A candidate beside another, or beside its first parent; None: there is nothing to compare it with.
 
     Args:
         api: the way in.
-        program: what is looked at.
+        candidate: what is looked at.
         source: its text, which fills what is folded; None: that stays empty.
         against: id of the other.
         most: lines that are shown.
     """
     try:
-        diff = await api.send(calls.get_diff(program.id, against))
+        diff = await api.send(calls.get_diff(candidate.id, against))
     except (NotFoundError, UsageError, ConflictError, RefusedError) as error:
-        return ComparedPrograms(against=against, complaint=str(error))
+        return ComparedCandidates(against=against, complaint=str(error))
     if diff.against is None:
         return None
     texts = {file.path: file.text for file in source.files} if source else {}
     files = differences(diff.files, texts, maximum)
-    return ComparedPrograms(against=diff.against, files=files, added=diff.added, removed=diff.removed)
+    return ComparedCandidates(against=diff.against, files=files, added=diff.added, removed=diff.removed)
 
 
 async def if_any(api: AsyncClient, call: Call[Answer]) -> Answer | None:
@@ -196,47 +196,47 @@ async def if_any(api: AsyncClient, call: Call[Answer]) -> Answer | None:
         return None
 
 
-async def neighbours(api: AsyncClient, program: Program) -> tuple[str | None, str | None]:
+async def neighbours(api: AsyncClient, candidate: Candidate) -> tuple[str | None, str | None]:
     """The candidates before and after one, in order of age."""
-    number = program.proposal_number
-    own = [one.id for one in await _of(api, program.run_id, number)]
-    at = own.index(program.id)
+    number = candidate.proposal_number
+    own = [one.id for one in await _of(api, candidate.run_id, number)]
+    at = own.index(candidate.id)
     before = own[at - 1] if at else None
     after = own[at + 1] if at + 1 < len(own) else None
     for step in range(1, LOOKED_AHEAD + 1):
-        if before is None and number >= step and (found := await _of(api, program.run_id, number - step)):
+        if before is None and number >= step and (found := await _of(api, candidate.run_id, number - step)):
             before = found[-1].id
-        if after is None and (found := await _of(api, program.run_id, number + step)):
+        if after is None and (found := await _of(api, candidate.run_id, number + step)):
             after = found[0].id
     return before, after
 
 
-async def _of(api: AsyncClient, run_id: str, number: int) -> list[Program]:
-    return (await api.send(calls.list_programs(run_id, number=number, limit=ANSWERS))).items
+async def _of(api: AsyncClient, run_id: str, number: int) -> list[Candidate]:
+    return (await api.send(calls.list_candidates(run_id, number=number, limit=ANSWERS))).items
 
 
-async def _first_parent(api: AsyncClient, program: Program) -> Program | None:
-    first = next((edge.candidate_id for edge in program.parents if edge.role == "parent"), None)
+async def _first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:
+    first = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
     if first is None:
         return None
-    return await if_any(api, calls.get_program(first))
+    return await if_any(api, calls.get_candidate(first))
 
 
-async def _proposal(api: AsyncClient, program: Program) -> Any:
-    if not program.proposal_number:
+async def _proposal(api: AsyncClient, candidate: Candidate) -> Any:
+    if not candidate.proposal_number:
         return None
-    return await if_any(api, calls.get_proposal(program.run_id, program.proposal_number))
+    return await if_any(api, calls.get_proposal(candidate.run_id, candidate.proposal_number))
 
 
-async def _notes(api: AsyncClient, program: Program) -> list[Note]:
-    found = await if_any(api, calls.list_notes(program.run_id, candidate_id=program.id, limit=MAX_NOTES))
+async def _notes(api: AsyncClient, candidate: Candidate) -> list[Note]:
+    found = await if_any(api, calls.list_notes(candidate.run_id, candidate_id=candidate.id, limit=MAX_NOTES))
     return [] if found is None else found.items
 
 
-def _rivals(run: Run, program: Program, pins: Sequence[Pin]) -> list[tuple[str, str]]:
-    """What a program may be compared with at a click: words and id."""
-    found = [(edge.role, edge.candidate_id) for edge in program.parents]
+def _rivals(run: Run, candidate: Candidate, pins: Sequence[Pin]) -> list[tuple[str, str]]:
+    """What a candidate may be compared with at a click: words and id."""
+    found = [(edge.role, edge.candidate_id) for edge in candidate.parents]
     if run.best_candidate_id:
         found.append(("best", run.best_candidate_id))
     found += [("pinned", one.candidate_id) for one in pins]
-    return [(words, id_) for words, id_ in found if id_ != program.id][:20]
+    return [(words, id_) for words, id_ in found if id_ != candidate.id][:20]

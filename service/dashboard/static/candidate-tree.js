@@ -1,4 +1,4 @@
-// <program-tree data-rows data-here>: the family of a program from left to right, read from the table beside it.
+// <candidate-tree data-rows data-here>: the family of a candidate from left to right, read from the table beside it.
 // Its links are out of the way of the keyboard: the table has them all.
 // @ts-check
 import { islandColour, islandShape, onTheme, mark } from "./palette.js";
@@ -8,7 +8,7 @@ const ROOT = "*", STEP = 96, ROW = 24, EDGE = 24, LABEL = 90, SIZE = 6;
 
 /** @typedef {{id: string, first: string, others: string[], island: number, fitness: string}} Row */
 
-class ProgramTree extends HTMLElement {
+class CandidateTree extends HTMLElement {
   connectedCallback() {
     this.classList.add("tree");
     this.tabIndex = 0;
@@ -75,7 +75,7 @@ class ProgramTree extends HTMLElement {
     if (!begin) return;
     const half = (begin.x + to.x) / 2;
     const d = `M${begin.x},${begin.y}C${half},${begin.y} ${half},${to.y} ${to.x},${to.y}`;
-    const link = make("a", { href: `/programs/${to.row.id}?against=${from}#diff`, tabindex: "-1" });
+    const link = make("a", { href: `/candidates/${to.row.id}?against=${from}#diff`, tabindex: "-1" });
     link.append(titled(`Diff of ${to.row.id.slice(-8)} against ${from.slice(-8)}`), make("path", { class: kind, d }), make("path", { class: "reach", d }));
     picture.append(link);
   }
@@ -83,7 +83,7 @@ class ProgramTree extends HTMLElement {
   /** @param {Element} picture @param {{x: number, y: number, row: Row}} place */
   node(picture, place) {
     const { x, y, row } = place;
-    const link = make("a", { href: `/programs/${row.id}`, tabindex: "-1" });
+    const link = make("a", { href: `/candidates/${row.id}`, tabindex: "-1" });
     const label = make("text", { x: x + 11, y: y - 4 });
     label.textContent = row.fitness;
     link.append(titled(`${row.id.slice(-8)}, island ${row.island}, fitness ${row.fitness}`), shape(row.island, x, y), label);
@@ -130,4 +130,4 @@ function titled(words) {
   return title;
 }
 
-customElements.define("program-tree", ProgramTree);
+customElements.define("candidate-tree", CandidateTree);

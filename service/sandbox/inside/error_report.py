@@ -3,7 +3,7 @@
 import os
 import traceback
 
-from . import view
+from . import visible_files
 
 _MAX_REASON = 300
 _MAX_FRAMES = 12
@@ -21,7 +21,7 @@ def explain(error: BaseException, folder: str) -> str:
         return _line(str(error))
     else:
         what = _what(error)
-    hint = view.hint(error)
+    hint = visible_files.hint(error)
     return f"{what}{_place(error, folder)}" + (f": {hint}" if hint else "")
 
 

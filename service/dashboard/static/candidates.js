@@ -1,4 +1,4 @@
-// <news-count data-src data-count data-href>: says how many programs came since the page was made; rows stay where they are.
+// <news-count data-src data-count data-href>: says how many candidates came since the page was made; rows stay where they are.
 // @ts-check
 
 const PATIENCE_MILLISECONDS = 1500;
