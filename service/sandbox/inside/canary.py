@@ -6,7 +6,7 @@ from typing import Any
 
 from .candidate import load, write_program
 from .channel import Channel
-from .sandbox_spec import Place
+from .sandbox_spec import ChildSpec
 
 VALUE = 42
 TASK: Mapping[str, Any] = {
@@ -21,7 +21,7 @@ TASK: Mapping[str, Any] = {
 _SCORER_FILES = {"canary_scorer.py": "def score(outputs):\n    return outputs[0]['value']\n"}
 
 
-def prepare(_: Mapping[str, Any], place: Place) -> str:
+def prepare(_: Mapping[str, Any], place: ChildSpec) -> str:
     """Write the scorer down, and read the problem's folder as an evaluator is read.
 
     Returns:

@@ -16,7 +16,7 @@ from . import import_times
 from .channel import Channel
 from .error_report import ComplaintError, explain, is_memory, stack
 from .jsonable import NotJsonError, jsonable
-from .sandbox_spec import Place
+from .sandbox_spec import ChildSpec
 
 Call = Callable[[Any], Any]
 _PYTHON = "{python}"
@@ -75,7 +75,7 @@ def load(path: str, folder: str, source: str | None = None) -> Any:
     return module
 
 
-def prepare(task: Mapping[str, Any], place: Place) -> str:
+def prepare(task: Mapping[str, Any], place: ChildSpec) -> str:
     """Write the program down and go to its folder, which is returned.
 
     Raises:

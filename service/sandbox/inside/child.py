@@ -12,12 +12,12 @@ from typing import Any
 from . import attacks, canary, candidate, scoring
 from .channel import STARTED, Channel
 from .confinement import Confinement
-from .sandbox_spec import Place
+from .sandbox_spec import ChildSpec
 
 # What comes with an order: the stream, and where to print to.
 DESCRIPTORS = 2
 Task = Mapping[str, Any]
-Prepare = Callable[[Task, Place], Any]
+Prepare = Callable[[Task, ChildSpec], Any]
 Work = Callable[[Channel, Task, Any], None]
 
 
@@ -78,7 +78,7 @@ def _unstarted(error: Exception) -> dict[str, str]:
     return {"failed": f"the sandbox could not start it: {type(error).__name__}: {error}", "outcome": "lost"}
 
 
-def _prepare_nothing(_: Task, __: Place) -> None:
+def _prepare_nothing(_: Task, __: ChildSpec) -> None:
     return None
 
 

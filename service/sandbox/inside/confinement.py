@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, visible_files, wipe
-from .sandbox_spec import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, Cell, interpreter_paths
+from .sandbox_spec import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, SandboxSpec, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 Layer = tuple[str, bool, str]
@@ -25,7 +25,7 @@ class Confinement:
         layers: name, whether it holds, and what it does or why it is off.
     """
 
-    def __init__(self, cell: Cell, unavailable: str) -> None:
+    def __init__(self, cell: SandboxSpec, unavailable: str) -> None:
         self._no_user = "only the superuser can become another user"
         if cell.uid >= 0 and (complaint := _in_child(lambda: _refusal_of(cell.uid))):
             self._no_user, cell = complaint, replace(cell, uid=-1)

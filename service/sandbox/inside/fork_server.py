@@ -18,14 +18,14 @@ from typing import Any
 from . import attacks, child, kernel, process_state, tree
 from .channel import Channel, ChannelError
 from .confinement import Confinement
-from .sandbox_spec import ROOMS, Cell
+from .sandbox_spec import ROOMS, SandboxSpec
 from .trampoline import LeaveFrames
 
 TICK_SECONDS = 0.05
 Order = Mapping[str, Any]
 
 
-def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
+def main(line: socket.socket, cell: SandboxSpec, unavailable: str) -> None:
     """Serve the keeper until the line is closed, and leave no process and no file.
 
     Raises:

@@ -21,8 +21,8 @@ from . import canary, fork_server, kernel, namespaces, tree, watchdog, wipe
 from .channel import Channel, ChannelError, frame
 from .fork_client import ForkClient, LostError
 from .phase import Ending, ProcessPhase
-from .protocol import Dialogue, Talk, Verdict
-from .sandbox_spec import PROGRAM, SCORER, Cell
+from .protocol import Conversation, Dialogue, ScoreReply
+from .sandbox_spec import PROGRAM, SCORER, SandboxSpec
 from .trampoline import LeaveFrames
 
 _PROGRAM, _SCORER = "the program", "the evaluator"
@@ -35,7 +35,7 @@ Task = Mapping[str, Any]
 _OF_A_PROGRAM = ("files", "main", "entry", "command", "build", "seed", "traced")
 
 
-def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
+def main(line: socket.socket, cell: SandboxSpec, unavailable: str) -> None:
     """Serve until the line is closed.
 
     Raises:
@@ -57,7 +57,7 @@ def main(line: socket.socket, cell: Cell, unavailable: str) -> None:
     keeper.close()
 
 
-def _start_fork_server(line: socket.socket, cell: Cell, unavailable: str) -> ForkClient:
+def _start_fork_server(line: socket.socket, cell: SandboxSpec, unavailable: str) -> ForkClient:
     """The next process of ours, which is the first of a namespace where there is one, and ends with us there."""
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -74,7 +74,7 @@ def _start_fork_server(line: socket.socket, cell: Cell, unavailable: str) -> For
 class Keeper:
     """Has the evaluations of one cell done, one after the other, until one of them changes its fork server."""
 
-    def __init__(self, line: socket.socket, cell: Cell, client: ForkClient) -> None:
+    def __init__(self, line: socket.socket, cell: SandboxSpec, client: ForkClient) -> None:
         self._line, self._cell, self._client = Channel(line), cell, client
         self._trial = replace(cell, wall_seconds=SELFTEST_SECONDS, cpu_seconds=SELFTEST_SECONDS)
         self._unfit = False
@@ -137,12 +137,12 @@ class Keeper:
             return {"outcome": complaint[0], "reason": complaint[1], "printed": ending.printed}
         return self._judge(task, dialogue, ending.printed)
 
-    def _perform(self, task: Task, dialogue: Dialogue, what: str = _PROGRAM, cell: Cell | None = None) -> Ending:
+    def _perform(self, task: Task, dialogue: Dialogue, what: str = _PROGRAM, cell: SandboxSpec | None = None) -> Ending:
         return self._run(PROGRAM, "perform", {name: task[name] for name in _OF_A_PROGRAM}, dialogue, what, cell=cell)
 
     def _canary(self, _: Task) -> dict[str, Any]:
         """Score a known-good program; anything but its value is the sandbox's failure."""
-        dialogue, verdict = Dialogue(None), Verdict()
+        dialogue, verdict = Dialogue(None), ScoreReply()
         ending = self._perform(canary.TASK, dialogue, _CANARY, self._trial)
         if not ending.outcome:
             task = {**canary.TASK, "outputs": dialogue.outputs}
@@ -154,7 +154,7 @@ class Keeper:
         return _reply(verdict, ending)
 
     def _judge(self, task: Task, dialogue: Dialogue, printed: str) -> dict[str, Any]:
-        verdict, outputs = Verdict(), dialogue.outputs
+        verdict, outputs = ScoreReply(), dialogue.outputs
         ending = self._run(SCORER, "score", {**task, "outputs": outputs}, verdict, _SCORER)
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
@@ -166,11 +166,11 @@ class Keeper:
         return reply
 
     def _evaluate(self, task: Task) -> dict[str, Any]:
-        verdict = Verdict()
+        verdict = ScoreReply()
         return _reply(verdict, self._run(SCORER, "evaluate", task, verdict, "the evaluation"))
 
     def _inputs(self, task: Task) -> dict[str, Any]:
-        verdict = Verdict()
+        verdict = ScoreReply()
         return _reply(verdict, self._run(SCORER, "inputs", task, verdict, _SCORER, cap_kb=_INPUTS_KB))
 
     def _attack(self, task: Task) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Keeper:
         return self._try(task)
 
     def _try(self, task: Task) -> dict[str, Any]:
-        verdict = Verdict()
+        verdict = ScoreReply()
         return _reply(verdict, self._run(PROGRAM, task["do"], task, verdict, "the self-test", cell=self._trial))
 
     def _run(
@@ -192,11 +192,11 @@ class Keeper:
         role: str,
         work: str,
         task: Task,
-        talk: Talk,
+        talk: Conversation,
         what: str,
         *,
         cap_kb: int = 0,
-        cell: Cell | None = None,
+        cell: SandboxSpec | None = None,
     ) -> Ending:
         cell, client = cell or self._cell, self._client
         order = frame({"work": work, "place": cell.place(role), "task": task})
@@ -221,7 +221,7 @@ class Keeper:
             os.close(prints)
             client.end(role, compare=role == PROGRAM or work == "evaluate")
 
-    def _fork(self, role: str, cell: Cell) -> tuple[socket.socket, int]:
+    def _fork(self, role: str, cell: SandboxSpec) -> tuple[socket.socket, int]:
         """A new child: our ends of its stream, and of the pipe that it prints to."""
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
@@ -244,7 +244,7 @@ class Keeper:
         return partial(tree.descendants, self._client.pid) if watched else None
 
 
-def _reply(verdict: Verdict, ending: Ending) -> dict[str, Any]:
+def _reply(verdict: ScoreReply, ending: Ending) -> dict[str, Any]:
     if ending.outcome:
         return {"outcome": ending.outcome, "reason": ending.reason, "printed": ending.printed}
     outcome = "stage" if verdict.stage else "ok"

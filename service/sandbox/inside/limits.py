@@ -5,7 +5,7 @@ import math
 import os
 import resource
 
-from .sandbox_spec import MAX_DESCRIPTORS, Cell
+from .sandbox_spec import MAX_DESCRIPTORS, SandboxSpec
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
@@ -17,7 +17,7 @@ _NAMES = {getattr(resource, name): name for name in sorted(dir(resource), revers
 Table = list[tuple[int, tuple[int, int]]]
 
 
-def table(cell: Cell, baseline: tuple[int, int]) -> Table:
+def table(cell: SandboxSpec, baseline: tuple[int, int]) -> Table:
     """The limits of every process of a cell but that on processes, as the system takes them.
 
     Args:

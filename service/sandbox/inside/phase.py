@@ -12,8 +12,8 @@ from time import monotonic
 from . import watchdog
 from .channel import HEADER, STARTED, ChannelError, parse
 from .fork_client import ForkClient
-from .protocol import Talk
-from .sandbox_spec import MAX_FILES, MAX_SOCKETS, Cell
+from .protocol import Conversation
+from .sandbox_spec import MAX_FILES, MAX_SOCKETS, SandboxSpec
 
 TICK_SECONDS = 0.05
 _GULP = 1 << 16
@@ -46,13 +46,13 @@ class ProcessPhase:
     def __init__(
         self,
         *,
-        cell: Cell,
+        cell: SandboxSpec,
         client: ForkClient,
         stream: socket.socket,
         order: bytes,
         prints: int,
         line: socket.socket,
-        talk: Talk,
+        talk: Conversation,
         members: Callable[[], list[int]] | None,
         what: str,
         cap_kb: int,

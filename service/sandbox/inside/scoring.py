@@ -14,7 +14,7 @@ from . import import_times
 from .candidate import failure, flush, load, write_program
 from .channel import Channel
 from .jsonable import NotJsonError, jsonable, text_of
-from .sandbox_spec import Place
+from .sandbox_spec import ChildSpec
 
 COMBINED = "combined_score"
 _PROJECT, _CANDIDATE = "project", "candidate"
@@ -30,12 +30,12 @@ def score(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
     _report(channel, problem, lambda: _score(task, problem), traced=task.get("traced", False))
 
 
-def read_only(_: Mapping[str, Any], place: Place) -> str:
+def read_only(_: Mapping[str, Any], place: ChildSpec) -> str:
     """Separate integrity: the problem's folder, to which nothing is written."""
     return place["problem"]
 
 
-def prepare(task: Mapping[str, Any], place: Place) -> str:
+def prepare(task: Mapping[str, Any], place: ChildSpec) -> str:
     """Shared integrity: make a writable copy of the problem's folder, and write the program beside it.
 
     Returns:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import keeper, kernel, namespaces, process_state, tree, wipe
 from .channel import FAREWELL, Channel, ChannelError
-from .sandbox_spec import Cell, interpreter_paths
+from .sandbox_spec import SandboxSpec, interpreter_paths
 from .trampoline import LeaveFrames
 
 # The caller's may close what we make to the users that programs run as.
@@ -125,11 +125,11 @@ def _serve(control: Channel) -> bool:
         if os.fork() == 0:
             control.socket.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            raise LeaveFrames(partial(_give_birth, socket.socket(fileno=descriptors[0]), Cell(**order["cell"])))
+            raise LeaveFrames(partial(_give_birth, socket.socket(fileno=descriptors[0]), SandboxSpec(**order["cell"])))
         os.close(descriptors[0])
 
 
-def _give_birth(line: socket.socket, cell: Cell) -> None:
+def _give_birth(line: socket.socket, cell: SandboxSpec) -> None:
     """In a child: become a keeper, in namespaces of whose processes its fork server is the first."""
     try:
         unavailable = _complaint_about_namespaces(cell)
@@ -143,7 +143,7 @@ def _give_birth(line: socket.socket, cell: Cell) -> None:
     os._exit(0)
 
 
-def _complaint_about_namespaces(cell: Cell) -> str:
+def _complaint_about_namespaces(cell: SandboxSpec) -> str:
     """Whether namespaces can be entered, tried by a child: who gets half-way in cannot come back."""
     if not cell.namespaces:
         return "switched off"
